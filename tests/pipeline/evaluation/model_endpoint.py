@@ -40,12 +40,9 @@ HABITS = {
     "halved": "streams that end in the middle",
     "streaming": "refuses what is no stream",
     "dripping": "sends a little now and then, and never ends",
-    "flooding": "sends as fast as it can, and never ends",
-    "packed": "sends a few kilobytes that are many megabytes once they are decompressed",
+    "garbled": "says that its answer is compressed, which it is not",
 }
 _PAUSE = 0.02  # seconds
-_AT_ONCE = 100  # pieces
-_PACKED = gzip.compress(b" " * 20_000_000)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FOUND = re.compile(r"^- ([A-Za-z0-9_-]+)(\(.*)$", re.MULTILINE)
 
@@ -135,14 +132,16 @@ class _Handler(BaseHTTPRequestHandler):
         if "nonsense" in habits:
             self._write(200, b"<html>Welcome to the hotel</html>", {"Content-Type": "text/html"})
             return
-        if "packed" in habits:
-            self._write(200, _PACKED, {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+        if "garbled" in habits:
+            self._write(
+                200, gzip.compress(b" " * 1000)[20:], {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+            )
             return
         if "streaming" in habits and not asked.body.get("stream"):
             raise RequestRefusedError(400, "this model only streams: stream must be true")
         said = self._said(asked, habits)
-        if endless := habits & {"dripping", "flooding"}:
-            self._go_on(asked, said, pause=_PAUSE if "dripping" in endless else 0)
+        if "dripping" in habits:
+            self._go_on(asked, said)
         elif asked.body.get("stream"):
             self._stream(list(asked.pieces(said)), halved="halved" in habits)
         else:
@@ -193,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
             pieces = pieces[: len(pieces) // 2]
         self._write(200, b"".join(map(_line, pieces)), {"Content-Type": "text/event-stream"})
 
-    def _go_on(self, asked: _Form, said: Mapping[str, Any], pause: float) -> None:
+    def _go_on(self, asked: _Form, said: Mapping[str, Any]) -> None:
         """Begin an answer, and send the same piece of it again and again until whoever asked has gone."""
         begin, again, kind = b"", b" ", "application/json"
         if asked.body.get("stream"):
@@ -205,8 +204,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Type", kind)
             self.end_headers()
             self.wfile.write(begin)
-            while not self.server.ending.wait(pause):
-                self.wfile.write(again if pause else again * _AT_ONCE)
+            while not self.server.ending.wait(_PAUSE):
+                self.wfile.write(again)
         except OSError:  # whoever asked has gone
             return
 
@@ -247,44 +246,19 @@ def _searching(asked: _Form, steps: Sequence[Step], at: int, nonce: int) -> _Cal
 
 
 class _Form:
-    """A request in the form of one vendor, and answers in it."""
+    """A request in the form of one vendor; each form says how it reads it, and answers by `whole` and `pieces`."""
+
+    key: str
+    listed: list[tuple[str, str, Mapping[str, Any]]]
+    question: str
+    turns: list[str]  # the id of the first call of each turn that had one
+    answers: list[str]
+    open_calls: list[str]  # calls that nobody answered
 
     def __init__(self, body: dict[str, Any], headers: Mapping[str, str]) -> None:
         self.body = body
         self.headers = {name.lower(): value for name, value in headers.items()}
         self.messages: list[dict[str, Any]] = body["messages"]
-
-    @property
-    def key(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def listed(self) -> list[tuple[str, str, Mapping[str, Any]]]:
-        raise NotImplementedError
-
-    @property
-    def question(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def turns(self) -> list[str]:
-        """The id of the first call of each turn that had one."""
-        raise NotImplementedError
-
-    @property
-    def answers(self) -> list[str]:
-        raise NotImplementedError
-
-    @property
-    def open_calls(self) -> list[str]:
-        """Calls that nobody answered."""
-        raise NotImplementedError
-
-    def whole(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def pieces(self, said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        raise NotImplementedError
 
     @property
     def tools(self) -> list[tuple[str, str]]:

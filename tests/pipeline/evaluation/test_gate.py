@@ -8,9 +8,9 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.channels.contract import FILE, contract_text
-from mcpfactory_pipeline.evaluation.attempt import Attempt, MadeCall, Setting, WrongArgument
+from mcpfactory_pipeline.evaluation.attempt import Attempt, Setting
 from mcpfactory_pipeline.evaluation.model_report import ModelReport, hash_cases, hash_tools
 from mcpfactory_pipeline.evaluation.recorded import report_file, write_report
 from mcpfactory_pipeline.evaluation.rewording import reword
@@ -99,10 +99,6 @@ def test_other_questions_close_it(inputs):
         ({"lists": {Setting(mode="search"): (3, 99)}}, "has nothing of full, full"),
         ({"repeat": 2}, "20 questions have no answer"),
         ({"attempts": ()}, "20 questions have no answer"),
-        (
-            {"questions": {f"q{number}": "Another?" for number in range(20)}},
-            "its report has other questions than the cases",
-        ),
     ],
 )
 def test_a_report_of_something_else_or_of_half_of_it_opens_nothing(inputs, changes, words):
@@ -126,36 +122,6 @@ def test_what_the_file_says_of_itself_does_not_count(inputs):
     data["figures"][0]["rate"] = {"rate": 1, "lower": 1, "upper": 1, "questions": 20}
     file.write_text(json.dumps(data))
     assert "with openai:x, at least 0.8 wanted" in closed(inputs)
-
-
-RIGHT = (
-    "cases: [{name: right, question: R?, right: [[{tool: find, arguments: {a: b}, says: [a book]}]], answer: [book]}]"
-)
-CALL = MadeCall("find", {"a": "b"}, 1, "a book")
-
-
-@pytest.mark.parametrize(
-    ("attempt", "stands"),
-    [
-        ({"calls": (CALL,), "text": "The book."}, True),
-        ({"calls": (replace(CALL, answer="x" * 400),), "text": "y" * 400}, True),
-        ({"text": "The book."}, False),
-        ({"calls": (replace(CALL, tool="stock"),), "text": "The book."}, False),
-        ({"calls": (replace(CALL, arguments={"a": "c"}),), "text": "The book."}, False),
-        ({"calls": (replace(CALL, failed=True),), "text": "The book."}, False),
-        ({"calls": (replace(CALL, answer="nothing"),), "text": "The book."}, False),
-        ({"calls": (CALL,), "text": "Nothing."}, False),
-        ({"calls": (CALL,), "text": "The book.", "turns": 0}, False),
-        ({"calls": (CALL, replace(CALL, tool="buy")), "text": "The book."}, False),
-        ({"calls": (CALL,), "text": "The book.", "faults": ("find was expected",)}, False),
-        ({"calls": (CALL,), "text": "The book.", "wrong": (WrongArgument("find", "a", "missing"),)}, False),
-    ],
-)
-def test_a_verdict_that_its_own_calls_contradict_closes_the_gate(inputs, attempt, stands):
-    (inputs.folder / "evals/cases.yaml").write_text(RIGHT)
-    recorded(inputs, attempts=[Attempt("right", Setting(), 1, "passed", **{"turns": 1, **attempt})])
-    words = "its report says passed of right, and what it has of the calls says otherwise"
-    assert (words in closed(inputs, 0.0)) is not stands
 
 
 def test_without_a_report_it_is_closed_and_one_that_cannot_be_read_is_a_failure(inputs):
@@ -208,3 +174,5 @@ def test_a_slip_in_the_settings_is_an_error(tmp_path, text, words):
     with pytest.raises(ConfigError) as caught:
         workspace_stages(Workspace.find(space.root))
     assert words in str(caught.value)
+
+from mcpfactory_pipeline.base.errors import ConfigError

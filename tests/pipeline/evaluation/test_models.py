@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.evaluation import bounded
 from mcpfactory_pipeline.evaluation.ask_anthropic import AnthropicEndpoint
 from mcpfactory_pipeline.evaluation.ask_openai import OpenAIEndpoint
 from mcpfactory_pipeline.evaluation.asking import ShownTools, converse, system_text
@@ -181,25 +180,9 @@ async def test_an_endpoint_that_gives_no_answer_is_an_error_of_this_question_alo
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_answer_that_drips_has_the_time_of_one_answer_and_is_not_asked_for_again(
-    endpoint, server, kind, stream
-):
-    before = len(endpoint.requests)
+async def test_an_answer_that_drips_is_given_up(endpoint, server, kind, stream):
     with pytest.raises(EndpointError, match=rf"{kind}:talking\+dripping: Request timed out\.$"):
         await asked(endpoint, server, of(endpoint, kind, "talking+dripping", stream=stream, timeout=0.3))
-    assert len(endpoint.requests) == before + 1
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("habits", ["talking+flooding", "packed"])
-async def test_an_answer_has_a_largest_size(*, endpoint, server, kind, stream, habits, monkeypatch):
-    if "packed" not in habits:
-        monkeypatch.setattr(bounded, "LARGEST", 50_000)
-    before = len(endpoint.requests)
-    with pytest.raises(EndpointError, match=f"the answer is larger than {bounded.LARGEST:,} bytes"):
-        await asked(endpoint, server, of(endpoint, kind, habits, stream=stream))
-    assert len(endpoint.requests) == before + 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,7 +9,6 @@ from typing import Final
 
 from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
 from mcpfactory_pipeline.adoption.sources import Collected, Sources
-from mcpfactory_pipeline.workspace.adopted import Adopted
 
 __all__ = ["KINDS", "Kind"]
 
@@ -29,16 +28,8 @@ class Kind:
     collect: Callable[[Sources], Collected]
     make_ready: MakeReady | None
     program: Program | None
-    newest: Callable[[Adopted, Path], str] | None = None
+    newest: Callable[[str, Path], str] | None = None
     upstream: str = ""
-
-
-def _newest_wheel(adopted: Adopted, work: Path) -> str:
-    return pypi.find_wheel(adopted.package, work).version
-
-
-def _newest_tarball(adopted: Adopted, work: Path) -> str:
-    return npm.newest_version(adopted.package, work)
 
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -49,11 +40,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         pypi.collect,
         pypi.make_environment,
         pypi.python_program,
-        _newest_wheel,
+        lambda package, work: pypi.find_wheel(package, work).version,
         "its authors, in the index it comes from",
     ),
     "npm": Kind(
-        npm.collect, npm.make_tree, npm.tree_program, _newest_tarball, "its authors, in the registry it comes from"
+        npm.collect, npm.make_tree, npm.tree_program, npm.newest_version, "its authors, in the registry it comes from"
     ),
     "url": Kind(remote.collect, None, None, upstream="whoever runs it"),
 }

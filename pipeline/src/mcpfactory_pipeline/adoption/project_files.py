@@ -6,6 +6,8 @@ import json
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.adoption import pypi
 from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
-from mcpfactory_pipeline.adoption.scan import environment_names, framework
+from mcpfactory_pipeline.adoption.scan import environment_names, framework_words
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.adoption.wish import Wish
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
@@ -56,16 +58,8 @@ def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path)
     code = (
         (file, (place / file).read_bytes()) for file in files if file.endswith(_CODE) and not file.startswith("test")
     )
-    return Recognised(
-        found.kind,
-        name,
-        {"path": path, **found.table},
-        found.files,
-        environment_names(code),
-        found.found,
-        found.notes,
-        copied,
-    )
+    table = {"path": path, **found.table}
+    return replace(found, name=name, table=table, environment=environment_names(code), copied=copied)
 
 
 def _python(place: Path, files: list[str], given: list[str], work: Path) -> Recognised:
@@ -87,12 +81,13 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
     start = _start(given, scripts, name, _module(files))
     lock = pypi.compile_lock(needs, (), work) if needs else ""
     table: dict[str, Any] = {"start": start}
-    found = [f"{name} {project.get('version', '')}, a Python project".replace(" ,", ","), *_written_with(_names(needs))]
-    found += (
-        [f"{pluralize(lock.count('==') - lock.count('--hash=='), 'package')} in {LOCKS['python']}, each by its hash"]
-        if lock
-        else []
-    )
+    found = [
+        f"{name} {project.get('version', '')}, a Python project".replace(" ,", ","),
+        *framework_words(_names(needs)),
+    ]
+    if lock:
+        count = lock.count("==") - lock.count("--hash==")
+        found.append(f"{pluralize(count, 'package')} in {LOCKS['python']}, each by its hash")
     if any(_is_test(file) for file in files):
         table |= {"test": ("pytest", "-q", "--junit-xml=report.xml"), "report": "report.xml"}
         found.append("tests: pytest, its report read as JUnit")
@@ -128,21 +123,17 @@ def _start(given: list[str], scripts: list[str], name: str, module: str) -> tupl
         if scripts
         else "it has neither [project.scripts] nor a __main__.py"
     )
-    raise ConfigError(
-        f"{name} does not say how it starts: {has}", hint="--started-by 'python -m PACKAGE', or --started-by PROGRAM"
-    )
+    hint = "--started-by 'python -m PACKAGE', or --started-by PROGRAM"
+    raise ConfigError(f"{name} does not say how it starts: {has}", hint=hint)
 
 
 def _names(requirements: Iterable[str]) -> Iterator[str]:
     for text in requirements:
-        try:
+        with suppress(InvalidRequirement):
             yield canonicalize_name(Requirement(text).name)
-        except InvalidRequirement:
-            continue
 
 
-def _node(place: Path, files: list[str], given: list[str], work: Path) -> Recognised:
-    del work
+def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recognised:
     try:
         package: dict[str, Any] = json.loads((place / "package.json").read_bytes())
         name = str(package.get("name") or place.name)
@@ -157,7 +148,7 @@ def _node(place: Path, files: list[str], given: list[str], work: Path) -> Recogn
     table: dict[str, Any] = {"start": start}
     typed = "TypeScript" if any(file.endswith(".ts") for file in files) else "JavaScript"
     depends = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
-    found = [f"{name} {package.get('version', '')}, a {typed} project", *_written_with(depends)]
+    found = [f"{name} {package.get('version', '')}, a {typed} project", *framework_words(depends)]
     if "build" in scripts:
         table["build"] = ("npm", "run", "build")
         found.append(f"built by npm run build: {scripts['build']}")
@@ -188,11 +179,6 @@ def _node_start(
         f"{name} does not say how it starts: package.json has neither bin nor main",
         hint="--started-by 'node dist/index.js'",
     )
-
-
-def _written_with(names: Iterable[str]) -> tuple[str, ...]:
-    found = framework(names)
-    return (f"written with {found}",) if found else ()
 
 
 _PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], Path], Recognised]]] = {

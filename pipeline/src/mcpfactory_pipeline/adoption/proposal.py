@@ -20,21 +20,8 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, 
 
 __all__ = ["AdoptionProposal", "ProposedFile", "Recognised", "propose", "server_name", "write_proposal"]
 
-_ORDER: Final = (
-    "kind",
-    "package",
-    "version",
-    "hash",
-    "url",
-    "path",
-    "start",
-    "files",
-    "build",
-    "test",
-    "report",
-    "constraints",
-)
 _PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have written otherwise
+_ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +121,10 @@ def propose(workspace: Workspace, found: Recognised, name: str = "") -> Adoption
         ProposedFile(f"servers/{server}/{path}", _read(folder / path), after)
         for path, after in sorted(wanted.items(), key=lambda row: row[0] != CONFIG)
     )
-    copies = {f"servers/{server}/{path}": source for path, source in found.copied.items()}
-    return AdoptionProposal(
-        server,
-        found,
-        files,
-        {path: source for path, source in copies.items() if not _same(workspace.root / path, source)},
-    )
+    copies = {
+        f"servers/{server}/{path}": source for path, source in found.copied.items() if not _same(folder / path, source)
+    }
+    return AdoptionProposal(server, found, files, copies)
 
 
 def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str]:
@@ -175,24 +159,17 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
 
 
 def _config_text(server: str, found: Recognised) -> str:
-    lines = ["[server]", f"name = {json.dumps(server)}"]
-    if found.environment:
-        lines += [
-            "# variables that its code names; take away what it need not have",
-            f"environment = {_toml(found.environment)}",
-        ]
-    lines += [
-        "",
-        f"# {KINDS[found.kind].says}, adopted as it is: `mcpfactory adopt` changes what stands here, and nobody else's files",
-        "[adopted]",
-    ]
-    lines += [f"{key} = {_toml(value)}" for key, value in _rows(found)]
-    return "\n".join(lines) + "\n"
+    variables = "# variables that its code names; take away what it need not have\n"
+    environment = f"{variables}environment = {_toml(found.environment)}\n" if found.environment else ""
+    about = f"# {KINDS[found.kind].says}, adopted as it is: `mcpfactory adopt` changes what stands here, and nobody else's files"
+    rows = "".join(f"{key} = {_toml(value)}\n" for key, value in _rows(found).items())
+    return f"[server]\nname = {json.dumps(server)}\n{environment}\n{about}\n[adopted]\n{rows}"
 
 
-def _rows(found: Recognised) -> list[tuple[str, Any]]:
+def _rows(found: Recognised) -> dict[str, Any]:
+    """Return the fields of the table `[adopted]`, as reading TOML gives them."""
     table = {"kind": found.kind, **found.table}
-    return [(key, table[key]) for key in _ORDER if table.get(key)]
+    return {key: value if isinstance(value := table[key], str) else list(value) for key in _ORDER if table.get(key)}
 
 
 def _updated(file: Path, found: Recognised, server: str) -> str:
@@ -211,28 +188,22 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
     head, mark, rest = file.read_text(encoding="utf-8").partition("\n[adopted]\n")
     body, end, after = re.match(r"(.*?)(\n\[|\Z)(.*)", rest, re.S).groups() if mark else ("", "", "")  # type: ignore[union-attr] # it matches anything
     table = config["adopted"]
-    rows = [
-        (key, value) for key, value in _rows(found) if key not in _PERSONS or key in found.decided or key not in table
-    ]
-    for key, value in rows:
-        wanted = list(value) if isinstance(value, tuple | list) else value
-        if table.get(key) == wanted:
+    kept = {key for key in _PERSONS if key in table} - found.decided
+    rows = {key: value for key, value in _rows(found).items() if key not in kept}
+    for key, value in rows.items():
+        if table.get(key) == value:
             continue
         line = f"{key} = {_toml(value)}"
         body, count = re.subn(rf"(?m)^{key}\s*=.*$", lambda _found, line=line: line, body)
         if not count:
             body = f"{body.rstrip(chr(10))}\n{line}\n"
     text = f"{head}{mark}{body}{end}{after}"
-    expected = {
-        **table,
-        **{key: list(value) if isinstance(value, tuple | list) else value for key, value in rows},
-    }
     try:
-        right = tomllib.loads(text).get("adopted") == expected
+        right = tomllib.loads(text).get("adopted") == {**table, **rows}
     except tomllib.TOMLDecodeError:
         right = False
     if not right:
-        lines = ", ".join(f"{key} = {_toml(value)}" for key, value in rows)
+        lines = ", ".join(f"{key} = {_toml(value)}" for key, value in rows.items())
         raise ConfigError(
             f"{file} is written in a way that no program can change", hint=f"write below [adopted]: {lines}"
         )
@@ -240,9 +211,7 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
 
 
 def _toml(value: str | Sequence[str]) -> str:
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return f"[{', '.join(json.dumps(one, ensure_ascii=False) for one in value)}]"
+    return json.dumps(value, ensure_ascii=False)  # a list of texts is written alike in both
 
 
 def _read(file: Path) -> str | None:

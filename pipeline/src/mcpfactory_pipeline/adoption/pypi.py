@@ -80,20 +80,8 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
     answer.unlink(missing_ok=True)  # uv would keep the version of an earlier answer
-    run_uv(
-        "pip",
-        "compile",
-        "--quiet",
-        "--no-deps",
-        "--no-header",
-        "--format",
-        "pylock.toml",
-        "--output-file",
-        str(answer),
-        str(asked),
-        cwd=work,
-        log=False,
-    )
+    options = ("--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "--output-file")
+    run_uv("pip", "compile", *options, str(answer), str(asked), cwd=work, log=False)
     package: Mapping[str, Any] = tomllib.loads(answer.read_text(encoding="utf-8"))["packages"][0]
     rows = [_row(str(package["version"]), wheel) for wheel in package.get("wheels", ())]
     if wanted:
@@ -167,29 +155,12 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
     asked, bounds, answer = work / "asked.in", work / "bounds.txt", work / LOCKS["python"]
     asked.write_text("".join(f"{one}\n" for one in requirements), encoding="utf-8")
     bounds.write_text("".join(f"{one}\n" for one in constraints), encoding="utf-8")
-    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    options = ("--quiet", *ONLY_WHEELS, "--generate-hashes", "--universal", "--no-header", "--no-annotate")
+    nowhere = ("--no-emit-index-url", "--no-emit-find-links")
+    python = ("--python-version", f"{sys.version_info[0]}.{sys.version_info[1]}")
+    files = ("--constraints", str(bounds), "--output-file", str(answer), str(asked))
     try:
-        run_uv(
-            "pip",
-            "compile",
-            "--quiet",
-            *ONLY_WHEELS,
-            "--generate-hashes",
-            "--universal",
-            "--no-header",
-            "--no-annotate",
-            "--no-emit-index-url",
-            "--no-emit-find-links",
-            "--python-version",
-            python,
-            "--constraints",
-            str(bounds),
-            "--output-file",
-            str(answer),
-            str(asked),
-            cwd=work,
-            log=False,
-        )
+        run_uv("pip", "compile", *options, *nowhere, *python, *files, cwd=work, log=False)
     except ProgramRefusedError as error:
         if named := _NO_WHEEL.search(str(error)):
             raise _without_wheel(next(filter(None, named.groups()))) from error
@@ -256,20 +227,8 @@ def make_environment(files: Path, names: Sequence[str], place: Path, *, log: boo
     run_uv("venv", "--quiet", str(venv), cwd=place, log=log)
     python = programs(place) / "python"
     if re.search(r"^[a-z0-9]", lock.read_text(encoding="utf-8"), re.M):
-        run_uv(
-            "pip",
-            "install",
-            "--quiet",
-            *ONLY_WHEELS,
-            "--require-hashes",
-            "--find-links",
-            str(files),
-            "-r",
-            str(lock),
-            cwd=place,
-            python=python,
-            log=log,
-        )
+        sources = ("--require-hashes", "--find-links", str(files), "-r", str(lock))
+        run_uv("pip", "install", "--quiet", *ONLY_WHEELS, *sources, cwd=place, python=python, log=log)
     wheels = [str(files / name) for name in names if name.endswith(".whl")]
     run_uv("pip", "install", "--quiet", "--no-deps", *ONLY_WHEELS, *wheels, cwd=place, python=python, log=log)
 

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigParserError
+from contextlib import suppress
 from dataclasses import replace
 from email.parser import HeaderParser
 from pathlib import Path
@@ -28,7 +29,7 @@ from mcpfactory_pipeline.adoption import npm, pypi, remote
 from mcpfactory_pipeline.adoption.project_files import recognise_project
 from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
 from mcpfactory_pipeline.adoption.refusals import NO_IMAGE, check_program, check_secrets
-from mcpfactory_pipeline.adoption.scan import environment_names, framework
+from mcpfactory_pipeline.adoption.scan import environment_names, framework, framework_words
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.adoption.wish import Wish
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
@@ -141,7 +142,7 @@ def _from_pypi(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recog
     packages = len(re.findall(r"^\S+==", lock, re.M))
     found = (
         f"{name} {row.version} of the package index: {row.file}, {row.hash[:19]}…",
-        *_framework_words([canonicalize_name(need.name) for need in needs]),
+        *framework_words([canonicalize_name(need.name) for need in needs]),
         f"{pluralize(packages, 'package')} in {LOCKS['python']}, each by its hash",
     )
     table = {"package": name, "version": row.version, "hash": row.hash, "start": start, "constraints": constraints}
@@ -185,10 +186,8 @@ def _wheel_needs(wheel: zipfile.ZipFile) -> list[Requirement]:
     found = HeaderParser().parsestr(_in_info(wheel, "METADATA")).get_all("Requires-Dist", [])
     needs: list[Requirement] = []
     for text in found:
-        try:
+        with suppress(InvalidRequirement):
             needs.append(Requirement(str(text)))
-        except InvalidRequirement:
-            continue
     return needs
 
 
@@ -223,7 +222,7 @@ def _from_npm(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recogn
     rows: Mapping[str, Any] = json.loads(lock)["packages"]
     found = [
         f"{name} {version} of the registry: {npm.integrity(data)[:23]}…",
-        *_framework_words(package.get("dependencies", {})),
+        *framework_words(package.get("dependencies", {})),
     ]
     found.append(f"{pluralize(len(rows) - 1, 'package')} in {LOCKS['node']}, each by its integrity")
     scripted = npm.scripted_packages(lock)
@@ -266,11 +265,6 @@ def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[s
         has = f"it has {', '.join(programs)}" if programs else "it has no program"
         raise ConfigError(f"{name} does not say by which program it starts: {has}", hint="--started-by 'PROGRAM …'")
     return (program, *given)
-
-
-def _framework_words(names: Any) -> tuple[str, ...]:
-    found = framework(names)
-    return (f"written with {found}",) if found else ()
 
 
 # --- URLs and commands ---
@@ -336,12 +330,8 @@ def _command(workspace: Workspace, wish: Wish) -> Recognised:
         raise NotFoundError(f"there is no program {words[0]}", hint="name it by its path, or install it")
     if plain and not _INTERPRETERS.fullmatch(words[0]):
         words[0] = str(Path(shutil.which(words[0], path=foreign_path()) or words[0]).resolve())
-    places = {word: (here / word).resolve() for word in words if not word.startswith("-") and (here / word).is_file()}
-    places = {
-        word: place
-        for word, place in places.items()
-        if not (word == words[0] and _INTERPRETERS.fullmatch(Path(word).name))
-    }
+    own = words[1:] if _INTERPRETERS.fullmatch(Path(words[0]).name) else words
+    places = {word: (here / word).resolve() for word in own if not word.startswith("-") and (here / word).is_file()}
     if not places:
         raise ConfigError(
             "the command names no file, so that nothing says which bytes run",
@@ -358,10 +348,10 @@ def _command(workspace: Workspace, wish: Wish) -> Recognised:
         copied = {f"files/{place.name}": place for place in places.values()}
         path, named = f"servers/{name}/files", {word: place.name for word, place in places.items()}
     else:
-        path = here.relative_to(workspace.root).as_posix() if here.is_relative_to(workspace.root) else "."
-        named = {word: _below(place, workspace.root / path, workspace.root) for word, place in places.items()}
-        if any(one.startswith("..") for one in named.values()):
-            path, named = ".", {word: place.relative_to(workspace.root).as_posix() for word, place in places.items()}
+        inside = here.is_relative_to(workspace.root) and all(place.is_relative_to(here) for place in places.values())
+        folder = here if inside else workspace.root
+        path = folder.relative_to(workspace.root).as_posix()
+        named = {word: place.relative_to(folder).as_posix() for word, place in places.items()}
     start = tuple(named.get(word, word) for word in words)
     size = sum(place.stat().st_size for place in places.values())
     found = [
@@ -373,11 +363,6 @@ def _command(workspace: Workspace, wish: Wish) -> Recognised:
         (word, place.read_bytes()) for word, place in places.items() if place.stat().st_size <= _LARGEST
     )
     return Recognised("command", name, {"path": path, "start": start}, {}, names, tuple(found), notes, copied)
-
-
-def _below(place: Path, folder: Path, root: Path) -> str:
-    del root
-    return place.relative_to(folder).as_posix() if place.is_relative_to(folder) else "../"
 
 
 def _words(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree as ET
 
-__all__ = ["TestCount", "read_junit", "read_tap"]
+__all__ = ["NO_REPORT", "TestCount", "read_junit", "read_tap"]
 
 _LARGEST: Final = 1 << 26  # bytes of a report
 _SHOWN: Final = 3
@@ -38,6 +38,9 @@ class TestCount:
         said = f"{self.passed} passed"
         said += f", {self.failed} failed: {', '.join(self.names[:_SHOWN])}" if self.failed else ""
         return said + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+NO_REPORT: Final = TestCount("")
 
 
 def read_junit(data: bytes) -> TestCount | None:

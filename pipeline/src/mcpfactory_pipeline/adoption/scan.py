@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["environment_names", "framework"]
+__all__ = ["environment_names", "framework", "framework_words"]
 
 _READS: Final = re.compile(
     r"""(?:environ(?:\.get\(|\[)|getenv\()\s*["']([A-Z][A-Z0-9_]{2,60})["']|process\.env(?:\.([A-Z][A-Z0-9_]{2,60})\b|\[["']([A-Z][A-Z0-9_]{2,60})["']\])"""
@@ -38,3 +38,9 @@ def framework(names: Iterable[str]) -> str:
     """Return what a server is written with, by the names of what it depends on; "" when that says nothing."""
     known = set(names)
     return next((words for name, words in _FRAMEWORKS.items() if name in known), "")
+
+
+def framework_words(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the same as a sentence of what was found; none when nothing is known."""
+    found = framework(names)
+    return (f"written with {found}",) if found else ()

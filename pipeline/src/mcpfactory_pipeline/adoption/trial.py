@@ -10,7 +10,7 @@ from typing import Final
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
 from mcpfactory_pipeline.adoption.projects import check_project_lock, own_files
 from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
-from mcpfactory_pipeline.adoption.reports import TestCount, read_junit, read_tap
+from mcpfactory_pipeline.adoption.reports import NO_REPORT, TestCount, read_junit, read_tap
 from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.frontend import copy_files
@@ -32,18 +32,11 @@ _LARGEST: Final = 1 << 26  # bytes of a report
 
 @dataclass(frozen=True, slots=True)
 class OwnTests:
-    """What the tests of a server said: whether all is well, in words, and how many there were, where a report says so."""
+    """What the tests of a server said: whether all is well, in words, and the counts of a report, where there is one."""
 
     good: bool
     message: str
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-    @property
-    def tests(self) -> int:
-        """All of them."""
-        return self.passed + self.failed + self.skipped
+    count: TestCount = NO_REPORT
 
 
 def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) -> OwnTests:
@@ -148,14 +141,12 @@ def judge(code: int, said: str, report: bytes | None, *, wanted: str) -> OwnTest
 
 
 def _with_count(code: int, count: TestCount) -> OwnTests:
-    numbers = (count.passed, count.failed, count.skipped)
     if code != 0 and not count.failed:
-        return OwnTests(
-            False, f"the tests ended with exit {code}, although {count.form} says {count.words()}", *numbers
-        )
+        words = f"the tests ended with exit {code}, although {count.form} says {count.words()}"
+        return OwnTests(False, words, count)
     if not count.passed:
-        return OwnTests(False, f"no test passed ({count.form}: {count.words()})", *numbers)
-    return OwnTests(code == 0 and not count.failed, f"{count.words()} ({count.form})", *numbers)
+        return OwnTests(False, f"no test passed ({count.form}: {count.words()})", count)
+    return OwnTests(code == 0 and not count.failed, f"{count.words()} ({count.form})", count)
 
 
 def _read(report: Path | None) -> bytes | None:

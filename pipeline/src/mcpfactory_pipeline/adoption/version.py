@@ -19,10 +19,10 @@ def adopted_version(adopted: Adopted, folder: Path) -> str:
     read = _SAYS.get(adopted.kind)
     if read is None:
         return adopted.version
-    place, content, keys = read
-    own = folder if place == "beside" else adopted.folder(folder.parents[1])
+    file, parse, keys = read
+    own = adopted.folder(folder.parents[1]) if adopted.kind != "url" else None
     try:
-        found: Any = content(own or folder)
+        found: Any = parse(((own or folder) / file).read_text(encoding="utf-8"))
         for key in keys:
             found = found[key]
     except (OSError, ValueError, KeyError, TypeError):
@@ -30,20 +30,9 @@ def adopted_version(adopted: Adopted, folder: Path) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _toml(folder: Path) -> Any:
-    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def _package(folder: Path) -> Any:
-    return json.loads((folder / "package.json").read_bytes())
-
-
-def _offers(folder: Path) -> Any:
-    return json.loads((folder / LOCKS["url"]).read_bytes())
-
-
-_SAYS: Final[Mapping[str, tuple[str, Callable[[Path], Any], tuple[str, ...]]]] = {
-    "python": ("own", _toml, ("project", "version")),
-    "node": ("own", _package, ("version",)),
-    "url": ("beside", _offers, ("server", "version")),
+# Kind → the file that says it, how that is read, and the keys that lead there.
+_SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = {
+    "python": ("pyproject.toml", tomllib.loads, ("project", "version")),
+    "node": ("package.json", json.loads, ("version",)),
+    "url": (LOCKS["url"], json.loads, ("server", "version")),
 }

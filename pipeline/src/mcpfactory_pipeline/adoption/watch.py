@@ -51,22 +51,14 @@ def watch(server: WorkspaceServer) -> list[Watched]:
     """
     adopted = server.adopted
     look = _LOOKS.get(adopted.kind) if adopted else None
-    if look is None:
+    if adopted is None or look is None:
         return []
     with tempfile.TemporaryDirectory(prefix="mcpfactory-watch-") as work:
         try:
-            return list(look(server, Path(work)))
+            return list(look(server, adopted, Path(work)))
         except (PipelineError, ProgramRefusedError, OSError) as error:
-            means = "whether it is still what was adopted is not known"
-            return [
-                Watched(
-                    "version",
-                    f"it cannot be looked at: {error}",
-                    means,
-                    f"mcpfactory inbox --refresh {server.name}",
-                    unanswered=True,
-                )
-            ]
+            message, means = f"it cannot be looked at: {error}", "whether it is still what was adopted is not known"
+            return [Watched("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
 
 
 def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
@@ -81,10 +73,8 @@ def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
         write_known_drift(server.folder, server.adopted, facts)
 
 
-def _offers(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
-    del work
-    assert server.adopted is not None  # the caller looked
-    url = server.adopted.url
+def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[Watched]:
+    url = adopted.url
     changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
     if changed:
         message = f"{url} offers something else than was adopted: {changed}"
@@ -117,54 +107,42 @@ async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
     return remote.shorten(remote.changed_offers(before, now)), remote.hash_offers(now)
 
 
-def _wheel(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
-    assert server.adopted is not None  # the caller looked
-    adopted = server.adopted
+def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Watched]:
     try:
         pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
     except ProgramRefusedError as error:
         files = error.hashes if isinstance(error, pypi.OtherFilesError) else ()
-        yield _replaced(server, str(error), hash_record(dict.fromkeys(files, "wheel")))
-    yield from _newer(server, f"pypi:{adopted.package}==", work)
+        yield _replaced(server, adopted, str(error), hash_record(dict.fromkeys(files, "wheel")))
+    yield from _newer(server, adopted, f"pypi:{adopted.package}==", work)
 
 
-def _tarball(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
-    assert server.adopted is not None  # the caller looked
-    adopted = server.adopted
-    gone = ""
+def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Watched]:
+    there, gone, wanted = "", "", f"{adopted.package}@{adopted.version}"
     try:
-        there = json.loads(
-            npm.run_npm("view", f"{adopted.package}@{adopted.version}", "dist.integrity", "--json", cwd=work, log=False)
-            or '""'
-        )
+        there = str(json.loads(npm.run_npm("view", wanted, "dist.integrity", "--json", cwd=work, log=False) or '""'))
     except ProgramRefusedError as error:
-        there, gone = None, str(error)
+        gone = str(error)
     if there != adopted.hash:
-        yield _replaced(
-            server,
-            f"the registry has {there or gone or 'nothing'} for {adopted.package} {adopted.version}, and {adopted.hash} was adopted",
-            hash_record({"tarball": str(there or "")}),
-        )
-    yield from _newer(server, f"npm:{adopted.package}@", work)
+        has = f"the registry has {there or gone or 'nothing'} for {adopted.package} {adopted.version}"
+        yield _replaced(server, adopted, f"{has}, and {adopted.hash} was adopted", hash_record({"tarball": there}))
+    yield from _newer(server, adopted, f"npm:{adopted.package}@", work)
 
 
-def _replaced(server: WorkspaceServer, message: str, offer: str) -> Watched:
+def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Watched:
     means = "what is in channels stays as it is; a machine that has not its files cannot get them again"
-    command = f"mcpfactory adopt {server.adopted.again} --name {server.name}" if server.adopted else ""
-    return Watched("replaced", message, means, command, offer)
+    return Watched("replaced", message, means, f"mcpfactory adopt {adopted.again} --name {server.name}", offer)
 
 
-def _newer(server: WorkspaceServer, form: str, work: Path) -> Iterator[Watched]:
-    assert server.adopted is not None  # the caller looked
-    ask = KINDS[server.adopted.kind].newest
-    newest = ask(server.adopted, work) if ask else ""
-    if newest and newest != server.adopted.version:
-        message = f"{server.adopted.package} has {newest}, and {server.adopted.version} was adopted"
+def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> Iterator[Watched]:
+    ask = KINDS[adopted.kind].newest
+    newest = ask(adopted.package, work) if ask else ""
+    if newest and newest != adopted.version:
+        message = f"{adopted.package} has {newest}, and {adopted.version} was adopted"
         means = "callers stay with what was checked until the newer one is adopted and promoted"
         yield Watched("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
 
 
-_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Path], Iterator[Watched]]]] = {
+_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[Watched]]]] = {
     "pypi": _wheel,
     "npm": _tarball,
     "url": _offers,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final, Literal
 
 from mcpfactory_pipeline.checks.calls import PlannedCall, plan_calls, request_faults
@@ -19,13 +18,13 @@ from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-__all__ = ["with_persons"]
+__all__ = ["observe_persons"]
 
 _ANSWER: Final = 10.0  # seconds for one answer
 _LOST: Final = (ConnectionLostError, ProtocolError, TimeoutError)
 
 
-async def with_persons(
+async def observe_persons(
     evidence: Evidence,
     target: ValidationTarget,
     environ: Mapping[str, str],
@@ -33,15 +32,14 @@ async def with_persons(
     stub: StubUpstream,
     *,
     seconds: float,
-) -> Evidence:
-    """Return the evidence with what tools did that ask a person, whose refusal was recorded where nobody could be asked.
+) -> None:
+    """Add to the evidence what tools did that ask a person, whose refusal was recorded where nobody could be asked.
 
     A call to which the person agrees takes the place of the refused one. No tool is called again that did what its case says.
     """
     refused = _refused(evidence, cases)
     if not refused or target.command is None:
-        return evidence
-    found: list[AskedPerson] = []
+        return
     person = Person()
     try:
         async with (
@@ -60,12 +58,11 @@ async def with_persons(
                 agreed = await _call(client, person, "agrees", planned, stub)
                 if question := "; ".join(person.asked):
                     declined = await _call(client, person, "declines", planned, stub)
-                    found.append(AskedPerson(question, call, agreed, declined))
+                    evidence.persons.append(AskedPerson(question, call, agreed, declined))
     except (*_LOST, McpError):
         pass  # what the interview saw stands as it is
-    agreed_to = {id(one.unasked): one.agreed for one in found}
-    calls = tuple(agreed_to.get(id(call), call) for call in evidence.calls)
-    return replace(evidence, calls=calls, persons=tuple(found))
+    agreed_to = {id(one.unasked): one.agreed for one in evidence.persons}
+    evidence.calls = [agreed_to.get(id(call), call) for call in evidence.calls]
 
 
 def _refused(evidence: Evidence, cases: Sequence[Mapping[str, object]]) -> list[tuple[PlannedCall, RecordedCall]]:

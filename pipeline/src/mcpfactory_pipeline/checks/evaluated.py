@@ -71,8 +71,8 @@ async def observe_evaluated(
     evidence: Evidence,
     *,
     seconds: float,
-) -> tuple[tuple[EvaluatedCall, ...], str]:
-    """Make the calls.
+) -> None:
+    """Make the calls, and add what came of each to the evidence, or why some were not made.
 
     Args:
         target: started by command.
@@ -80,9 +80,6 @@ async def observe_evaluated(
         evaluations: the cases.
         evidence: what is known of the server: which tools nothing else has shown to work.
         seconds: for all of it.
-
-    Returns:
-        What came of each call, and why some were not made ("" when all were).
     """
     asked = _Asked(target, environ, evaluations, evidence)
     try:
@@ -90,8 +87,9 @@ async def observe_evaluated(
             await asked.run()
     except TimeoutError:
         asked.problem = "the time for the examination was over"
-    found = [call for case in evaluations.cases for call in asked.found.get(case.name, ())]
-    return tuple(found), asked.problem
+    evidence.evaluated = [call for case in evaluations.cases for call in asked.found.get(case.name, ())]
+    if asked.problem:
+        evidence.missing["evaluations"] = asked.problem
 
 
 class _Asked:

@@ -22,10 +22,8 @@ __all__ = [
     "EventStream",
     "Evidence",
     "FailureOutcome",
-    "HttpProbe",
     "Listening",
     "Listing",
-    "Probe",
     "ProbeAnswer",
     "RecordedCall",
     "RecordedTemptation",
@@ -39,54 +37,6 @@ __all__ = [
 
 Transport = Literal["stdio", "http"]
 Era = Literal["legacy", "modern"]
-
-# The questions that `interview` asks. A probe's name is how rules find its exchange.
-Probe = Literal[
-    "ping",
-    "unknown-method",
-    "malformed",
-    "after-malformed",
-    "unknown-tool",
-    "bad-cursor",
-    "read-resource",
-    "after-odd",
-    "unknown-version",
-    "no-version",
-    "early-ping",
-    "notification",
-    "response",
-    "not-rpc",
-    "batch",
-    "batch-notifications",
-    "batch-responses",
-    "batch-empty",
-    "batch-initialize",
-    "array-params",
-    "unknown-members",
-    "list-again",
-    "late-cancel",
-    "not-utf-8",
-    "after-not-utf-8",
-    "unknown-resource",
-    "resource-uri",
-    "get-prompt",
-    "unknown-prompt",
-    "prompt-arguments",
-    "complete",
-    "complete-unknown",
-    "complete-nothing",
-    "complete-undeclared",
-    "set-level",
-    "unknown-level",
-    "subscribe",
-    "unsubscribe",
-    "modern-retired",
-    "modern-list",
-    "modern-no-capabilities",
-    "modern-unknown-version",
-    "modern-unknown-method",
-    "listen-malformed",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,49 +55,6 @@ class ServerProcess:
     memory: int | None = None  # peak kilobytes of the process, where the system says
     terminated: bool = False  # it was told to end by SIGTERM, not by the end of its stdin
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
-
-
-# What is asked of a server at a URL besides conversations.
-HttpProbe = Literal[
-    "begin",
-    "notify",
-    "respond",
-    "origin",
-    "rebound",
-    "get",
-    "host",
-    "version",
-    "no-version",
-    "array",
-    "no-session",
-    "unknown-session",
-    "delete",
-    "after-delete",
-    "begin-older",
-    "delete-older",
-    "modern",
-    "modern-origin",
-    "modern-rebound",
-    "modern-no-version",
-    "modern-other-version",
-    "modern-no-method",
-    "modern-other-method",
-    "modern-other-name",
-    "modern-unknown-method",
-    "modern-unknown-version",
-    "modern-no-capabilities",
-    "modern-get",
-    "modern-array",
-    "modern-response",
-    "modern-notification",
-    "modern-upper-names",
-    "modern-upper-value",
-    "modern-blanks",
-    "modern-bad-base64",
-    "modern-one-marker",
-    "modern-encoded",
-    "modern-last-event",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,45 +275,43 @@ def calls_others(tool: Json) -> bool:
     return isinstance(meta, dict) and meta.get(CALLS) is True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Evidence:
-    """What was observed of one server.
+    """What was observed of one server; the examination fills it, and rules only read.
 
     `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the modern counterpart.
     `tools` are the listed objects as they came; use `named_tools` for those with a usable name.
     """
 
     transport: Transport = "stdio"
-    starts: tuple[ServerProcess, ...] = ()
-    handshakes: Mapping[str, WireExchange] = field(default_factory=dict)
+    starts: list[ServerProcess] = field(default_factory=list)
+    handshakes: dict[str, WireExchange] = field(default_factory=dict)
     discover: WireExchange | None = None
     revisions: tuple[str, ...] = ()  # what the server turned out to speak, oldest first
-    eras: frozenset[Era] = frozenset()
-    capabilities: Mapping[str, Any] = field(default_factory=dict)
-    probes: Mapping[Probe, WireExchange] = field(default_factory=dict)
-    lists: Mapping[str, Listing] = field(default_factory=dict)
-    further: tuple[WireExchange, ...] = ()  # prompts and resources after the first, for rules over texts
-    calls: tuple[RecordedCall, ...] = ()
-    others: tuple[RecordedCall, ...] = ()  # calls of the same tools with other arguments
-    wrong: tuple[RecordedCall, ...] = ()  # calls with arguments that break the schema; `title` says how
-    changed: tuple[RecordedCall, ...] = ()  # calls by cases again, to which the API answered other values
+    eras: set[Era] = field(default_factory=set)
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    probes: dict[str, WireExchange] = field(default_factory=dict)  # by the name of the question
+    lists: dict[str, Listing] = field(default_factory=dict)
+    further: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
+    calls: list[RecordedCall] = field(default_factory=list)
+    others: list[RecordedCall] = field(default_factory=list)  # calls of the same tools with other arguments
+    wrong: list[RecordedCall] = field(default_factory=list)  # with arguments that break the schema; `title` says how
+    changed: list[RecordedCall] = field(default_factory=list)  # calls by cases, with other answers of the API
     listens: tuple[Listening, ...] = ()  # streams of notifications, the first still open when the second was opened
-    older: tuple[RecordedCall, ...] = ()  # calls again in sessions of older revisions; `title` is the revision
-    unasked: tuple[Unasked, ...] = ()  # what the server sent besides answers
-    uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
+    older: list[RecordedCall] = field(default_factory=list)  # in sessions of older revisions (`title`)
+    unasked: list[Unasked] = field(default_factory=list)  # what the server sent besides answers
+    uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
-    evaluated: tuple[EvaluatedCall, ...] = ()  # the right calls of evaluation cases
-    persons: tuple[
-        AskedPerson, ...
-    ] = ()  # calls by cases that ask a person first; `calls` has those to which one agreed
-    server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo
+    evaluated: list[EvaluatedCall] = field(default_factory=list)  # the right calls of evaluation cases
+    persons: list[AskedPerson] = field(default_factory=list)  # of tools that ask first; `calls` has what one agreed to
+    server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: PackageFacts | None = None  # of a server in a workspace
-    missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    http: Mapping[HttpProbe, ProbeAnswer] = field(default_factory=dict)  # of a server at a URL
-    temptations: tuple[RecordedTemptation, ...] = ()  # of a server that was started here, without a stub upstream
-    failures: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
-    traffic: tuple[WireExchange, ...] = ()  # every request that was made, in order
+    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
+    http: dict[str, ProbeAnswer] = field(default_factory=dict)  # of a server at a URL
+    temptations: list[RecordedTemptation] = field(default_factory=list)  # without a stub upstream
+    failures: list[FailureOutcome] = field(default_factory=list)  # what happened while the API failed
+    traffic: list[WireExchange] = field(default_factory=list)  # every request that was made, in order
     drift: tuple[str, ...] | None = None  # how an adopted server is no longer what was adopted; None for others
     drift_offer: str = ""  # the hash of what is there instead
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +11,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.checks.bait import Bait
 from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, read_examples, required_variables
-from mcpfactory_pipeline.checks.consent import with_persons
+from mcpfactory_pipeline.checks.consent import observe_persons
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evaluated import Evaluations, observe_evaluated
 from mcpfactory_pipeline.checks.evidence import Evidence
@@ -102,14 +101,19 @@ async def observe(
             bait=bait,
         ).run()
         if stub is not None and cases is not None and connect is None:
-            evidence = await with_persons(evidence, target, environ, cases, stub, seconds=timeout)
+            await observe_persons(evidence, target, environ, cases, stub, seconds=timeout)
     _require_tools(evidence, examples, target.examples)
     if cases is not None:
-        evidence = await _with_failures(evidence, target, environ, cases, timeout)
+        asking = {one.agreed.tool for one in evidence.persons}  # nobody is asked while the API fails
+        plan = [one for one in plan_calls(evidence.named_tools, cases)[0] if one.tool not in asking]
+        await observe_failures(evidence, target, plan, environ, seconds=timeout)
     if evaluations is not None and target.command is not None and evidence.named_tools:
-        evidence = await _with_evaluations(evidence, target, plain, evaluations, timeout)
-    evidence = replace(evidence, drift=target.drift, drift_offer=target.drift_offer)
-    return replace(evidence, package=package, limits=target.limits), secrets
+        pace = min((start.milliseconds for start in evidence.starts if start.answered), default=0) / 1000
+        enough = timeout + max(_A_CASE, _ITS_STARTS * pace) * len(evaluations.cases)
+        await observe_evaluated(target, plain, evaluations, evidence, seconds=enough)
+    evidence.drift, evidence.drift_offer, evidence.limits = target.drift, target.drift_offer, target.limits
+    evidence.package = package
+    return evidence, secrets
 
 
 def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
@@ -121,37 +125,6 @@ def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], fi
             f"{file} has calls of tools that the server does not list: {', '.join(strange[:5])}",
             hint=f"it lists {', '.join(sorted(known)[:10])}",
         )
-
-
-async def _with_failures(
-    evidence: Evidence,
-    target: ValidationTarget,
-    environ: Mapping[str, str],
-    cases: list[dict[str, Any]],
-    seconds: float,
-) -> Evidence:
-    """Return the same with what the server did while its API failed, which may take `seconds` of its own."""
-    asking = {one.agreed.tool for one in evidence.persons}  # nobody is asked while the API fails
-    plan = [one for one in plan_calls(evidence.named_tools, cases)[0] if one.tool not in asking]
-    modern = "legacy" not in evidence.eras
-    failures, missing = await observe_failures(target, plan, environ, modern=modern, seconds=seconds)
-    unobserved = {"failures": missing} if missing else {}
-    return replace(evidence, failures=failures, missing={**evidence.missing, **unobserved})
-
-
-async def _with_evaluations(
-    evidence: Evidence,
-    target: ValidationTarget,
-    environ: Mapping[str, str],
-    evaluations: Evaluations,
-    seconds: float,
-) -> Evidence:
-    """Return the same with what came of the right calls of evaluation cases; each case has a moment of its own."""
-    pace = min((start.milliseconds for start in evidence.starts if start.answered), default=0) / 1000
-    enough = seconds + max(_A_CASE, _ITS_STARTS * pace) * len(evaluations.cases)
-    found, missing = await observe_evaluated(target, environ, evaluations, evidence, seconds=enough)
-    unobserved = {"evaluations": missing} if missing else {}
-    return replace(evidence, evaluated=found, missing={**evidence.missing, **unobserved})
 
 
 def _place(target: ValidationTarget) -> Path | None:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from http.client import responses
 from typing import Any, Final
 
 from mcpfactory_runtime.upstream.stub import case_content
@@ -138,7 +139,7 @@ class ApiFailure:
 
 
 def _head(status: int, kind: str, *more: str) -> bytes:
-    lines = [f"HTTP/1.1 {status} {_PHRASES.get(status, 'OK')}", f"Content-Type: {kind}", "Connection: close", *more]
+    lines = [f"HTTP/1.1 {status} {responses.get(status, 'OK')}", f"Content-Type: {kind}", "Connection: close", *more]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
@@ -192,7 +193,7 @@ async def _reset(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
 
 
 def _status(status: int, *headers: str) -> Answer:
-    body = json.dumps({"title": _PHRASES[status], "status": status, "detail": "made to fail"}).encode()
+    body = json.dumps({"title": responses[status], "status": status, "detail": "made to fail"}).encode()
 
     async def answer(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
         await _send(writer, status, body, "application/problem+json", *headers)
@@ -252,17 +253,6 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
         return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
     return b"\x1f\x8b\x08" + bytes(6) + b"\xff", block, last + struct.pack("<II", _CRC_OF_ZEROS, size & 0xFFFFFFFF)
 
-
-_PHRASES: Final = {
-    302: "Found",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    409: "Conflict",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 
 FAILURES: Final[tuple[ApiFailure, ...]] = (
     ApiFailure("refused", "refuses the connection", None),

@@ -32,17 +32,12 @@ from mcpfactory_pipeline.checks.calls import (
     request_faults,
 )
 from mcpfactory_pipeline.checks.evidence import (
-    Era,
     Evidence,
-    HttpProbe,
-    Listening,
     Listing,
-    Probe,
-    ProbeAnswer,
     RecordedCall,
     RecordedTemptation,
     ServerProcess,
-    Unasked,
+    Transport,
     sent_arguments,
 )
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
@@ -57,7 +52,6 @@ from mcpfactory_pipeline.checks.questions import (
     QUESTIONS,
     UNKNOWN_REVISION,
     OddMessage,
-    Seen,
     foreign_kinds,
     further_reads,
     listening_filters,
@@ -111,7 +105,6 @@ class Interview:
         self._bait = bait
         self._connect = connect or _connect
         self._environ = environ
-        self._secrets = secrets
         self._cases = cases
         self._stub = stub
         self._examples = examples
@@ -120,62 +113,45 @@ class Interview:
         self._ids = itertools.count(1)
         self._unanswered = 0
         self._pace = 0.0  # seconds that the first answer took, with the start of the process
-        self._starts: list[ServerProcess] = []
-        self._traffic: list[WireExchange] = []
-        self._handshakes: dict[str, WireExchange] = {}
-        self._discover: WireExchange | None = None
-        self._capabilities: dict[str, Any] = {}
-        self._server: dict[str, Any] = {}
-        self._eras: set[Era] = set()
         self._modern = eras.LATEST_MODERN  # the per-request revision that is spoken
-        self._probes: dict[Probe, WireExchange] = {}
-        self._lists: dict[str, Listing] = {}
-        self._further: list[WireExchange] = []
-        self._calls: list[RecordedCall] = []
-        self._others: list[RecordedCall] = []
-        self._older: list[RecordedCall] = []
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
-        self._wrong: list[RecordedCall] = []
-        self._changed: list[RecordedCall] = []
-        self._temptations: list[RecordedTemptation] = []
-        self._unasked: list[Unasked] = []
-        self._uncalled: dict[str, str] = {}
-        self._missing: dict[str, str] = {}
-        self._listens: tuple[Listening, ...] = ()
-        self._http: dict[HttpProbe, ProbeAnswer] = {}
         self._url = target.url or ""  # where redirects led to
+        transport: Transport = "http" if target.url is not None else "stdio"
+        self.seen = Evidence(transport=transport, secrets=secrets, with_cases=cases is not None)
 
     async def run(self) -> Evidence:
         """Ask everything that there is time for."""
         await self._newest_handshake()
-        if self._starts and self._starts[0].answered:
+        if self.seen.starts and self.seen.starts[0].answered:
             for revision in eras.HANDSHAKES[:-1]:
                 await self._older_handshake(revision)
-        if any(start.answered or "could not be started" not in start.problem for start in self._starts):
+        if any(start.answered or "could not be started" not in start.problem for start in self.seen.starts):
             await self._per_request()
-        if "legacy" in self._eras:
+        if "legacy" in self.seen.eras:
             await self._unknown_revision()
             await self._before_handshake()
-        if self._eras:
+        if self.seen.eras:
             await self._malformed_message()
             if self._target.url is not None and self._seconds_left() > 0:
-                spoken = frozenset(self._eras)
-                self._http = await asyncio.to_thread(probe_http, self._url, spoken, self._modern)
+                self.seen.http = await asyncio.to_thread(probe_http, self._url, self.seen.eras, self._modern)
         else:
-            self._missing.setdefault("*", "the server did not answer")
-        return self._evidence()
+            self.seen.missing.setdefault("*", "the server did not answer")
+        spoken = {str((one.result or {}).get("protocolVersion")) for one in self.seen.handshakes.values()}
+        modern = [self._modern] if "modern" in self.seen.eras else []
+        self.seen.revisions = (*(revision for revision in eras.HANDSHAKES if revision in spoken), *modern)
+        return self.seen
 
     # --- the sessions ---
 
     async def _newest_handshake(self) -> None:
         """Silence is believed the second time: a loaded machine can keep a sound server silent once, whose rest would be misjudged."""
         await self._first_session()
-        hello = self._handshakes.get(eras.LATEST_HANDSHAKE)
+        hello = self.seen.handshakes.get(eras.LATEST_HANDSHAKE)
         if hello is None or not hello.problem.startswith("no answer"):
             return
         self._deadline += 2 * self._start_patience
         self._unanswered = 0
-        for seen in (self._starts, self._traffic, self._unasked):
+        for seen in (self.seen.starts, self.seen.traffic, self.seen.unasked):
             seen.clear()
         await self._first_session(2 * self._start_patience)
 
@@ -184,7 +160,7 @@ class Interview:
         async with self._session(f"session {revision}") as conversation:
             if conversation is None or not await self._initialize(conversation, revision, patience):
                 return
-            self._eras.add("legacy")
+            self.seen.eras.add("legacy")
             await self._probe(conversation, "ping", {"jsonrpc": "2.0", "id": "a text", "method": "ping"})
             await self._probe(conversation, "unknown-method", self._handshake_message("mcpfactory/nothing"))
             await self._examine(conversation, self._handshake_message)
@@ -192,12 +168,12 @@ class Interview:
     async def _older_handshake(self, revision: str) -> None:
         async with self._session(f"session {revision}") as conversation:
             if conversation is not None and await self._initialize(conversation, revision):
-                agreed = (self._handshakes[revision].result or {}).get("protocolVersion")
+                agreed = (self.seen.handshakes[revision].result or {}).get("protocolVersion")
                 if agreed == revision:
                     await self._call_older(conversation, revision)
                 if agreed == revision and revision in eras.BATCHES:
                     for odd in BATCHES:
-                        if not await self._odd(conversation, odd) or self._probes["batch"].received is None:
+                        if not await self._odd(conversation, odd) or self.seen.probes["batch"].received is None:
                             break
 
     async def _unknown_revision(self) -> None:
@@ -209,7 +185,7 @@ class Interview:
             await self._probe(conversation, "unknown-version", self._handshake_message("initialize", params))
             if self._seconds_left() <= 0:
                 return
-            if self._probes["unknown-version"].result is None and not await self._greet(conversation):
+            if self.seen.probes["unknown-version"].result is None and not await self._greet(conversation):
                 return  # it refused, as it may, and nothing more in this session
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             for odd in ODD:
@@ -224,8 +200,8 @@ class Interview:
         """A ping and two bad `initialize` in a session that has not begun. Over HTTP there is no session then, and no ping."""
         apart = self._target.url is not None
         if apart:
-            self._missing["early-ping"] = self._missing["no-version"] = "there is no session before initialize"
-        batch = self._probes.get("batch")
+            self.seen.missing["early-ping"] = self.seen.missing["no-version"] = "there is no session before initialize"
+        batch = self.seen.probes.get("batch")
         async with self._session("before the handshake") as conversation:
             if conversation is None:
                 return
@@ -238,33 +214,33 @@ class Interview:
     async def _odd(self, conversation: Conversation, odd: OddMessage) -> bool:
         """Send one odd message and a ping; whether the server lives on."""
         if self._seconds_left() <= 0:
-            self._missing[odd.probe] = _OVER
+            self.seen.missing[odd.probe] = _OVER
             return False
         patience = max(min(_ANSWER, self._seconds_left()), 0.5)
         ping = self._handshake_message("ping")
-        self._probes[odd.probe], after = await conversation.send_raw(odd.text, ping, patience, wait=odd.answered)
+        self.seen.probes[odd.probe], after = await conversation.send_raw(odd.text, ping, patience, wait=odd.answered)
         if after.received is None:
             problem = f"{after.problem} (after {printable(odd.text)})"
             after = replace(after, problem=problem)
         if odd.after is not None:
-            self._probes[odd.after] = after
+            self.seen.probes[odd.after] = after
         return after.received is not None
 
     async def _per_request(self) -> None:
         async with self._session(f"session {eras.LATEST_MODERN}") as conversation:
             if conversation is None:
                 return
-            self._discover = await self._ask(
+            self.seen.discover = await self._ask(
                 conversation, self._modern_message("server/discover"), self._start_patience
             )
-            if (common := newest_common(self._discover)) and common != self._modern:
+            if (common := newest_common(self.seen.discover)) and common != self._modern:
                 self._modern = common
-                self._discover = await self._ask(conversation, self._modern_message("server/discover"))
-            result = self._discover.result
+                self.seen.discover = await self._ask(conversation, self._modern_message("server/discover"))
+            result = self.seen.discover.result
             if result is None or "supportedVersions" not in result:
                 return
-            self._eras.add("modern")
-            first = "legacy" not in self._eras
+            self.seen.eras.add("modern")
+            first = "legacy" not in self.seen.eras
             if first:
                 self._read_introduction(result)
             await self._modern_probes(conversation)
@@ -277,21 +253,21 @@ class Interview:
     async def _listen(self, conversation: Conversation, result: Json) -> None:
         """Open two streams of notifications with different filters, then one with none that can be read."""
         if self._seconds_left() <= 0:
-            self._missing["listen"] = self._missing["listen-malformed"] = _OVER
+            self.seen.missing["listen"] = self.seen.missing["listen-malformed"] = _OVER
             return
-        filters = listening_filters(result.get("capabilities"), self._lists)
+        filters = listening_filters(self.seen, result.get("capabilities"))
         requests = [self._modern_message("subscriptions/listen", {"notifications": one}) for one in filters]
-        self._listens = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace))
-        if any(stream.heard for stream in self._listens):
+        self.seen.listens = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace))
+        if any(stream.heard for stream in self.seen.listens):
             malformed = self._modern_message("subscriptions/listen", {"notifications": "all of them"})
-            self._probes["listen-malformed"] = await self._ask(conversation, malformed, _TIRED)
+            self.seen.probes["listen-malformed"] = await self._ask(conversation, malformed, _TIRED)
             await conversation.notify(cancellation(malformed))
 
     async def _malformed_message(self) -> None:
         async with self._session("malformed message", terminate=True) as conversation:
             if conversation is None:
                 return
-            if "legacy" in self._eras:
+            if "legacy" in self.seen.eras:
                 await self._initialize(conversation, eras.LATEST_HANDSHAKE)
                 after = self._handshake_message("ping")
             else:
@@ -299,15 +275,15 @@ class Interview:
             text = '{"jsonrpc": "2.0", "id": 1, "method":'
             patience = max(min(_ANSWER, self._seconds_left()), 0.5)
             malformed, alive = await conversation.send_raw(text, after, patience, wait=True)
-            self._probes["malformed"], self._probes["after-malformed"] = malformed, alive
+            self.seen.probes["malformed"], self.seen.probes["after-malformed"] = malformed, alive
 
     async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
         message = self._handshake_message("initialize", eras.initialize_params(revision))
         hello = await self._ask(conversation, message, patience or self._start_patience)
-        self._handshakes[revision] = hello
+        self.seen.handshakes[revision] = hello
         if hello.result is None:
             return False
-        if not self._eras:
+        if not self.seen.eras:
             self._read_introduction(hello.result)
         await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return True
@@ -317,8 +293,8 @@ class Interview:
         meta = result.get("_meta")
         if info is None and isinstance(meta, dict):
             info = meta.get(eras.META + "serverInfo")
-        self._capabilities = capabilities if isinstance(capabilities, dict) else {}
-        self._server = (
+        self.seen.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        self.seen.server = (
             {key: info[key] for key in ("name", "title", "version") if key in info} if isinstance(info, dict) else {}
         )
 
@@ -335,13 +311,13 @@ class Interview:
 
     async def _examine(self, conversation: Conversation, message: Any) -> None:
         for method in LISTS:
-            if method == "tools/list" or method.split("/", maxsplit=1)[0] in self._capabilities:
+            if method == "tools/list" or method.split("/", maxsplit=1)[0] in self.seen.capabilities:
                 await self._list(conversation, method, message)
-        resources = self._lists.get("resources/list")
+        resources = self.seen.lists.get("resources/list")
         uri = next((item.get("uri") for item in resources.items if isinstance(item, dict)), None) if resources else None
         if isinstance(uri, str):
             await self._probe(conversation, "read-resource", message("resources/read", {"uri": uri}))
-        if "tools" in self._capabilities:
+        if "tools" in self.seen.capabilities:
             await self._probe(
                 conversation, "unknown-tool", message("tools/call", {"name": "mcpfactory_nothing", "arguments": {}})
             )
@@ -356,94 +332,92 @@ class Interview:
 
     async def _tempt(self, bait: Bait, conversation: Conversation, message: Any) -> None:
         """Call tools that answered before, and read resources, with a bait as a value."""
-        made = {call.tool: sent_arguments(call) for call in self._calls if not call.failed}
-        named = Evidence(lists=self._lists).named_tools
+        made = {call.tool: sent_arguments(call) for call in self.seen.calls if not call.failed}
+        named = self.seen.named_tools
         allow_calls = self._target.allow_calls
         tools = [one for one in named if one[0] in made and may_be_called(one[0], named, allow_calls=allow_calls)]
-        templates = self._lists.get("resources/templates/list")
+        templates = self.seen.lists.get("resources/templates/list")
         for one in [*tempt(tools, made, bait), *tempt_templates(templates.items if templates else (), bait)]:
             if self._seconds_left() <= 0:
-                self._missing["temptations"] = _OVER
+                self.seen.missing["temptations"] = _OVER
                 return
             if one.confirms and not self._took(one):
                 continue
             exchange = await self._ask(conversation, message(one.method, dict(one.params)), _TEMPTED)
             taken = bait.taken(one.kind, json.dumps(exchange.received, ensure_ascii=False))
             recorded = RecordedTemptation(one.kind, one.tool, one.argument, exchange, taken, one.confirms)
-            self._temptations.append(recorded)
+            self.seen.temptations.append(recorded)
             if exchange.problem.startswith("the server"):
                 return
 
     def _took(self, one: Temptation) -> bool:
         """Whether the same argument took a bait of this kind before."""
         about = (one.kind, one.tool, one.argument)
-        return any(made.taken and (made.kind, made.where, made.argument) == about for made in self._temptations)
+        return any(made.taken and (made.kind, made.where, made.argument) == about for made in self.seen.temptations)
 
     async def _ask_questions(self, conversation: Conversation, message: Any) -> None:
         """Ask what the table of questions has for this lifecycle and these capabilities."""
-        seen = Seen(self._capabilities, self._lists)
         for question in QUESTIONS:
-            if question.era not in ("", *self._eras) or not question.suits(self._capabilities):
+            if question.era not in ("", *self.seen.eras) or not question.suits(self.seen.capabilities):
                 continue
-            params = question.params(seen)
+            params = question.params(self.seen)
             if params is None:
-                self._missing[question.probe] = NOTHING_TO_ASK
+                self.seen.missing[question.probe] = NOTHING_TO_ASK
             else:
                 await self._probe(conversation, question.probe, message(question.method, params))
 
     async def _read_on(self, conversation: Conversation, message: Any) -> None:
         """Get the prompts and read the resources after the first ones; once, in whichever lifecycle comes first."""
-        for method, params in [] if self._further else further_reads(Seen(self._capabilities, self._lists)):
+        for method, params in [] if self.seen.further else further_reads(self.seen):
             if self._seconds_left() <= 0:
                 return
             exchange = await self._ask(conversation, message(method, params))
-            self._further.append(exchange)
+            self.seen.further.append(exchange)
             if exchange.problem.startswith("the server"):
                 return
 
     async def _list(self, conversation: Conversation, method: str, message: Any) -> None:
         listing = await self._pages(conversation, method, message)
-        declared = method.split("/", maxsplit=1)[0] in self._capabilities
+        declared = method.split("/", maxsplit=1)[0] in self.seen.capabilities
         if declared or not listing.problem:
-            self._lists[method] = listing
+            self.seen.lists[method] = listing
 
     async def _pages(self, conversation: Conversation, method: str, message: Any) -> Listing:
         return await list_pages(method, lambda params: self._ask(conversation, message(method, params)))
 
     async def _call_tools(self, conversation: Conversation, message: Any) -> None:
-        listing = self._lists.get("tools/list")
-        tools = Evidence(lists={"tools/list": listing}).named_tools if listing else ()
-        plan, self._uncalled = plan_calls(
+        tools = self.seen.named_tools
+        plan, self.seen.uncalled = plan_calls(
             tools, self._cases, examples=self._examples, allow_calls=self._target.allow_calls
         )
         unshown: list[PlannedCall] = []  # of whose answers by the API no value reached the model
         for planned in plan:
-            last = self._calls[-1].exchange if self._calls else None
+            last = self.seen.calls[-1].exchange if self.seen.calls else None
             if last is not None and last.problem.startswith("the server"):
-                self._uncalled[planned.tool] = f"before its turn, {last.problem}"
+                self.seen.uncalled[planned.tool] = f"before its turn, {last.problem}"
                 continue
             if self._seconds_left() <= 0:
-                self._uncalled[planned.tool] = self._missing["tools/call"] = _OVER
+                self.seen.uncalled[planned.tool] = self.seen.missing["tools/call"] = _OVER
                 continue
             params = _call_params(planned, next(self._ids))
-            self._calls.append(call := await self._call(planned, conversation, message("tools/call", params)))
+            self.seen.calls.append(call := await self._call(planned, conversation, message("tools/call", params)))
             self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
-                self._uncalled[planned.tool] = f"given up, {call.exchange.problem}: it may be slow by design"
+                self.seen.uncalled[planned.tool] = f"given up, {call.exchange.problem}: it may be slow by design"
             if not call.failed and not call.mismatches and tells_value(call) and arrival(call).nothing:
                 unshown += plan_changed(planned)
         for planned in unshown:
-            await self._call_again(planned, self._changed, conversation, message)
+            await self._call_again(planned, self.seen.changed, conversation, message)
         for planned in plan_others(tools, plan):
-            await self._call_again(planned, self._others, conversation, message)
+            await self._call_again(planned, self.seen.others, conversation, message)
         for planned in plan_wrong(tools, plan):
-            await self._call_again(planned, self._wrong, conversation, message)
+            await self._call_again(planned, self.seen.wrong, conversation, message)
 
     async def _call_again(
         self, planned: PlannedCall, kept: list[RecordedCall], conversation: Conversation, message: Any
     ) -> None:
         """Call a tool with other arguments, as long as the server lives, answers and there is time."""
-        made = [*self._calls, *self._changed, *self._others, *self._wrong]
+        made = [*self.seen.calls, *self.seen.changed, *self.seen.others, *self.seen.wrong]
         answered = any(call.tool == planned.tool and not call.failed for call in made)
         if answered and not made[-1].exchange.problem and self._seconds_left() > 0:
             request = message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})
@@ -455,7 +429,7 @@ class Interview:
             if foreign_kinds(call.exchange, revision) and self._seconds_left() > 0:
                 params = {"name": planned.tool, "arguments": dict(planned.arguments)}
                 made = await self._call(planned, conversation, self._handshake_message("tools/call", params))
-                self._older.append(replace(made, title=revision))
+                self.seen.older.append(replace(made, title=revision))
 
     async def _call(self, planned: PlannedCall, conversation: Conversation, request: Json) -> RecordedCall:
         """Call a tool, and note what reached the stub upstream meanwhile."""
@@ -486,11 +460,11 @@ class Interview:
         meta = {"_meta": {**given.get("_meta", {}), **eras.modern_meta(version or self._modern)}}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**given, **meta}}
 
-    async def _probe(self, conversation: Conversation, probe: Probe, message: Json) -> None:
+    async def _probe(self, conversation: Conversation, probe: str, message: Json) -> None:
         if self._seconds_left() <= 0:
-            self._missing[probe] = _OVER
+            self.seen.missing[probe] = _OVER
         else:
-            self._probes[probe] = await self._ask(conversation, message)
+            self.seen.probes[probe] = await self._ask(conversation, message)
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         """Ask, and wait as long as this server takes on this machine: what took it a second may take it ten."""
@@ -512,62 +486,26 @@ class Interview:
     async def _session(self, purpose: str, *, terminate: bool = False) -> AsyncIterator[Conversation | None]:
         """Yield a conversation, or None when none can be had; what it showed is kept when it ends, by a signal with `terminate`."""
         if self._seconds_left() <= 0:
-            self._missing.setdefault("*", _OVER)
+            self.seen.missing.setdefault("*", _OVER)
             yield None
             return
         conversation = await self._connect(self._target, self._environ, purpose)
         if isinstance(conversation, ServerProcess):
-            self._starts.append(conversation)
-            self._missing.setdefault("*", conversation.problem)
+            self.seen.starts.append(conversation)
+            self.seen.missing.setdefault("*", conversation.problem)
             yield None
             return
         try:
             yield conversation
         finally:
-            self._starts.append(await conversation.close(terminate=terminate))
-            self._traffic += conversation.exchanges
-            self._unasked += conversation.watch.unasked
+            self.seen.starts.append(await conversation.close(terminate=terminate))
+            self.seen.traffic += conversation.exchanges
+            self.seen.unasked += conversation.watch.unasked
             if isinstance(conversation, HttpConversation):
                 self._url = conversation.url
 
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
-
-    def _evidence(self) -> Evidence:
-        legacy = {
-            str(exchange.result.get("protocolVersion"))
-            for exchange in self._handshakes.values()
-            if exchange.result is not None
-        }
-        spoken = [revision for revision in eras.HANDSHAKES if revision in legacy]
-        spoken += [self._modern] if "modern" in self._eras else []
-        return Evidence(
-            transport="http" if self._target.url is not None else "stdio",
-            starts=tuple(self._starts),
-            handshakes=self._handshakes,
-            discover=self._discover,
-            revisions=tuple(spoken),
-            eras=frozenset(self._eras),
-            capabilities=self._capabilities,
-            probes=self._probes,
-            lists=self._lists,
-            further=tuple(self._further),
-            calls=tuple(self._calls),
-            others=tuple(self._others),
-            older=tuple(self._older),
-            wrong=tuple(self._wrong),
-            changed=tuple(self._changed),
-            listens=self._listens,
-            unasked=tuple(self._unasked),
-            uncalled=self._uncalled,
-            with_cases=self._cases is not None,
-            server=self._server,
-            secrets=self._secrets,
-            missing=self._missing,
-            traffic=tuple(self._traffic),
-            http=self._http,
-            temptations=tuple(self._temptations),
-        )
 
 
 def _call_params(planned: PlannedCall, token: int) -> Json:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.calls import PlannedCall, api_variables
-from mcpfactory_pipeline.checks.evidence import FailureOutcome, ServerProcess, answer_text
+from mcpfactory_pipeline.checks.evidence import Evidence, FailureOutcome, ServerProcess, answer_text
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
 from mcpfactory_pipeline.checks.target import ValidationTarget
@@ -35,32 +35,36 @@ _WIDEST: Final = 90  # characters of a cell
 
 
 async def observe_failures(
-    target: ValidationTarget, plan: Sequence[PlannedCall], environ: Mapping[str, str], *, modern: bool, seconds: float
-) -> tuple[tuple[FailureOutcome, ...], str]:
-    """Let the API fail in every way.
+    evidence: Evidence,
+    target: ValidationTarget,
+    plan: Sequence[PlannedCall],
+    environ: Mapping[str, str],
+    *,
+    seconds: float,
+) -> None:
+    """Let the API fail in every way, and add what happened to the evidence, or why it is missing.
 
     Args:
+        evidence: what is known of the server.
         target: started by command, with cases.
         plan: the calls of the cases, of which a reading and a writing one are taken.
         environ: of the server; its base URL is replaced.
-        modern: speak the per-request lifecycle, for servers that know no handshake.
         seconds: for all of it.
-
-    Returns:
-        What happened, and why something is missing ("" when nothing is).
     """
     subjects = choose_subjects(plan)
-    if not subjects:
-        return (), "there is no case of a method that HTTP describes"
-    rows: list[FailureOutcome] = []
+    modern = "legacy" not in evidence.eras  # the per-request lifecycle, for servers that know no handshake
+    rows = evidence.failures
     try:
         async with asyncio.timeout(seconds):
             await asyncio.gather(*(_ExaminedTool(target, one, environ, rows, modern=modern).run() for one in subjects))
     except TimeoutError:
-        return tuple(rows), "the time for the examination was over"
+        evidence.missing["failures"] = "the time for the examination was over"
+        return
     order = [failure.id for failure in FAILURES]
     rows.sort(key=lambda row: (order.index(row.failure), row.method in _ONCE))
-    return tuple(rows), "" if rows else "no tool works even while its API is well"
+    if not rows:
+        works = "no tool works even while its API is well"
+        evidence.missing["failures"] = works if subjects else "there is no case of a method that HTTP describes"
 
 
 def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:

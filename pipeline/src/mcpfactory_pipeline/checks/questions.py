@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Era, Listing, Probe
+from mcpfactory_pipeline.checks.evidence import Era, Evidence
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_runtime.revisions import REVISIONS
 
@@ -22,7 +22,6 @@ __all__ = [
     "QUESTIONS",
     "UNKNOWN_REVISION",
     "OddMessage",
-    "Seen",
     "WireQuestion",
     "foreign_kinds",
     "further_reads",
@@ -35,32 +34,19 @@ NOWHERE: Final = "mcpfactory://nothing/here"
 _FURTHER_READS: Final = 30  # prompts, and resources, that are got after the first
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What is known of a server when it is asked: capabilities and lists."""
+def _entries(seen: Evidence, method: str, key: str) -> list[Json]:
+    """Return the entries of a list that have a text under `key`, the first of each text."""
+    listing, found = seen.lists.get(method), dict[str, Json]()
+    for one in listing.items if listing else ():
+        if isinstance(one, dict) and isinstance(one.get(key), str):
+            found.setdefault(one[key], one)
+    return list(found.values())
 
-    capabilities: Mapping[str, Any]
-    lists: Mapping[str, Listing]
 
-    def first(self, method: str, key: str) -> Json:
-        """Return the first entry of a list that has a text under `key`; {} when there is none."""
-        listing = self.lists.get(method)
-        entries = [entry for entry in listing.items if isinstance(entry, dict)] if listing else []
-        return next((entry for entry in entries if isinstance(entry.get(key), str)), {})
-
-    @property
-    def prompt(self) -> tuple[str, list[Json]]:
-        """The first prompt's name and its arguments, in a usable form; "" when there is none."""
-        found = self.first("prompts/list", "name")
-        return str(found.get("name", "")), _arguments(found)
-
-    def others(self, method: str, key: str) -> list[Json]:
-        """Return the entries of a list after its first that have texts of their own under `key`."""
-        first = self.first(method, key).get(key)
-        listing = self.lists.get(method)
-        entries = [entry for entry in listing.items if isinstance(entry, dict)] if listing else []
-        told = {entry[key]: entry for entry in entries if isinstance(entry.get(key), str) and entry[key] != first}
-        return list(told.values())
+def _first_prompt(seen: Evidence) -> tuple[str, list[Json]]:
+    """Return the first prompt's name and its arguments, in a usable form; "" when there is none."""
+    found = next(iter(_entries(seen, "prompts/list", "name")), {})
+    return str(found.get("name", "")), _arguments(found)
 
 
 def _arguments(prompt: Json) -> list[Json]:
@@ -77,9 +63,9 @@ class WireQuestion:
     `capability` is what a server must declare to be asked, or with a `!` before it what it must not.
     """
 
-    probe: Probe
+    probe: str
     method: str
-    params: Callable[[Seen], Json | None]
+    params: Callable[[Evidence], Json | None]
     capability: str = ""
     era: Era | str = ""
 
@@ -88,12 +74,12 @@ class WireQuestion:
         return (self.capability.removeprefix("!") in capabilities) is not self.capability.startswith("!")
 
 
-def _always(**params: Any) -> Callable[[Seen], Json | None]:
+def _always(**params: Any) -> Callable[[Evidence], Json | None]:
     return lambda _seen: params
 
 
-def _filled(seen: Seen) -> Json | None:
-    name, arguments = seen.prompt
+def _filled(seen: Evidence) -> Json | None:
+    name, arguments = _first_prompt(seen)
     return _got(name, arguments) if name else None
 
 
@@ -102,38 +88,44 @@ def _got(name: str, arguments: list[Json]) -> Json:
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 
-def further_reads(seen: Seen) -> list[tuple[str, Json]]:
+def further_reads(seen: Evidence) -> list[tuple[str, Json]]:
     """Return (method, parameters) that get the prompts and read the resources after the first ones, which have questions of their own.
 
     They are for rules over texts, which a model is shown of each; of very many, `_FURTHER_READS` of each kind are enough.
     """
-    prompts = [("prompts/get", _got(one["name"], _arguments(one))) for one in seen.others("prompts/list", "name")]
-    resources = [("resources/read", {"uri": one["uri"]}) for one in seen.others("resources/list", "uri")]
+    prompts = [
+        ("prompts/get", _got(one["name"], _arguments(one))) for one in _entries(seen, "prompts/list", "name")[1:]
+    ]
+    resources = [("resources/read", {"uri": one["uri"]}) for one in _entries(seen, "resources/list", "uri")[1:]]
     return [*prompts[:_FURTHER_READS], *resources[:_FURTHER_READS]]
 
 
-def _unfilled(seen: Seen) -> Json | None:
-    name, arguments = seen.prompt
+def _unfilled(seen: Evidence) -> Json | None:
+    name, arguments = _first_prompt(seen)
     needed = [one for one in arguments if one.get("required") is True]
     return {"name": name, "arguments": {}} if name and needed else None
 
 
-def _completed(seen: Seen) -> Json | None:
-    name, arguments = seen.prompt
+def _completed(seen: Evidence) -> Json | None:
+    name, arguments = _first_prompt(seen)
     if not name or not arguments:
         return None
     return {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": arguments[0]["name"], "value": ""}}
 
 
-def _unargued(seen: Seen) -> Json | None:
+def _unargued(seen: Evidence) -> Json | None:
     completed = _completed(seen)
     return {"ref": completed["ref"]} if completed else None
 
 
-def _watched(seen: Seen) -> Json | None:
-    resources, uri = seen.capabilities.get("resources"), seen.first("resources/list", "uri").get("uri")
+def _watched(seen: Evidence) -> Json | None:
+    return _subscribable(seen, seen.capabilities)
+
+
+def _subscribable(seen: Evidence, capabilities: Mapping[str, Any]) -> Json | None:
+    resources, listed = capabilities.get("resources"), _entries(seen, "resources/list", "uri")
     offered = isinstance(resources, dict) and resources.get("subscribe") is True
-    return {"uri": uri} if offered and uri else None
+    return {"uri": listed[0]["uri"]} if offered and listed else None
 
 
 QUESTIONS: Final[tuple[WireQuestion, ...]] = (
@@ -174,10 +166,10 @@ QUESTIONS: Final[tuple[WireQuestion, ...]] = (
 class OddMessage:
     """A text that a server must bear: what is sent, and whether an answer to it is waited for."""
 
-    probe: Probe
+    probe: str
     message: Any = field(hash=False)
     answered: bool = False
-    after: Probe | None = "after-odd"  # the ping behind it, None where the server may end of it
+    after: str | None = "after-odd"  # the ping behind it, None where the server may end of it
     raw: str = ""  # what goes over the wire instead, with surrogates for bytes that are no UTF-8
 
     @property
@@ -233,10 +225,9 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
     )
 
 
-def listening_filters(capabilities: Any, lists: Mapping[str, Listing]) -> tuple[Json, Json]:
+def listening_filters(seen: Evidence, capabilities: Any) -> tuple[Json, Json]:
     """Return the filters of two streams, which have nothing in common; each asks for something that the server declares, if anything."""
-    seen = Seen(capabilities if isinstance(capabilities, dict) else {}, lists)
-    watched = _watched(seen)
+    watched = _subscribable(seen, capabilities if isinstance(capabilities, dict) else {})
     return (
         {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
         {"promptsListChanged": True},

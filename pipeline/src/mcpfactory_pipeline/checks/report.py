@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.base.text import pluralize, printable_line
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
@@ -14,7 +15,6 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 __all__ = [
     "PLACES_SHOWN",
     "RULES_VERSION",
-    "VERSIONS",
     "Finding",
     "NotChecked",
     "Report",
@@ -39,31 +39,13 @@ _SHOWN_BY: Final = (
 PLACES_SHOWN: Final = 3  # where a finding was, before "and n more"
 # A new one whenever a rule is added or removed, or weighs, closes or applies differently (a test compares the table with
 # what stands here).
-VERSIONS: Final[Mapping[int, str]] = {
-    1: "startup, lifecycles, lists, schemas, descriptions, behaviour, security",
-    2: "packaging is new; slow tools without a case are no finding, of several starts the fastest counts",
-    3: "robustness: what the tools do while the API fails",
-    4: "performance: start, calls and memory, where policy sets limits",
-    5: "substance: answers that succeed and say nothing; read-only tools are called with other arguments, too",
-    6: "features, conduct, content, http, and more of what the specification says; without cases a failed call proves nothing",
-    7: "with cases the answers of the API are compared with what the model gets; servers whose tools all say the same, or nothing; tools without a body; ceilings",
-    8: "more of what the specification says: arrays of messages, event streams, headers and bodies of the per-request lifecycle, streams of notifications, content in older revisions, keys of metadata, SIGTERM, bytes that are no UTF-8; foreign origins weigh less where foreign hosts are refused; what converts the API's answer, or asks back for arguments, closes no gate; another error code for an unknown tool, and no method for templates, are tolerated; on stdio a bad line that ends the conversation closes no gate; what follows from another finding costs nothing; files, commands and addresses as bait; tools that are swapped",
-    9: "the right calls of evaluation cases, against the model of the API; tools that ask a person: what was declined is not sent",
-    10: "orders to the model, and tools that are swapped, close a gate; orders are also looked for in what is listed after calls",
-    11: "adopted servers that are no longer what was adopted",
-    12: "orders to the model in more wordings and languages, hidden ones, and in prompts and resources; texts too long to be searched",
-    13: "orders to the model and hidden characters are looked for in each prompt and resource, and not in the first alone",
-    14: "orders to the model, and tools that are swapped, are no longer looked for",
-}
-
-RULES_VERSION: Final = max(VERSIONS)
-
+RULES_VERSION: Final = 14
 
 Verdict = Literal["passed", "not shown", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(JsonRecord):
     """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do.
 
     `follows` are other findings that come of this one, and how many rules cannot be judged because of it, each as a line.
@@ -78,10 +60,6 @@ class Finding:
     source: str
     evidence: Mapping[str, Any] | None = None
     follows: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the finding as JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

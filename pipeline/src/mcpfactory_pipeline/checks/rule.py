@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,17 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.evidence import Evidence
 
-__all__ = ["Check", "Fault", "Rule", "RuleOutcome", "Severity", "not_applicable", "not_checked", "rule_outcome"]
+__all__ = [
+    "Check",
+    "Fault",
+    "Rule",
+    "RuleOutcome",
+    "Severity",
+    "first_each",
+    "not_applicable",
+    "not_checked",
+    "rule_outcome",
+]
 
 Severity = Literal[5, 3, 2, 1]
 
@@ -77,6 +87,15 @@ def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
     if subjects == 0:
         return not_applicable("there is nothing to look at")
     return RuleOutcome(tuple(faults), subjects)
+
+
+def first_each(faults: Iterable[Fault]) -> Iterator[Fault]:
+    """Yield the first fault of each place: twenty calls without resultType are one finding."""
+    seen: set[str] = set()
+    for fault in faults:
+        if fault.where not in seen:
+            seen.add(fault.where)
+            yield fault
 
 
 def not_applicable(reason: str) -> RuleOutcome:

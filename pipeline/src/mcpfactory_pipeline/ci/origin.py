@@ -201,12 +201,8 @@ def is_public(url: str) -> bool:
     """Whether a URL can mean the same to another machine."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
-    if (
-        parts is None
-        or parts.scheme != "https"
-        or "." not in host
-        or host.endswith((".local", ".localhost", ".internal", ".lan"))
-    ):
+    own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
+    if own or parts is None or parts.scheme != "https":
         return False
     try:
         return ipaddress.ip_address(host).is_global
@@ -216,12 +212,7 @@ def is_public(url: str) -> bool:
 
 def is_readable(url: str) -> bool:
     """Whether a repository can be read by somebody who has no credential."""
-    alone = {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "",
-        "SSH_ASKPASS": "",
-        "GIT_DIR": os.devnull,
-    }  # no repository's settings
+    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no settings
     try:
         done = subprocess.run(
             ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],

@@ -133,7 +133,7 @@ def with_uv_tables(text: str, origin: Origin) -> str:
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""
     if _BLOCK.search(text):
         edited = _BLOCK.sub(lambda found: (found[0][:1] if found[0][0] == "\n" else "") + block if block else "", text)
-    elif not block or _names_runtime(_toml(text, "pyproject.toml")):
+    elif not block or _RUNTIME in _toml(text, "pyproject.toml").get("tool", {}).get("uv", {}).get("sources", {}):
         return text  # the person has said where it is
     else:
         edited = f"{text.rstrip()}\n\n{block}" if text.strip() else block
@@ -154,10 +154,6 @@ def _toml(text: str, name: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{name} is not TOML: {error}", hint="mend the line that is named") from error
-
-
-def _names_runtime(data: dict[str, Any]) -> bool:
-    return _RUNTIME in data.get("tool", {}).get("uv", {}).get("sources", {})
 
 
 def _without_runtime(data: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.text import unknown_field
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.ci.origin import INDEX, Origin, install_line, read_origin
+from mcpfactory_pipeline.workspace.workspace import setting_error
 
 __all__ = ["MOST_JOBS", "CiSettings", "read_ci"]
 
@@ -43,7 +43,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
     """
     table: Any = config.get("ci", {})
     if not isinstance(table, dict):
-        raise _config_error("ci is not a table", "write [ci] on its own line")
+        raise setting_error("ci is not a table", "write [ci] on its own line")
     known = {
         "jobs": MOST_JOBS, "servers": 4, "branch": "main", "python": "3.12",
         "channel": "production", "environment": "release", "image": "",
@@ -51,7 +51,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
     }  # fmt: skip
     origin = read_origin(config) or Origin(INDEX)
     if found := unknown_field(table, known, "[ci]"):
-        raise _config_error(*found)
+        raise setting_error(*found)
     return CiSettings(
         jobs=_count(table.get("jobs", known["jobs"]), "jobs", MOST_JOBS),
         servers=_count(table.get("servers", known["servers"]), "servers", 100_000),
@@ -66,15 +66,11 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
 
 def _count(value: object, field: str, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise _config_error(f"ci.{field} is {value!r}", f"a number from 1 to {most}")
+        raise setting_error(f"ci.{field} is {value!r}", f"a number from 1 to {most}")
     return value
 
 
 def _text(value: object, field: str, shape: str) -> str:
     if not isinstance(value, str) or not re.fullmatch(shape, value):
-        raise _config_error(f"ci.{field} is {value!r}", f'{field} = "…", one line')
+        raise setting_error(f"ci.{field} is {value!r}", f'{field} = "…", one line')
     return value
-
-
-def _config_error(message: str, hint: str) -> ConfigError:
-    return ConfigError(f"mcpfactory.toml: {message}", hint=hint)

@@ -160,17 +160,13 @@ def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form
         return dict(entry)
     ours = {*form.stdio, *(form.http or {})}
     kept = {key: value for key, value in before.items() if key not in ours}
-    kept |= {key: before[key] for key in entry if key in before and _is_switch(entry[key])}
+    kept |= {key: before[key] for key in entry if key in before and isinstance(entry[key], bool | int)}
     variables = {
         key: {**entry[key], **_owner_variables(before[key], entry[key])}
         for key in entry
         if isinstance(entry[key], dict) and isinstance(before.get(key), dict)
     }
     return {**entry, **variables, **kept}
-
-
-def _is_switch(value: Any) -> bool:
-    return isinstance(value, bool | int)
 
 
 def _owner_variables(before: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:

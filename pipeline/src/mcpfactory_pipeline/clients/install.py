@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,14 +134,9 @@ def server_target(
         return _adopted_url(workspace, one, one.adopted.url, name, source, given=bool(environ), ask=ask)
     reached, source, version = launch(workspace, one, source, project=project)
     reached = _with_variables(reached, environ, literal=literal)
-    return InstallTarget(
-        _checked(name or server),
-        reached,
-        source,
-        lambda entry: starts_server(entry, workspace, one),
-        version,
-        tuple(blocker.message for blocker in drift_blockers(one, Store(workspace).state(server))),
-    )
+    warnings = tuple(blocker.message for blocker in drift_blockers(one, Store(workspace).state(server)))
+    recognises = partial(starts_server, workspace=workspace, server=one)
+    return InstallTarget(_checked(name or server), reached, source, recognises, version, warnings)
 
 
 def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -> Launch:
@@ -262,21 +258,11 @@ def install(
     private = target.holds_secret or (project is None and text is None)
     closed = target.holds_secret and text is not None and readable_by_others(file)
     kept = None if dry_run or after == text else replace_text(file, text, after, home, private=private)
-    return ClientChange(
-        row.id,
-        str(file),
-        target.name,
-        outcome,
-        str(kept) if kept else None,
-        entry,
-        (
-            *built.todo,
-            *target.warnings,
-            *([f"{file} is for its owner only from now on, for a secret stands in it"] if closed else []),
-        ),
-        target.source,
-        target.version,
-    )
+    todo = [*built.todo, *target.warnings]
+    if closed:
+        todo.append(f"{file} is for its owner only from now on, for a secret stands in it")
+    done = (target.name, outcome, str(kept) if kept else None, entry)
+    return ClientChange(row.id, str(file), *done, tuple(todo), target.source, target.version)
 
 
 def uninstall(

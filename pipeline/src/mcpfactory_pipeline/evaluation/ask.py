@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Final, Protocol
 
 from mcpfactory_codegen.text import count_tokens
@@ -165,7 +166,7 @@ class _Asking:
 
     async def all(self, connection: _ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
         """Ask everything; what would cost more than is allowed is not asked."""
-        waiting = iter(list(self._wishes(cases)))
+        waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
         tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
         try:
             await asyncio.gather(*tasks)
@@ -175,19 +176,10 @@ class _Asking:
             await asyncio.gather(*tasks, return_exceptions=True)
         return [self.found[number] for number in sorted(self.found)]
 
-    def _wishes(self, cases: Sequence[EvaluationCase]) -> Iterator[tuple[int, Setting, EvaluationCase, int]]:
-        wishes = [
-            (setting, case, number)
-            for number in range(1, self.options.repeat + 1)
-            for setting in self.offers
-            for case in cases
-        ]
-        yield from ((place, *wish) for place, wish in enumerate(wishes))
-
     async def _work(
-        self, connection: _ModelConnection, waiting: Iterator[tuple[int, Setting, EvaluationCase, int]]
+        self, connection: _ModelConnection, waiting: Iterator[tuple[int, tuple[int, Setting, EvaluationCase]]]
     ) -> None:
-        for place, setting, case, number in waiting:
+        for place, (number, setting, case) in waiting:
             if self.options.max_cost is not None and self.spent >= self.options.max_cost:
                 return
             done = await self._attempt(connection, setting, case, number)
@@ -217,18 +209,5 @@ class _Asking:
             except EndpointError as error:
                 return Attempt(case.name, setting, number, "unanswered", (str(error),))
         found = judge(filled, done, self.full)
-        return Attempt(
-            case.name,
-            setting,
-            number,
-            found.verdict,
-            found.faults,
-            found.choices,
-            found.wrong,
-            done.calls,
-            done.text,
-            done.turns,
-            done.usage,
-            done.seconds,
-            done.waited,
-        )
+        worth = (found.verdict, found.faults, found.choices, found.wrong, done.calls, done.text, done.turns)
+        return Attempt(case.name, setting, number, *worth, done.usage, done.seconds, done.waited)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -9,7 +10,6 @@ from typing import Any, Final
 import anthropic
 import httpx2
 
-from mcpfactory_pipeline.evaluation.bounded import BoundedAnswers
 from mcpfactory_pipeline.evaluation.model import (
     EndpointError,
     ModelCall,
@@ -27,10 +27,6 @@ _FINAL: Final = (400, 401, 403, 404, 405, 413, 422)
 _WRITTEN: Final = 4096  # tokens that one answer may have; the API wants a bound
 
 
-class _AnthropicConnections(BoundedAnswers, anthropic.DefaultAsyncHttpxClient):  # type: ignore[misc] # mypy does not read it
-    """The vendor's own, with bounds."""
-
-
 class AnthropicEndpoint:
     """Connections to one endpoint, for many conversations."""
 
@@ -39,9 +35,8 @@ class AnthropicEndpoint:
         self._client = anthropic.AsyncAnthropic(
             api_key=endpoint.key,
             base_url=endpoint.url or None,
-            timeout=None,  # that of the connections is for all of an answer
+            timeout=endpoint.timeout,
             max_retries=endpoint.attempts - 1,
-            http_client=_AnthropicConnections(endpoint.timeout, anthropic.AnthropicError),
         )
 
     def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> AnthropicChat:
@@ -77,15 +72,14 @@ class AnthropicChat:
         if self._tools:
             asked["tools"] = self._tools
         try:
-            if self._endpoint.stream:
-                async with self._client.messages.stream(**asked) as stream:
-                    answer = (await stream.get_final_message()).model_dump()
-            else:
-                answer = (await self._client.messages.create(**asked)).model_dump()
+            async with asyncio.timeout(self._endpoint.patience):
+                answer = await self._answered(asked)
             turn = _read(answer)
         except anthropic.APIStatusError as error:
             kind = ModelUnreachableError if error.status_code in _FINAL else EndpointError
             raise kind(self._endpoint.hide(f"{self._endpoint.name}: {error.status_code}: {error.message}")) from None
+        except TimeoutError:
+            raise EndpointError(f"{self._endpoint.name}: Request timed out.") from None
         except (anthropic.AnthropicError, httpx2.HTTPError) as error:  # the latter: a stream that breaks off
             raise EndpointError(self._endpoint.hide(f"{self._endpoint.name}: {error}")) from None
         except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
@@ -93,6 +87,12 @@ class AnthropicChat:
         if answer["content"]:
             self._messages.append({"role": "assistant", "content": [_sent_back(one) for one in answer["content"]]})
         return without_key(turn, self._endpoint)
+
+    async def _answered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        if self._endpoint.stream:
+            async with self._client.messages.stream(**asked) as stream:
+                return dict((await stream.get_final_message()).model_dump())
+        return dict((await self._client.messages.create(**asked)).model_dump())
 
     def answer(self, answers: Sequence[ToolAnswer]) -> None:
         """Tell the model what its calls came to, in one message, as the API wants it."""

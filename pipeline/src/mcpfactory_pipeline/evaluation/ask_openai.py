@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
@@ -9,7 +10,6 @@ from typing import Any, Final
 import httpx2
 import openai
 
-from mcpfactory_pipeline.evaluation.bounded import BoundedAnswers
 from mcpfactory_pipeline.evaluation.model import (
     EndpointError,
     ModelCall,
@@ -26,10 +26,6 @@ __all__ = ["OpenAIChat", "OpenAIEndpoint"]
 _FINAL: Final = (400, 401, 403, 404, 405, 422)  # asked again, the answer is the same
 
 
-class _OpenAIConnections(BoundedAnswers, openai.DefaultAsyncHttpxClient):  # type: ignore[misc] # mypy does not read it
-    """The vendor's own, with bounds."""
-
-
 class OpenAIEndpoint:
     """Connections to one endpoint, for many conversations."""
 
@@ -38,9 +34,8 @@ class OpenAIEndpoint:
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.key,
             base_url=endpoint.url or None,
-            timeout=None,  # that of the connections is for all of an answer
+            timeout=endpoint.timeout,
             max_retries=endpoint.attempts - 1,
-            http_client=_OpenAIConnections(endpoint.timeout, openai.OpenAIError),
         )
 
     def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> OpenAIChat:
@@ -71,23 +66,28 @@ class OpenAIChat:
         if self._tools:
             asked["tools"] = self._tools
         try:
-            if self._endpoint.stream:
-                options = {"stream": True, "stream_options": {"include_usage": True}}
-                message, reason, usage = await _gathered(await self._client.chat.completions.create(**asked, **options))
-            else:
-                answer = (await self._client.chat.completions.create(**asked)).model_dump()
-                choice = answer["choices"][0]
-                message, reason, usage = choice["message"], choice.get("finish_reason"), answer.get("usage")
-            turn, kept = _read(message, reason, usage)
+            async with asyncio.timeout(self._endpoint.patience):
+                turn, kept = _read(*await self._answered(asked))
         except openai.APIStatusError as error:
             kind = ModelUnreachableError if error.status_code in _FINAL else EndpointError
             raise kind(self._endpoint.hide(f"{self._endpoint.name}: {error.status_code}: {error.message}")) from None
+        except TimeoutError:
+            raise EndpointError(f"{self._endpoint.name}: Request timed out.") from None
         except (openai.OpenAIError, httpx2.HTTPError) as error:  # the latter: a stream that breaks off
             raise EndpointError(self._endpoint.hide(f"{self._endpoint.name}: {error}")) from None
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise EndpointError(f"{self._endpoint.name}: what came is no answer of a model") from error
         self._messages.append(kept)
         return without_key(turn, self._endpoint)
+
+    async def _answered(self, asked: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any, Any]:
+        """Return message, reason and usage."""
+        if self._endpoint.stream:
+            options = {"stream": True, "stream_options": {"include_usage": True}}
+            return await _gathered(await self._client.chat.completions.create(**asked, **options))
+        answer = (await self._client.chat.completions.create(**asked)).model_dump()
+        choice = answer["choices"][0]
+        return choice["message"], choice.get("finish_reason"), answer.get("usage")
 
     def answer(self, answers: Sequence[ToolAnswer]) -> None:
         """Tell the model what its calls came to."""

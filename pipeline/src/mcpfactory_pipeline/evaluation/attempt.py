@@ -125,27 +125,11 @@ class Attempt:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; long texts are cut."""
-        calls = [
-            {
-                "tool": one.tool,
-                "arguments": None if one.arguments is None else dict(one.arguments),
-                "turn": one.turn,
-                "answer": one.answer[:SHOWN],
-                "failed": one.failed,
-                "machinery": one.machinery,
-            }
-            for one in self.calls
-        ]
-        return {
-            **asdict(self),
-            "faults": list(self.faults),
-            "choices": [asdict(one) for one in self.choices],
-            "wrong": [asdict(one) for one in self.wrong],
-            "calls": calls,
-            "text": self.text[:SHOWN],
-            "seconds": round(self.seconds, 3),
-            "waited": round(self.waited, 3),
-        }
+        data = asdict(self)
+        data |= {name: list(data[name]) for name in ("faults", "choices", "wrong")}
+        data["calls"] = [{**call, "answer": call["answer"][:SHOWN]} for call in data["calls"]]
+        rounded = {name: round(data[name], 3) for name in ("seconds", "waited")}
+        return {**data, **rounded, "text": self.text[:SHOWN]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Attempt:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.text import count_tokens
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
 from mcpfactory_runtime.server.generated.search_words import identifier_words, stem, text_words
 
@@ -26,7 +27,7 @@ _SMALL: Final = 300  # tokens that no tool is blamed for
 
 
 @dataclass(frozen=True, slots=True)
-class CompetingPair:
+class CompetingPair(JsonRecord):
     """Two tools that compete for the same questions.
 
     Attributes:
@@ -38,10 +39,6 @@ class CompetingPair:
     tools: tuple[str, str]
     why: str
     advice: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ share of one question surer and do not narrow the interval of all of them. More 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
-from statistics import NormalDist
+from statistics import NormalDist, StatisticsError, correlation
 from typing import Final
+
+from mcpfactory_pipeline.base.records import JsonRecord
 
 __all__ = ["PassRate", "RateDifference", "difference", "mean_rate", "wilson"]
 
@@ -18,18 +20,22 @@ _CONFIDENCE: Final = 0.95
 _Z: Final = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
 
 
+class _Rounded(JsonRecord):
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, float]:
+        """Return the figures with four decimals."""
+        return {name: round(value, 4) for name, value in super().to_json().items()}
+
+
 @dataclass(frozen=True, slots=True)
-class PassRate:
+class PassRate(_Rounded):
     """A share between 0 and 1, and the interval that holds it with 95 %; `questions` is how many it rests on."""
 
     rate: float
     lower: float
     upper: float
     questions: int
-
-    def to_json(self) -> dict[str, float]:
-        """Plain data."""
-        return {name: round(value, 4) for name, value in asdict(self).items()}
 
     @property
     def words(self) -> str:
@@ -38,7 +44,7 @@ class PassRate:
 
 
 @dataclass(frozen=True, slots=True)
-class RateDifference:
+class RateDifference(_Rounded):
     """How much higher the newer of two shares is, with the interval of the difference; `questions` are those that both answered."""
 
     change: float
@@ -50,10 +56,6 @@ class RateDifference:
     def sure(self) -> bool:
         """Whether the interval leaves out 0."""
         return self.lower > 0 or self.upper < 0
-
-    def to_json(self) -> dict[str, float]:
-        """Plain data."""
-        return {name: round(value, 4) for name, value in asdict(self).items()}
 
     @property
     def words(self) -> str:
@@ -81,7 +83,11 @@ def difference(before: Sequence[float], after: Sequence[float]) -> RateDifferenc
     old, new = mean_rate(before), mean_rate(after)
     if not before:
         return RateDifference(0.0, -1.0, 1.0, 0)
-    change, tied = new.rate - old.rate, _correlation(before, after)
+    try:
+        tied = correlation(before, after)
+    except StatisticsError:  # of one question, or one of the rows never changes
+        tied = 0.0
+    change = new.rate - old.rate
     down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)
     return RateDifference(
         change, max(-1.0, change - _joined(*down, tied)), min(1.0, change + _joined(*up, tied)), len(before)
@@ -90,11 +96,3 @@ def difference(before: Sequence[float], after: Sequence[float]) -> RateDifferenc
 
 def _joined(first: float, second: float, tied: float) -> float:
     return sqrt(max(0.0, first * first - 2 * tied * first * second + second * second))
-
-
-def _correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return how much two rows of shares go together; 0 where one of them never changes."""
-    means = sum(first) / len(first), sum(second) / len(second)
-    pairs = [(a - means[0], b - means[1]) for a, b in zip(first, second, strict=True)]
-    spread = sqrt(sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs))
-    return sum(a * b for a, b in pairs) / spread if spread else 0.0

@@ -213,8 +213,6 @@ def _fault_words(one: WrongArgument) -> str:
         return f"the arguments of {one.tool} are no JSON object"
     if one.kind == "different":
         return f"{one.tool}: {one.field} is {one.given}, and {one.expected} was expected"
-    return (
-        f"{one.tool}: {one.field} is missing"
-        if one.kind == "missing"
-        else f"{one.tool}: {one.field} is too much: {one.given}"
-    )
+    if one.kind == "missing":
+        return f"{one.tool}: {one.field} is missing"
+    return f"{one.tool}: {one.field} is too much: {one.given}"

@@ -6,11 +6,12 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = [
@@ -53,7 +54,7 @@ class ModelEndpoint:
         url: "" for the vendor's own.
         key: the secret.
         stream: whether answers are asked for as a stream.
-        timeout: seconds for one answer.
+        timeout: seconds without a byte of an answer.
         attempts: how often a request is made that is refused for the moment.
     """
 
@@ -69,6 +70,11 @@ class ModelEndpoint:
     def name(self) -> str:
         """`KIND:MODEL`, as it is typed and reported."""
         return f"{self.kind}:{self.model}"
+
+    @property
+    def patience(self) -> float:
+        """The seconds for a whole answer with all attempts: the timeout alone would wait for one that drips without end."""
+        return self.timeout * self.attempts
 
     @property
     def place(self) -> str:
@@ -100,7 +106,7 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenUsage:
+class TokenUsage(JsonRecord):
     """Tokens that were read (`cached` of them from a cache) and written."""
 
     read: int = 0
@@ -110,10 +116,6 @@ class TokenUsage:
     def __add__(self, other: TokenUsage) -> TokenUsage:
         """Return both together."""
         return TokenUsage(self.read + other.read, self.cached + other.cached, self.written + other.written)
-
-    def to_json(self) -> dict[str, int]:
-        """Plain data."""
-        return asdict(self)
 
 
 NO_TOKENS: Final = TokenUsage()

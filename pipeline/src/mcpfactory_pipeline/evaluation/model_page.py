@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_codegen.text import markdown_text
 from mcpfactory_pipeline.evaluation.attempt import VERDICTS, Setting
 from mcpfactory_pipeline.evaluation.model_report import ModelReport
+from mcpfactory_pipeline.evaluation.summary import markdown_table
 
 __all__ = [
     "CASE_HEADER",
@@ -114,10 +115,10 @@ def _lines(report: ModelReport, earlier: ModelReport | None) -> Iterator[str]:
     yield f"Written by `mcpfactory evaluate {report.server} --model {report.model} --report`{place} on {report.asked}."
     yield "The interval is over the questions: how often each was asked does not narrow it."
     yield ""
-    yield from _table(SETTING_HEADER, setting_rows(report))
+    yield from markdown_table(SETTING_HEADER, setting_rows(report))
     if compared := against_rows(report, earlier):
         yield ""
-        yield from _table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
+        yield from markdown_table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
     for setting in report.settings:
         yield from _setting_lines(report, setting)
 
@@ -126,16 +127,16 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
     yield ""
     yield f"## {setting.title}"
     yield ""
-    yield from _table(CASE_HEADER, model_case_rows(report, setting))
+    yield from markdown_table(CASE_HEADER, model_case_rows(report, setting))
     yield ""
     yield "Which tool was chosen where which was expected:"
     yield ""
-    yield from _table(CONFUSION_HEADER, confusion_rows(report, setting))
+    yield from markdown_table(CONFUSION_HEADER, confusion_rows(report, setting))
     if wrong := wrong_rows(report, setting):
         yield ""
         yield "Arguments that were wrong:"
         yield ""
-        yield from _table(WRONG_HEADER, wrong)
+        yield from markdown_table(WRONG_HEADER, wrong)
     if failures := failure_rows(report, setting):
         yield ""
         yield "What did not pass:"
@@ -144,10 +145,3 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
             yield f"- {case}: {VERDICTS[verdict]}: {markdown_text(faults)}"
         if len(failures) > _SHOWN:
             yield f"- and {len(failures) - _SHOWN} more, in the JSON beside this page"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(header) + " |"
-    yield "|" + "---|" * len(header)
-    for row in rows:
-        yield "| " + " | ".join(markdown_text(cell) for cell in row) + " |"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.evaluation.attempt import SHOWN, Attempt, ModelTranscript, Setting
-from mcpfactory_pipeline.evaluation.judgement import judge
+from mcpfactory_pipeline.evaluation.attempt import Setting
 from mcpfactory_pipeline.evaluation.model_page import model_page
 from mcpfactory_pipeline.evaluation.model_report import ModelReport, hash_cases, hash_tools, read_report
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
@@ -26,7 +23,6 @@ PROPOSALS: Final = Path("evals", "proposals", "proposed.yaml")
 
 Tool = Mapping[str, Any]
 
-_NAMED: Final = 3  # cases that a reason names
 _OTHER: Final = re.compile(r"[^A-Za-z0-9.]+")
 
 
@@ -74,13 +70,12 @@ def judge_recorded(
     *,
     tools: Sequence[Tool],
     cases: Sequence[EvaluationCase],
-    today: date,
     endpoint: str = "",
 ) -> dict[str, Any]:
     """Return what the recorded report of a model says of a tool list and of cases.
 
-    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` it says nothing of them: it is of others, of another
-    `endpoint` than the workspace names, of a day to come, or calls passed what its own calls show to be otherwise.
+    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` it says nothing of them: it is of others, or of another
+    `endpoint` than the workspace names.
 
     Raises:
         StateError: the report cannot be read.
@@ -95,47 +90,10 @@ def judge_recorded(
         return {"why": "its report is of another tool list"}
     if report.cases != hash_cases(cases):
         return {"why": "its report is of other cases"}
-    if dict(report.questions) != {case.name: case.question for case in cases}:
-        return {"why": "its report has other questions than the cases"}
     if endpoint and report.endpoint != endpoint:
         return {"why": "its report is of another endpoint than the workspace names"}
     if setting not in report.lists:
         return {"why": f"its report has nothing of {setting.title}"}
-    if odd := _counted_twice(report, setting):
-        return {"why": f"its report has more answers to {', '.join(odd[:_NAMED])} than were asked for"}
     if missing := report.missing(setting):
         return {"why": f"in its report {missing} questions have no answer"}
-    if report.asked > today + timedelta(days=1):  # a day is everywhere at once
-        return {"why": f"its report is of {report.asked}, a day to come"}
-    if wrong := _contradicted(report, setting, cases, {str(tool["name"]): tool for tool in tools}):
-        return {
-            "why": f"its report says passed of {', '.join(wrong[:_NAMED])}, and what it has of the calls says otherwise"
-        }
     return {**report.rate(setting).to_json(), "asked": report.asked.isoformat()}
-
-
-def _counted_twice(report: ModelReport, setting: Setting) -> list[str]:
-    """Return the cases with an answer that stands there twice, or is numbered as none that was asked for."""
-    times = Counter((one.case, one.number) for one in report.attempts if one.setting == setting)
-    odd = [case for (case, number), count in times.items() if count > 1 or not 1 <= number <= report.repeat]
-    return list(dict.fromkeys(odd))
-
-
-def _contradicted(
-    report: ModelReport, setting: Setting, cases: Sequence[EvaluationCase], tools: Mapping[str, Tool]
-) -> list[str]:
-    """Return the cases that the report calls passed though the calls that it holds are not worth that, once each."""
-    known = {case.name: case for case in cases}
-    passed = [one for one in report.of(setting) if one.verdict == "passed"]
-    return list(dict.fromkeys(one.case for one in passed if not _stands(one, known.get(one.case), tools)))
-
-
-def _stands(attempt: Attempt, case: EvaluationCase | None, tools: Mapping[str, Tool]) -> bool:
-    """Whether an attempt passed by what is recorded of it. Texts are recorded by their beginning: what they lack is held against none that is cut."""
-    if case is None or attempt.faults or attempt.wrong or attempt.turns < 1:
-        return False
-    if any(len(text) >= SHOWN for text in (attempt.text, *(one.answer for one in attempt.calls))):
-        ways = [[call.model_copy(update={"says": []}) for call in way] for way in case.right]
-        case = case.model_copy(update={"right": ways, "answer": []})
-    done = ModelTranscript(attempt.calls, attempt.text, attempt.turns)
-    return judge(case, done, tools).verdict == "passed"

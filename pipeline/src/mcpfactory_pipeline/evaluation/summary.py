@@ -8,7 +8,7 @@ from mcpfactory_codegen.text import markdown_text
 from mcpfactory_pipeline.evaluation.evaluation import CaseOutcome, Evaluation
 from mcpfactory_pipeline.evaluation.retrieval import WITHIN, chance_within
 
-__all__ = ["case_rows", "found_rows", "markdown_page"]
+__all__ = ["case_rows", "found_rows", "markdown_page", "markdown_table"]
 
 
 def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
@@ -43,7 +43,9 @@ def _lines(found: Evaluation) -> Iterator[str]:
     yield ""
     yield f"Written by `mcpfactory evaluate {found.server} --report`; no model was asked. Profile `{found.profile}`."
     yield ""
-    yield from _table(("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), found_rows(found))
+    yield from markdown_table(
+        ("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), found_rows(found)
+    )
     yield ""
     yield "Within 5: cases whose question alone finds all tools of a right way among the first five tools."
     yield ""
@@ -51,7 +53,7 @@ def _lines(found: Evaluation) -> Iterator[str]:
     yield ""
     questions = {one.case: one.question for one in found.outcomes}
     header = ("case", "question", *(f"place, {mode}" for mode in found.lists), "calls")
-    yield from _table(header, [(row[0], questions[row[0]], *row[1:]) for row in case_rows(found)])
+    yield from markdown_table(header, [(row[0], questions[row[0]], *row[1:]) for row in case_rows(found)])
     for fault in found.faults:
         yield f"\n- {markdown_text(fault)}"
     yield ""
@@ -59,14 +61,14 @@ def _lines(found: Evaluation) -> Iterator[str]:
     yield ""
     if found.competing:
         rows = [(f"{one.tools[0]}, {one.tools[1]}", one.why, one.advice) for one in found.competing]
-        yield from _table(("tools", "why", "what to write"), rows)
+        yield from markdown_table(("tools", "why", "what to write"), rows)
     else:
         yield "None: no two tools have the same words, or each says when to take the other."
     if found.expensive:
         yield ""
         yield "## Tools that cost much"
         yield ""
-        yield from _table(
+        yield from markdown_table(
             ("tool", "tokens", "share"), [(one.tool, str(one.tokens), f"{one.share:.0%}") for one in found.expensive]
         )
 
@@ -83,7 +85,8 @@ def _place(rank: int | None, judged: bool) -> str:
     return "" if not judged else "not found" if rank is None else str(rank)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table."""
     yield "| " + " | ".join(header) + " |"
     yield "|" + "---|" * len(header)
     for row in rows:

@@ -87,7 +87,7 @@ def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...])
     if venv_python(own).exists():
         from mcpfactory_pipeline.launch.unmet import unmet_in_venv  # noqa: PLC0415 - few servers have one
 
-        lacking = unmet_in_venv(own, needs, wanted, environments_folder())
+        lacking = unmet_in_venv(own, needs, wanted)
         if not lacking:
             return venv_python(own), folder, ""
     return (venv_python(folder) if is_ready(folder) else None), folder, lacking

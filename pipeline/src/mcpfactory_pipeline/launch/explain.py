@@ -13,9 +13,8 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import distributions, packages_distributions
+from importlib.metadata import packages_distributions
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 __all__ = ["explain"]
@@ -24,68 +23,32 @@ _CODE: Final = 160  # characters of a line of code, or of a message, that are di
 _STEPS: Final = 2  # places that led to the one that failed
 
 # What a package is imported as → what it is installed as, where the two differ and many use it.
-_DISTRIBUTIONS: Final = MappingProxyType(
-    {
-        "Crypto": "pycryptodome",
-        "Levenshtein": "python-Levenshtein",
-        "MySQLdb": "mysqlclient",
-        "OpenSSL": "pyOpenSSL",
-        "PIL": "pillow",
-        "attr": "attrs",
-        "bs4": "beautifulsoup4",
-        "cv2": "opencv-python",
-        "dateutil": "python-dateutil",
-        "discord": "discord.py",
-        "dns": "dnspython",
-        "docx": "python-docx",
-        "dotenv": "python-dotenv",
-        "faiss": "faiss-cpu",
-        "fitz": "PyMuPDF",
-        "git": "GitPython",
-        "github": "PyGithub",
-        "gitlab": "python-gitlab",
-        "google.auth": "google-auth",
-        "google.cloud.bigquery": "google-cloud-bigquery",
-        "google.cloud.storage": "google-cloud-storage",
-        "google.genai": "google-genai",
-        "google.oauth2": "google-auth",
-        "google.protobuf": "protobuf",
-        "googleapiclient": "google-api-python-client",
-        "grpc": "grpcio",
-        "jose": "python-jose",
-        "jwt": "PyJWT",
-        "ldap": "python-ldap",
-        "magic": "python-magic",
-        "multipart": "python-multipart",
-        "nacl": "PyNaCl",
-        "pkg_resources": "setuptools",
-        "pptx": "python-pptx",
-        "psycopg2": "psycopg2-binary",
-        "ruamel": "ruamel.yaml",
-        "ruamel.yaml": "ruamel.yaml",
-        "serial": "pyserial",
-        "skimage": "scikit-image",
-        "sklearn": "scikit-learn",
-        "slugify": "python-slugify",
-        "socks": "PySocks",
-        "telegram": "python-telegram-bot",
-        "usb": "pyusb",
-        "websocket": "websocket-client",
-        "win32api": "pywin32",
-        "wx": "wxPython",
-        "yaml": "PyYAML",
-        "zmq": "pyzmq",
-    }
-)
+_DISTRIBUTIONS: Final = {
+    "Crypto": "pycryptodome", "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python", "dateutil": "python-dateutil",
+    "docx": "python-docx", "dotenv": "python-dotenv", "fitz": "PyMuPDF", "git": "GitPython", "github": "PyGithub",
+    "gitlab": "python-gitlab", "googleapiclient": "google-api-python-client", "grpc": "grpcio", "jose": "python-jose",
+    "jwt": "PyJWT", "ldap": "python-ldap", "magic": "python-magic", "pkg_resources": "setuptools", "pptx": "python-pptx",
+    "psycopg2": "psycopg2-binary", "serial": "pyserial", "skimage": "scikit-image", "sklearn": "scikit-learn",
+    "slugify": "python-slugify", "yaml": "PyYAML", "zmq": "pyzmq",
+}  # fmt: skip
 # The same name in both, known to be right.
 _SAME: Final = frozenset(
-    {
-        "aiohttp", "anthropic", "boto3", "click", "cryptography", "duckdb", "fastapi", "feedparser", "flask", "httpx",
-        "jinja2", "lxml", "matplotlib", "networkx", "numpy", "openai", "openpyxl", "pandas", "paramiko", "playwright",
-        "polars", "psutil", "psycopg", "pyarrow", "pymongo", "pypdf", "redis", "requests", "rich", "scipy", "selenium",
-        "sqlalchemy", "sqlglot", "tenacity", "torch", "tqdm", "transformers",
-    }
-)  # fmt: skip
+    (
+        "mcpfactory_runtime",
+        "aiohttp",
+        "anthropic",
+        "boto3",
+        "httpx",
+        "jinja2",
+        "lxml",
+        "numpy",
+        "openai",
+        "pandas",
+        "redis",
+        "requests",
+        "sqlalchemy",
+    )
+)
 _FACTORY: Final = ("mcpfactory", "mcpfactory_pipeline", "mcpfactory_codegen")
 
 
@@ -212,7 +175,7 @@ def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _S
     if top in sys.stdlib_module_names:
         return f"{top} is part of Python, and has no such module: correct the import"
     wanted, sure = _distribution(name)
-    if _is_installed(top):
+    if top in packages_distributions():
         return f"{top} is installed, and has no such module: correct the import, or state another version of {wanted}"
     if frames and not sources.contains(frames[-1].filename):
         library = sources.display_path(frames[-1].filename).split("/", maxsplit=1)[0]
@@ -256,18 +219,6 @@ def _missing_name(error: ImportError, sources: _Sources) -> str:
 
 def _distribution(name: str) -> tuple[str, bool]:
     """Return what is installed to import `name`, and whether that is known: else it is a guess, and the hint says so."""
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        if known := _DISTRIBUTIONS.get(".".join(parts[:length])):
-            return known, True
-    libraries = Path(__file__).resolve().parents[2]  # the factory's own, where it is installed
-    if libraries.name == "site-packages":
-        for one in distributions(path=[str(libraries)]):
-            tops = (one.read_text("top_level.txt") or "").split()
-            if parts[0] in tops or any(str(file).startswith(f"{parts[0]}/") for file in one.files or ()):
-                return str(one.metadata["Name"]), True
-    return parts[0].replace("_", "-"), parts[0] in {*_SAME, "mcpfactory_runtime"}
-
-
-def _is_installed(top: str) -> bool:
-    return top in packages_distributions()
+    top = name.split(".", maxsplit=1)[0]
+    known = _DISTRIBUTIONS.get(top) or (top if top in _SAME else "")
+    return known or top.replace("_", "-"), bool(known)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -19,24 +16,12 @@ from mcpfactory_pipeline.launch.requirements import Requirements
 __all__ = ["unmet_in_venv", "unmet_requirement"]
 
 
-def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str], notes: Path) -> str:
-    """Return what a person's own environment lacks of what a server needs, in words; "" when it has all.
-
-    What was found is noted in the folder `notes` until something is installed into the environment, or other things are needed.
-    """
+def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
+    """Return what a person's own environment lacks of what a server needs, in words; "" when it has all."""
     if needs.found or needs.special:
         return ""  # what is needed is known to the person alone, who made the environment
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]
-    times = [one.stat().st_mtime_ns for one in (venv / "pyvenv.cfg", *libraries) if one.exists()]
-    mark = hashlib.sha256(json.dumps([str(venv), times, sorted(wanted)]).encode()).hexdigest()[:20]
-    note = notes / "venvs" / f"{mark}.txt"
-    with suppress(OSError):
-        return note.read_text(encoding="utf-8")
-    found = unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
-    with suppress(OSError):
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(found, encoding="utf-8")
-    return found
+    return unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
 
 
 def _version_of(venv: Path) -> str:

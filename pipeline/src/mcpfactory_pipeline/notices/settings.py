@@ -19,37 +19,16 @@ from mcpfactory_runtime.addresses import split_web_url
 __all__ = ["DECISIONS", "KINDS", "EventSettings", "MailSettings", "read_events"]
 
 DECISIONS: Final = (
-    "approved",
-    "rejected",
-    "promoted",
-    "rolled-back",
-    "held",
-    "released",
-    "retired",
-    "revived",
-    "renamed",
-    "waived",
-    "published",
+    *("approved", "rejected", "promoted", "rolled-back", "held", "released"),
+    *("retired", "revived", "renamed", "waived", "published"),
 )
 KINDS: Final = (*RUN_KINDS, *DECISIONS, "waits")
-DEFAULT_KINDS: Final = (
-    "step.finished",
-    "trouble",
-    "run.finished",
-    *DECISIONS,
-)  # what chat and incident tools want; the rest is for looking on
+# What chat and incident tools want; the rest is for looking on.
+DEFAULT_KINDS: Final = ("step.finished", "trouble", "run.finished", *DECISIONS)
 FOR_PEOPLE: Final = ("waits",)  # what a chat of people and a mail tell by default: nothing that nobody has to do
 _FIELDS: Final = (
-    "log",
-    "webhook",
-    "webhook_variable",
-    "secret_variable",
-    "format",
-    "dashboard",
-    "kinds",
-    "timeout",
-    "attempts",
-    "mail",
+    *("log", "webhook", "webhook_variable", "secret_variable", "format"),
+    *("dashboard", "kinds", "timeout", "attempts", "mail"),
 )
 _MAIL_FIELDS: Final = ("to", "from", "smtp", "tls", "user", "password_variable", "kinds")
 _ADDRESS: Final = re.compile(r"[^\s@,;<>\"()]+@[A-Za-z0-9.\[\]:-]+")

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, is_loopback, require_url
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, is_loopback, read_json, require_url, summary
 from mcpfactory_pipeline.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Layout, OciImage
 
 __all__ = ["ImageReference", "ImageRegistry", "parse_reference"]
@@ -25,8 +25,6 @@ _DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+jso
 _KINDS: Final = (MANIFEST, INDEX, _DOCKER_MANIFEST, _DOCKER_INDEX)
 _ACCEPTED: Final = ", ".join(_KINDS)
 _DOCKER_LAYER: Final = "application/vnd.docker.image.rootfs.diff.tar.gzip"
-_MANIFEST_BYTES: Final = 4 << 20  # what registries accept at most
-_BLOB_BYTES: Final = 2 << 30  # a larger layer is refused
 _REFERENCE: Final = re.compile(
     r"(?:(?P<host>localhost(?::\d+)?|[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?|[a-z0-9-]+:\d+|\[[0-9a-f:]+\](?::\d+)?)/)?"
     r"(?P<name>[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)"
@@ -45,11 +43,8 @@ class ImageReference:
     digest: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.host}/{self.name}"
-            + (f":{self.tag}" if self.tag else "")
-            + (f"@{self.digest}" if self.digest else "")
-        )
+        tag, digest = self.tag and f":{self.tag}", self.digest and f"@{self.digest}"
+        return f"{self.host}/{self.name}{tag}{digest}"
 
     @property
     def selector(self) -> str:
@@ -93,7 +88,7 @@ class ImageRegistry:
     def find(self, wanted: str) -> str | None:
         """Return the digest of the manifest that a tag (or digest) has; None when there is none."""
         answer = self._request("HEAD", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
-        if answer.status == 404:
+        if answer.status_code == 404:
             return None
         self._expect(answer, 200, f"{wanted} cannot be looked up")
         digest = answer.headers.get("docker-content-digest", "")
@@ -173,11 +168,9 @@ class ImageRegistry:
 
     def _has(self, blob: Descriptor) -> bool:
         answer = self._request("HEAD", f"/blobs/{blob.digest}")
-        if answer.status in {200, 307}:
-            return True
-        if answer.status == 404:
-            return False
-        raise _registry_error(answer, f"{blob.digest[:19]}… cannot be looked up")
+        if answer.status_code not in {200, 307, 404}:
+            raise _registry_error(answer, f"{blob.digest[:19]}… cannot be looked up")
+        return answer.status_code != 404
 
     def _send(self, blob: Descriptor, data: bytes) -> None:
         answer = self._request("POST", "/blobs/uploads/")
@@ -188,30 +181,22 @@ class ImageRegistry:
         self._expect(answer, 201, f"{blob.digest[:19]}… was not taken")
 
     def _manifest(self, wanted: str, digest: str) -> tuple[str, bytes]:
-        answer = self._request("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED}, largest=_MANIFEST_BYTES)
+        answer = self._request("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
         self._expect(answer, 200, f"{self._reference} is not there")
-        if digest and hash_bytes(answer.body) != digest:
+        if digest and hash_bytes(answer.content) != digest:
             raise TargetError(
                 f"{self._reference} came with other bytes than its hash says", hint="what sent it is broken or lies"
             )
         kind = answer.headers.get("content-type", "").partition(";")[0]
-        return kind if kind in _KINDS else json.loads(answer.body).get("mediaType", MANIFEST), answer.body
+        return kind if kind in _KINDS else json.loads(answer.content).get("mediaType", MANIFEST), answer.content
 
     def _blob(self, blob: Descriptor) -> bytes:
-        if blob.size > _BLOB_BYTES:
-            raise PublishError(f"{self._reference} has a layer of {blob.size} bytes", hint="name a smaller image")
-        answer = self._request("GET", f"/blobs/{blob.digest}", largest=blob.size + 1)
-        if answer.status in {
-            301,
-            302,
-            303,
-            307,
-            308,
-        }:  # to where the registry stores its blobs: without our credentials
+        answer = self._request("GET", f"/blobs/{blob.digest}")
+        if answer.is_redirect:  # to where the registry stores its blobs: without our credentials
             place = _resolve_url(self._url, answer.headers.get("location", ""))
-            answer = self._wire.request("GET", _safe_url(place), largest=blob.size + 1)
+            answer = self._wire.request("GET", _safe_url(place))
         self._expect(answer, 200, f"{blob.digest[:19]}… did not come")
-        return answer.body
+        return answer.content
 
     def _request(
         self,
@@ -220,7 +205,6 @@ class ImageRegistry:
         *,
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
-        largest: int = _MANIFEST_BYTES,
     ) -> HttpResponse:
         """Return a request to a path of the repository, or to a URL that the registry named; with credentials where it asks for them."""
         url = f"{self._url}{path}" if path.startswith("/") else _safe_url(path)
@@ -229,12 +213,10 @@ class ImageRegistry:
         def once() -> HttpResponse:
             mine = self._headers if ours else {}
             auth = self._login if ours and self._basic else None
-            return self._wire.request(
-                method, url, headers={**mine, **(headers or {})}, content=content, largest=largest, auth=auth
-            )
+            return self._wire.request(method, url, headers={**mine, **(headers or {})}, content=content, auth=auth)
 
         answer = once()
-        if answer.status == 401 and ours and self._authorize(answer.headers.get("www-authenticate", "")):
+        if answer.status_code == 401 and ours and self._authorize(answer.headers.get("www-authenticate", "")):
             answer = once()
         return answer
 
@@ -250,27 +232,27 @@ class ImageRegistry:
         query = urlencode({key: parameters[key] for key in ("service", "scope") if key in parameters})
         answer = self._wire.request("GET", f"{_safe_url(parameters.get('realm', ''))}?{query}", auth=self._login)
         self._expect(answer, 200, "the registry's token service gave no token")
-        found = answer.json()
+        found = read_json(answer)
         token = (found.get("token") or found.get("access_token")) if isinstance(found, dict) else None
         before, self._headers = self._headers, {"authorization": f"Bearer {token}"} if token else {}
         return bool(token) and self._headers != before
 
     def _expect(self, answer: HttpResponse, status: int, what: str) -> None:
-        if answer.status == status:
+        if answer.status_code == status:
             return
-        if answer.status in {401, 403}:
+        if answer.status_code in {401, 403}:
             raise PublishError(
-                f"{self._reference.host}: {what}: {answer.summary}",
+                f"{self._reference.host}: {what}: {summary(answer)}",
                 hint="name the variables with user and password, or ask for the right to write there",
             )
-        if answer.status == 404:
-            raise PublishError(f"{self._reference.host}: {what}: {answer.summary}", hint="is the reference right?")
+        if answer.status_code == 404:
+            raise PublishError(f"{self._reference.host}: {what}: {summary(answer)}", hint="is the reference right?")
         raise _registry_error(answer, what)
 
 
 def _registry_error(answer: HttpResponse, what: str) -> TargetError:
     return TargetError(
-        f"the registry broke: {what}: {answer.summary}", hint="publishing again continues where it stopped"
+        f"the registry broke: {what}: {summary(answer)}", hint="publishing again continues where it stopped"
     )
 
 

@@ -1,54 +1,46 @@
-"""The one HTTP client of all targets: bounded answers, no redirects, no credentials in the clear, no secrets in messages."""
+"""The one HTTP client of all targets: no redirects, no credentials in the clear, no secrets in messages."""
 
 from __future__ import annotations
 
 import functools
 import ipaddress
-import json
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
 
 from mcpfactory_pipeline.base.errors import ConfigError, TargetError
-from mcpfactory_runtime.protocol.decoding import iter_decoded
 
-__all__ = ["HttpClient", "HttpResponse", "is_loopback", "open_client", "require_url"]
+__all__ = ["HttpClient", "HttpResponse", "is_loopback", "open_client", "read_json", "require_url", "summary"]
 
-_LARGEST: Final = 50_000_000  # bytes of an answer that are read, unless a call says otherwise
 _SHOWN: Final = 300  # characters of an answer that are shown
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
-    """A response: the status, the headers (their names in lower case) and the body."""
+HttpResponse = httpx.Response
+"""What is answered, read to its end; modules of targets name it by this, and do not load the library themselves."""
 
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
-    @property
-    def summary(self) -> str:
-        """Status and beginning of the body, on one line, for a message."""
-        text = " ".join(self.body[: 4 * _SHOWN].decode(errors="replace").split())
-        return f"it answered {self.status}" + (f": {text[:_SHOWN]}" if text else "")
+def summary(answer: HttpResponse) -> str:
+    """Return the status and the beginning of the body, on one line, for a message."""
+    text = " ".join(answer.content[: 4 * _SHOWN].decode(errors="replace").split())
+    return f"it answered {answer.status_code}" + (f": {text[:_SHOWN]}" if text else "")
 
-    def json(self) -> Any:
-        """Return the body as JSON.
 
-        Raises:
-            TargetError: it is no JSON.
-        """
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError) as error:
-            raise TargetError(
-                f"what was answered is no JSON: {self.summary}", hint="is the URL the right one?"
-            ) from error
+def read_json(answer: HttpResponse) -> Any:
+    """Return the body as JSON.
+
+    Raises:
+        TargetError: it is no JSON.
+    """
+    try:
+        return answer.json()
+    except (ValueError, RecursionError) as error:
+        raise TargetError(
+            f"what was answered is no JSON: {summary(answer)}", hint="is the URL the right one?"
+        ) from error
 
 
 def require_url(url: str, where: str) -> str:
@@ -84,22 +76,16 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
         auth: tuple[str, str] | None = None,
-        largest: int = _LARGEST,
     ) -> HttpResponse:
         """Send one request.
 
         Responses of any status are returned, redirects as well.
 
         Raises:
-            TargetError: there is no response, or one that is larger than `largest` bytes.
+            TargetError: there is no response.
         """
         try:
-            request = self._client.build_request(method, url, headers=dict(headers or {}), content=content)
-            answer = self._client.send(request, stream=True, auth=auth)
-            try:
-                return HttpResponse(answer.status_code, dict(answer.headers), _body(answer, largest))
-            finally:
-                answer.close()
+            return self._client.request(method, url, headers=headers, content=content, auth=auth)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             place = urlsplit(url)
             raise TargetError(
@@ -119,16 +105,6 @@ def open_client(*, timeout: float = 120.0) -> Iterator[HttpClient]:
 def _trust() -> ssl.SSLContext:
     """Whom to trust: read once, for that takes longer than most requests."""
     return httpx.create_ssl_context()
-
-
-def _body(answer: httpx.Response, largest: int) -> bytes:
-    parts, size = [], 0
-    for part in iter_decoded(answer):
-        parts.append(part)
-        size += len(part)
-        if size > largest:
-            raise TargetError(f"the answer is larger than {largest} bytes", hint="is the URL the right one?")
-    return b"".join(parts)
 
 
 def is_loopback(host: str) -> bool:

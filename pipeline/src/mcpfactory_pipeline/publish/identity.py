@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
-from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, require_url
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, read_json, require_url
 
 __all__ = ["JSON", "exchange_token", "job_identity", "text_field"]
 
@@ -49,12 +49,12 @@ def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, f
 
 def text_field(answer: HttpResponse, field: str, url: str) -> str:
     """Return a text in an answer; where there is none the body is not shown, for it may hold a token."""
-    if answer.status >= 500 or answer.status == 429:
-        raise TargetError(f"{url} broke: it answered {answer.status}", hint="publish again")
-    found = answer.json() if answer.status < 300 else None
+    if answer.status_code >= 500 or answer.status_code == 429:
+        raise TargetError(f"{url} broke: it answered {answer.status_code}", hint="publish again")
+    found = read_json(answer) if answer.status_code < 300 else None
     if not isinstance(found, dict) or not isinstance(found.get(field), str):
         raise PublishError(
-            f"{url} gave no {field}: it answered {answer.status}",
+            f"{url} gave no {field}: it answered {answer.status_code}",
             hint="is the login, or the publisher that is registered there, the right one?",
         )
     return str(found[field])

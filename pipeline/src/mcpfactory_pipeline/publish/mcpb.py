@@ -84,12 +84,9 @@ def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:
     if kind == "uv":
         # Without a lock in the bundle uv resolves at the first start, and keeps what it found beside it.
         return {"command": "uv", "args": ["run", "--directory", "${__dirname}", _ENTRY], "env": env}
-    launch = {
-        "command": "python3",
-        "args": [f"${{__dirname}}/{_ENTRY}"],
-        "env": {**env, "PYTHONDONTWRITEBYTECODE": "1"},
-    }
-    return {**launch, "platform_overrides": {"win32": {"command": "python"}}}
+    launch = {"command": "python3", "args": [f"${{__dirname}}/{_ENTRY}"]}
+    windows = {"platform_overrides": {"win32": {"command": "python"}}}
+    return {**launch, "env": {**env, "PYTHONDONTWRITEBYTECODE": "1"}, **windows}
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, str]:

@@ -89,13 +89,7 @@ def build_image(release: CandidateRelease, settings: TargetSettings) -> tuple[La
     ]  # fmt: skip
     config["config"] = _run_config(release, config.get("config") or {})
     config["created"] = _TIME
-    for field in (
-        "id",
-        "parent",
-        "container",
-        "container_config",
-        "docker_version",
-    ):  # of how older tools made the base
+    for field in ("id", "parent", "container", "container_config", "docker_version"):  # how older tools made the base
         config.pop(field, None)
     image = layout.assemble(layers, config)
     layout.set_image(image, release.version)

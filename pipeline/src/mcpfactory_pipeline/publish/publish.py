@@ -31,7 +31,7 @@ from mcpfactory_pipeline.promotion.soundness import require_sound
 from mcpfactory_pipeline.publish.leaks import find_published_leaks
 from mcpfactory_pipeline.publish.release import CandidateRelease, read_adopted_release, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
-from mcpfactory_pipeline.publish.target import PublishEvidence, PublishTarget, TargetSettings
+from mcpfactory_pipeline.publish.target import PublishTarget, TargetSettings
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
@@ -281,14 +281,9 @@ def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
         problem = {"rule": "", "message": live.other, "hint": hint}
         return _outcome(release, delivery, "refused", problems=(problem,), message=f"{target.id} has another {about}")
     if live.same is not None:
-        return _outcome(
-            release,
-            delivery,
-            "there",
-            digest=live.same.digest,
-            evidence=live.same.facts,
-            message=f"{about} is at {target.id} already, byte for byte",
-        )
+        facts = {"digest": live.same.digest, "evidence": live.same.facts}
+        message = f"{about} is at {target.id} already, byte for byte"
+        return _outcome(release, delivery, "there", **facts, message=message)
     lacks = f": {', '.join(live.missing)}" if live.missing else ""
     return _outcome(release, delivery, "would", message=f"{about} would be sent to {target.id}{lacks}")
 
@@ -298,8 +293,6 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
     if target.is_file(delivery.settings) or target.upload is None:
         folder = _write_files(delivery)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} is made for {target.id}")
-    evidence = PublishEvidence(found.digest, found.evidence)
-
     common = {"channel": release.channel, "candidate": release.candidate, "version": release.version}
 
     def record(event: str, **facts: Any) -> None:
@@ -311,11 +304,9 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
         with store.transaction(release.server) as transaction:
             known = transaction.state.published.get(target.id)
             recorded = known and (known.candidate, known.digest, known.evidence)
-            if (
-                recorded != (release.candidate, evidence.digest, evidence.facts)
-                or target.id in transaction.state.publishing
-            ):
-                facts = {**common, "digest": evidence.digest, "evidence": dict(evidence.facts)}
+            unfinished = target.id in transaction.state.publishing
+            if unfinished or recorded != (release.candidate, found.digest, found.evidence):
+                facts = {**common, "digest": found.digest, "evidence": dict(found.evidence)}
                 transaction.append("published", target=target.id, **facts)
         return found
     record("publish.started")

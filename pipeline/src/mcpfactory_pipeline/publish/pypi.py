@@ -24,7 +24,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetErr
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import last_lines, uv_environ
-from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, open_client, require_url
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, open_client, read_json, require_url, summary
 from mcpfactory_pipeline.publish.identity import exchange_token, job_identity, text_field
 from mcpfactory_pipeline.publish.release import CandidateRelease
 from mcpfactory_pipeline.publish.target import (
@@ -168,10 +168,12 @@ class _Index:
         """Return the files of a project by name; none when the index does not know it, or sends elsewhere for it."""
         page = f"{self._url}/{project}/"
         answer = self._get(page, {"Accept": _ACCEPT})
-        if answer.status in {301, 302, 303, 307, 308, 404}:
+        if answer.is_redirect or answer.status_code == 404:
             return {}
-        if answer.status != 200:
-            raise TargetError(f"{page} cannot be read: {answer.summary}", hint="publish.pypi.index is its simple index")
+        if answer.status_code != 200:
+            raise TargetError(
+                f"{page} cannot be read: {summary(answer)}", hint="publish.pypi.index is its simple index"
+            )
         is_json = "json" in answer.headers.get("content-type", "")
         try:
             return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
@@ -185,20 +187,20 @@ class _Index:
         if file.digest:
             return file.digest
         answer = self._get(file.url, {})
-        if answer.status != 200:
-            raise TargetError(f"{file.url} cannot be read: {answer.summary}", hint="publishing again looks again")
-        return hash_bytes(answer.body)
+        if answer.status_code != 200:
+            raise TargetError(f"{file.url} cannot be read: {summary(answer)}", hint="publishing again looks again")
+        return hash_bytes(answer.content)
 
     def _get(self, url: str, headers: Mapping[str, str]) -> HttpResponse:
         answer = self._wire.request("GET", url, headers=headers)
         token = self._settings.environ.get(self._settings["token_variable"], "")
-        if answer.status in {401, 403} and token and urlsplit(url)[:2] == self._home:
+        if answer.status_code in {401, 403} and token and urlsplit(url)[:2] == self._home:
             return self._wire.request("GET", url, headers=headers, auth=(self._settings["user"], token))
         return answer
 
 
 def _json_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
-    data = answer.json()
+    data = read_json(answer)
     for entry in data.get("files", []) if isinstance(data, dict) else []:
         digest = entry.get("hashes", {}).get("sha256", "")
         found = f"sha256:{digest}" if digest else ""
@@ -207,7 +209,7 @@ def _json_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFi
 
 def _html_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
     links = _Links()
-    links.feed(answer.body.decode(errors="replace"))
+    links.feed(answer.text)
     links.close()
     for target, text, yanked in links.found:
         url, _, fragment = target.partition("#")
@@ -311,15 +313,9 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
         command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
+        where = ["--publish-url", f"{require_url(url, 'publish.pypi.url')}/", "--username", settings["user"]]
         done = subprocess.run(
-            [
-                *command,
-                "--publish-url",
-                f"{require_url(url, 'publish.pypi.url')}/",
-                "--username",
-                settings["user"],
-                name,
-            ],
+            [*command, *where, name],
             cwd=folder,
             env={**uv_environ(), "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
             stdin=subprocess.DEVNULL,

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.publish.http import HttpClient, open_client, require_url
+from mcpfactory_pipeline.publish.http import HttpClient, open_client, read_json, require_url, summary
 from mcpfactory_pipeline.publish.identity import JSON, exchange_token, job_identity
 from mcpfactory_pipeline.publish.pypi import has_marker, marker
-from mcpfactory_pipeline.publish.release import CandidateRelease, Variable
+from mcpfactory_pipeline.publish.release import CandidateRelease, Variable, config_error
 from mcpfactory_pipeline.publish.server_rules import PUBLISHER, SCHEMA, judge
 from mcpfactory_pipeline.publish.target import (
     PublishEvidence,
@@ -63,11 +63,11 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
 def _inspect(wire: HttpClient, release: CandidateRelease, settings: TargetSettings) -> RemoteState:
     document, url = server_json(release, _bundle(settings)), _version_url(release, settings)
     answer = wire.request("GET", url, headers={"Accept": "application/json"})
-    if answer.status == 404:
+    if answer.status_code == 404:
         return RemoteState(missing=(_FILE,))
-    if answer.status != 200:
-        raise TargetError(f"{url} cannot be read: {answer.summary}", hint="publish.registry.url is the registry")
-    there = answer.json()
+    if answer.status_code != 200:
+        raise TargetError(f"{url} cannot be read: {summary(answer)}", hint="publish.registry.url is the registry")
+    there = read_json(answer)
     there = there.get("server", there) if isinstance(there, dict) else there
     if _without_empty(there) != _without_empty(document):
         differing = [
@@ -92,16 +92,16 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
             headers={**JSON, "Authorization": f"Bearer {token}"},
             content=json.dumps(server_json(release, _bundle(settings))).encode(),
         )
-        if answer.status >= 500 or answer.status == 429:
-            raise TargetError(f"{base} broke: {answer.summary}", hint="publishing again looks whether it is there")
-        if answer.status in {401, 403}:
+        if answer.status_code >= 500 or answer.status_code == 429:
+            raise TargetError(f"{base} broke: {summary(answer)}", hint="publishing again looks whether it is there")
+        if answer.status_code in {401, 403}:
             raise PublishError(
-                f"{base} does not let this token publish {server_json(release)['name']}: {answer.summary}",
+                f"{base} does not let this token publish {server_json(release)['name']}: {summary(answer)}",
                 hint="io.github.OWNER/* belongs to who logs in to GitHub as OWNER; other names to who owns the domain",
             )
-        if answer.status >= 300 and "duplicate version" not in answer.summary:
+        if answer.status_code >= 300 and "duplicate version" not in summary(answer):
             raise PublishError(
-                f"{base} refused server.json: {answer.summary}", hint="the message is the registry's own"
+                f"{base} refused server.json: {summary(answer)}", hint="the message is the registry's own"
             )
         found = _inspect(wire, release, settings)
     if found.same is None:
@@ -278,7 +278,7 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 def _text(release: CandidateRelease, field: str) -> str:
     value = release.publish_table.get(field, "")
     if not isinstance(value, str):
-        raise _config_error(release, f"publish.{field} is not text", f'{field} = "…"')
+        raise config_error(release.server, f"publish.{field} is not text", f'{field} = "…"')
     return value
 
 
@@ -286,7 +286,7 @@ def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
     """Tables as they stand."""
     tables = release.publish_table.get(field, [])
     if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
-        raise _config_error(release, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
+        raise config_error(release.server, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
     return [dict(table) for table in tables]
 
 
@@ -299,7 +299,3 @@ def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
         if table.get("fileSha256") == "{bundle}":
             table["fileSha256"] = bundle
     return tables
-
-
-def _config_error(release: CandidateRelease, message: str, hint: str) -> ConfigError:
-    return ConfigError(f"mcpfactory.toml of {release.server}: {message}", hint=hint)

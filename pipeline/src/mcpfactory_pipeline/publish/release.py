@@ -27,7 +27,7 @@ from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.addresses import describe_private
 from mcpfactory_runtime.upstream.settings import server_setting
 
-__all__ = ["CandidateRelease", "Metadata", "Variable", "read_adopted_release", "read_release"]
+__all__ = ["CandidateRelease", "Metadata", "Variable", "config_error", "read_adopted_release", "read_release"]
 
 _LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
@@ -119,9 +119,9 @@ class CandidateRelease:
         """`[publish]` of the server's configuration: what the person decided about publishing it; empty when nothing."""
         table = self.config.get("publish", {})
         if not isinstance(table, dict):
-            raise _config_error(self.server, "publish is not a table", "write [publish] on its own line")
+            raise config_error(self.server, "publish is not a table", "write [publish] on its own line")
         if found := unknown_field(table, SERVER_FIELDS["publish"] or (), "[publish]"):
-            raise _config_error(self.server, *found)
+            raise config_error(self.server, *found)
         return table
 
 
@@ -278,7 +278,7 @@ def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iter
     publish = config.get("publish", {})
     declared = publish.get("environment", {}) if isinstance(publish, dict) else {}
     if not isinstance(declared, dict):
-        raise _config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
+        raise config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
     found = {one.name: one for one in _addresses(code, several=isinstance(config.get("api"), list))}
     for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
@@ -290,7 +290,7 @@ def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iter
         found.setdefault(str(name), Variable(str(name)))
     for name, table in declared.items():
         if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
-            raise _config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
+            raise config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
         found[name] = _declared_variable(server, found.get(name, Variable(name)), table)
     yield from found.values()
 
@@ -304,7 +304,7 @@ def _declared_variable(server: str, known: Variable, table: Mapping[str, Any]) -
     }
     for key, value in table.items():
         if key not in fields or not isinstance(value, type(fields[key])):
-            raise _config_error(
+            raise config_error(
                 server,
                 f"publish.environment.{known.name}.{key} is {value!r}",
                 'fields: description = "…", required = true, secret = true, default = "…"',
@@ -312,5 +312,6 @@ def _declared_variable(server: str, known: Variable, table: Mapping[str, Any]) -
     return Variable(known.name, **{**fields, **table})
 
 
-def _config_error(server: str, message: str, hint: str) -> ConfigError:
+def config_error(server: str, message: str, hint: str) -> ConfigError:
+    """Return the error for the configuration in a candidate of a server."""
     return ConfigError(f"mcpfactory.toml of {server}: {message}", hint=hint)

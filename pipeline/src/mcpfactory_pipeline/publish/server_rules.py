@@ -6,7 +6,6 @@ cannot express; they treat a field of a wrong type as absent.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -212,7 +211,6 @@ def _text_rule(
 
 # --- the server, its repository and its icons ---
 
-_MOST_META: Final = 4096  # bytes
 _NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.-]*[a-zA-Z0-9]/[a-zA-Z0-9][a-zA-Z0-9._-]*[a-zA-Z0-9]")
 _NUMBER: Final = r"v?\d+(?:\.\d+){0,3}(?:-[0-9A-Za-z.-]+)?"
 _RANGE: Final = re.compile(
@@ -233,16 +231,8 @@ def _is_https(url: str) -> bool:
 
 
 _text_rule(
-    "schema", "registry", "server", "$schema", "`$schema` is the released one.",
-    fits=SCHEMA.__eq__, message=f"{{text}} is not {SCHEMA}",
-)  # fmt: skip
-_text_rule(
     "name", "registry", "server", "name", "The name is reverse-DNS/name; both begin and end with a letter or digit.",
     fits=_NAME.fullmatch, message="{text!r} is not reverse-DNS/name, as io.github.acme/weather is",
-)  # fmt: skip
-_text_rule(
-    "title", "registry", "server", "title", "A title is not blank.",
-    fits=str.strip, message="it is blank",
 )  # fmt: skip
 _text_rule(
     "version", "registry", "server package", "version", "A version is one version: no range, not `latest`.",
@@ -258,25 +248,6 @@ _text_rule(
 def _start(node: _Node) -> Iterator[tuple[str, str]]:
     if not node.value.get("packages") and not node.value.get("remotes"):
         yield "packages", "neither a package nor a remote: nobody could start or reach the server"
-
-
-@_rule("meta-size", "registry", "server", "What the publisher adds takes 4096 bytes at most.")
-def _meta_size(node: _Node) -> Iterator[tuple[str, str]]:
-    meta = node.value.get("_meta")
-    own = meta.get(PUBLISHER) if isinstance(meta, dict) else None
-    size = len(json.dumps(own, separators=(",", ":"), ensure_ascii=False).encode()) if own is not None else 0
-    if size > _MOST_META:
-        yield f"_meta.{PUBLISHER}", f"it takes {size} bytes, {_MOST_META} at most"
-
-
-@_rule("meta-keys", "registry", "server", "`_meta` has the publisher's key only.")
-def _meta_keys(node: _Node) -> Iterator[tuple[str, str]]:
-    meta = node.value.get("_meta")
-    for key, value in meta.items() if isinstance(meta, dict) else ():
-        if key != PUBLISHER:
-            yield f"_meta.{key}", f"the registry drops it; only {PUBLISHER} stays"
-        elif not isinstance(value, dict):
-            yield f"_meta.{key}", "it is not an object"
 
 
 @_rule("repository", "registry", "repository", "A repository is at github or gitlab, and its URL is one of theirs.")
@@ -370,12 +341,6 @@ def _bundle(node: _Node) -> Iterator[tuple[str, str]]:
         yield "fileSha256", "it is missing, and clients must check a bundle by it"
 
 
-@_rule("runtime-hint", "schema", "package", "Arguments for a runtime name the runtime.")
-def _runtime_hint(node: _Node) -> Iterator[tuple[str, str]]:
-    if node.value.get("runtimeArguments") and not node.text("runtimeHint"):
-        yield "runtimeHint", "it is missing, and runtimeArguments are for the runtime that it names"
-
-
 # --- how a server is reached ---
 
 
@@ -417,45 +382,12 @@ def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
 # --- what a server is given ---
 
 
-@_rule("argument", "schema", "argument", "A named argument has a name, a positional one a value or a valueHint.")
-def _argument(node: _Node) -> Iterator[tuple[str, str]]:
-    kind = node.text("type")
-    if kind == "named" and not node.text("name"):
-        yield "name", "it is missing, and a named argument needs one"
-    elif kind == "positional" and not {"value", "valueHint"} & node.value.keys():
-        yield "value", "a positional argument needs a value or a valueHint"
-
-
-@_rule("argument-name", "registry", "argument", "An argument's name is a name only.")
-def _argument_name(node: _Node) -> Iterator[tuple[str, str]]:
-    if node.text("type") == "named" and re.search(r"[<> $]", node.text("name")):
-        yield "name", f"{node.text('name')!r} holds more than a name"
-
-
-@_rule("argument-value", "registry", "argument", "A value does not begin with the argument's name.")
-def _argument_value(node: _Node) -> Iterator[tuple[str, str]]:
-    name = node.text("name")
-    for field in ("value", "default"):
-        if node.text("type") == "named" and name and node.text(field).startswith(name):
-            yield field, f"it begins with the argument's name {name}, which would then stand there twice"
-
-
-_INPUTS: Final = "argument setting input"
-
-
-@_rule("secret", "mcpfactory", _INPUTS, "No secret has a value or a default.")
+@_rule("secret", "mcpfactory", "argument setting input", "No secret has a value or a default.")
 def _secret(node: _Node) -> Iterator[tuple[str, str]]:
     if node.value.get("isSecret") is True:
         for field in ("value", "default"):
             if node.text(field) and not _VARIABLE.search(node.text(field)):
                 yield field, "a secret stands in it, for everybody to read"
-
-
-@_rule("choices", "mcpfactory", _INPUTS, "A default is one of the choices.")
-def _choices(node: _Node) -> Iterator[tuple[str, str]]:
-    choices = node.rows("choices")
-    if choices and node.text("default") and node.text("default") not in choices:
-        yield "default", f"{node.text('default')!r} is none of the choices"
 
 
 RULES: Final[tuple[DocumentRule, ...]] = tuple(_ROWS)

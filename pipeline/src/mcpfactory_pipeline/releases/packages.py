@@ -14,12 +14,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError, ReleaseError
+from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step
 from mcpfactory_pipeline.build.version import with_version
 from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.notes import KINDS
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = ["Packages", "read_packages"]
 
@@ -109,26 +109,26 @@ def read_packages(workspace: Workspace) -> Packages | None:
     if table is None:
         return None
     if not isinstance(table, dict):
-        raise _config_error("release is not a table", "write [release] on its own line")
+        raise setting_error("release is not a table", "write [release] on its own line")
     if unknown := [key for key in table if key not in _FIELDS]:
-        raise _config_error(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+        raise setting_error(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
     name, folders = table.get("name", workspace.name), table.get("packages")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name):
-        raise _config_error(f"release.name is {name!r}", 'name = "…", as a tag may begin')
+        raise setting_error(f"release.name is {name!r}", 'name = "…", as a tag may begin')
     if not isinstance(folders, list) or not folders or not all(isinstance(one, str) for one in folders):
-        raise _config_error("release.packages is no list of folders", 'packages = ["packages/one", "packages/two"]')
+        raise setting_error("release.packages is no list of folders", 'packages = ["packages/one", "packages/two"]')
     for folder in folders:
         if (
             Path(folder).is_absolute()
             or ".." in Path(folder).parts
             or not (workspace.root / folder / "pyproject.toml").is_file()
         ):
-            raise _config_error(
+            raise setting_error(
                 f"release.packages: {folder} is no folder with a pyproject.toml",
                 "folders below the root of the workspace",
             )
     if (workspace.root / "servers" / name).is_dir():
-        raise _config_error(
+        raise setting_error(
             f"release.name is {name!r}, as a server is called: both would have the same tags", "choose another name"
         )
     return Packages(workspace.root, name, tuple(folders))
@@ -140,7 +140,3 @@ def _with_pins(text: str, names: list[str], version: str) -> str:
     return re.sub(
         rf"""(["'](?:{any_name})(?:\[[^\]\n]*\])? *== *)[^"'\s;,]+""", lambda found: f"{found[1]}{version}", text
     )
-
-
-def _config_error(message: str, hint: str) -> ConfigError:
-    return ConfigError(f"mcpfactory.toml: {message}", hint=hint)

@@ -157,17 +157,10 @@ class _Planner:
         if not noted:
             return Proposal(packages.name, "current", before=before, version=before)
         asked = stated if not before or permits(before, stated, packages.step) else next_version(before, packages.step)
-        reasons = ("never released",) if last is None else ()
+        reasons: tuple[str, ...] = ("never released",) if last is None else ()
         items = sum(line.startswith("- ") for line in noted.splitlines())
-        proposal = Proposal(
-            packages.name,
-            "due",
-            before,
-            str(Version.read(asked)),
-            packages.step,
-            (*reasons, f"{pluralize(items, 'change')} in {changelog.FILE}"),
-        )
-        return self._free(proposal)
+        reasons += (f"{pluralize(items, 'change')} in {changelog.FILE}",)
+        return self._free(Proposal(packages.name, "due", before, str(Version.read(asked)), packages.step, reasons))
 
     def _proposal(self, server: WorkspaceServer) -> Proposal:
         state = Store(self.workspace).state(server.name)
@@ -189,14 +182,8 @@ class _Planner:
             )
         if Version.read(stated) != committed.order:
             return None
-        return Proposal(
-            name,
-            "pending",
-            before=last.version if last else "",
-            version=committed.version,
-            commit=committed.commit,
-            reasons=(f"its commit {committed.commit[:12]} has no tag yet",),
-        )
+        before, reasons = last.version if last else "", (f"its commit {committed.commit[:12]} has no tag yet",)
+        return Proposal(name, "pending", before, committed.version, reasons=reasons, commit=committed.commit)
 
     def _due(self, server: WorkspaceServer, state: ServerState) -> Proposal:
         last, notes = self.last.get(server.name), read_notes(server.folder)

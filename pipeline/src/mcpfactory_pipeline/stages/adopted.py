@@ -107,8 +107,7 @@ def test(inputs: StageInputs) -> StageOutputs:
             said.append(f"{len(outcomes)} declared passed")
         if adopted.test:
             found = run_own_tests(inputs, adopted, candidate)
-            counts = {"passed": found.passed, "failed": found.failed, "skipped": found.skipped, "tests": found.tests}
-            facts |= {key: facts[key] + value for key, value in counts.items()}
+            facts |= {key: facts[key] + getattr(found.count, key) for key in ("passed", "failed", "skipped", "tests")}
             said.insert(0, found.message)
             if not found.good:
                 return StageOutputs("failed", found.message, facts)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, StageError, StateError
-from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
@@ -65,7 +64,6 @@ def run(inputs: StageInputs) -> StageOutputs:
         )
     try:
         cases = read_cases(inputs.folder)
-        today = utc_now().date()
         mode = str(inputs.settings.get("mode", "full"))
         places: Mapping[str, str] = inputs.settings.get("endpoints", {})
         found: dict[str, dict[str, Any]] = {
@@ -76,7 +74,6 @@ def run(inputs: StageInputs) -> StageOutputs:
                 mode,
                 tools=kept.tools,
                 cases=cases,
-                today=today,
                 endpoint=places.get(str(model), ""),
             )
             for model in inputs.settings.get("models", ())

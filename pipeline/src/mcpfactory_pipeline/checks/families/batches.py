@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Evidence, Probe
+from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import describe_answer, probe_check
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, rule_outcome
@@ -40,18 +40,18 @@ def _beside(**judges: _FindFaults) -> Check:
     return check
 
 
-def _probe(name: str) -> Probe:
+def _probe(name: str) -> str:
     return next(one for one in _OTHERS if one.replace("-", "_") == name)
 
 
-def _answered_alone(evidence: Evidence, probe: Probe) -> bool:
+def _answered_alone(evidence: Evidence, probe: str) -> bool:
     """Whether what the array holds is answered outside of arrays, too: that is another rule's finding."""
     plain = _PLAIN.get(probe)
     return plain is not None and plain in evidence.probes and evidence.probes[plain].received is not None
 
 
-_PLAIN: Final[dict[Probe, Probe]] = {"batch-notifications": "notification", "batch-responses": "response"}
-_OTHERS: Final[tuple[Probe, ...]] = ("batch-notifications", "batch-responses", "batch-empty", "batch-initialize")
+_PLAIN: Final[dict[str, str]] = {"batch-notifications": "notification", "batch-responses": "response"}
+_OTHERS: Final[tuple[str, ...]] = ("batch-notifications", "batch-responses", "batch-empty", "batch-initialize")
 
 
 def _batch_faults(exchange: WireExchange) -> Iterator[Fault]:

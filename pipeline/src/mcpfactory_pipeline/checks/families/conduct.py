@@ -8,7 +8,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, Unasked
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
-from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, not_applicable, rule_outcome
+from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, first_each, not_applicable, rule_outcome
 from mcpfactory_pipeline.checks.wire.conversation import progress_token
 from mcpfactory_runtime.revisions import REVISIONS
 
@@ -22,7 +22,12 @@ _CLIENT_FEATURES: Final = frozenset({"sampling/createMessage", "elicitation/crea
 _KNOWN: Final = frozenset(name for revision in REVISIONS.values() for name in revision.notifications)
 
 
-def _each(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: str = "") -> Check:
+_LOG: Final = "notifications/message"
+_PROGRESS: Final = "notifications/progress"
+_UPDATED: Final = "notifications/resources/updated"
+
+
+def _over_all(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: str = "") -> Check:
     """Return a check of what was sent unasked, in sessions of `era` ("" for both)."""
 
     def check(evidence: Evidence) -> Any:
@@ -31,17 +36,14 @@ def _each(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: str =
             return reason
         if not sent:
             return not_applicable("the server sent nothing that it was not asked for")
-        return rule_outcome(1, _first_each(find(evidence, sent)))
+        return rule_outcome(1, first_each(find(evidence, sent)))
 
     return check
 
 
-def _first_each(faults: Iterable[Fault]) -> Iterator[Fault]:
-    seen: set[str] = set()
-    for fault in faults:
-        if fault.where not in seen:
-            seen.add(fault.where)
-            yield fault
+def _each(find: Callable[[Evidence, Unasked], str], era: str = "") -> Check:
+    """Return a check of each message that was sent unasked, of which `find` says what is wrong; "" for nothing."""
+    return _over_all(lambda evidence, sent: (_fault(words, one) for one in sent if (words := find(evidence, one))), era)
 
 
 def _fault(words: str, one: Unasked) -> Fault:
@@ -49,122 +51,99 @@ def _fault(words: str, one: Unasked) -> Fault:
     return Fault(words, one.method, proof=proof)
 
 
-def _requests(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if "id" in one.message and one.method in _CLIENT_FEATURES:
-            yield _fault(f"the server requests {one.method}, and the client declared no such capability", one)
+def _requests(_evidence: Evidence, one: Unasked) -> str:
+    if "id" in one.message and one.method in _CLIENT_FEATURES:
+        return f"the server requests {one.method}, and the client declared no such capability"
+    return ""
 
 
-def _early(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if "id" in one.message and one.method != "ping" and not one.initialized:
-            yield _fault(f"the server requests {one.method} before it was told notifications/initialized", one)
+def _early(_evidence: Evidence, one: Unasked) -> str:
+    if "id" in one.message and one.method != "ping" and not one.initialized:
+        return f"the server requests {one.method} before it was told notifications/initialized"
+    return ""
 
 
-def _modern_requests(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if "id" in one.message:
-            yield _fault(f"the server sends a request, {one.method}, to a client of the per-request lifecycle", one)
+def _modern_requests(_evidence: Evidence, one: Unasked) -> str:
+    return (
+        f"the server sends a request, {one.method}, to a client of the per-request lifecycle"
+        if "id" in one.message
+        else ""
+    )
 
 
-def _shape(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if "params" in one.message and not isinstance(one.message["params"], dict):
-            yield _fault(f"the params of {one.method} are no object", one)
-        elif "id" in one.message and one.method.startswith("notifications/"):
-            yield _fault(f"{one.method} is a notification and has an id", one)
-        elif "id" in one.message and not _is_id(one.message["id"]):
-            yield _fault(f"the id of the request {one.method} is neither a text nor a whole number", one)
+def _shape(_evidence: Evidence, one: Unasked) -> str:
+    if "params" in one.message and not isinstance(one.message["params"], dict):
+        return f"the params of {one.method} are no object"
+    if "id" in one.message and one.method.startswith("notifications/"):
+        return f"{one.method} is a notification and has an id"
+    number = one.message.get("id", "")
+    fits = isinstance(number, str | int) and not isinstance(number, bool)
+    return "" if fits else f"the id of the request {one.method} is neither a text nor a whole number"
 
 
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+def _known(_evidence: Evidence, one: Unasked) -> str:
+    unknown = one.method.startswith("notifications/") and one.method not in _KNOWN and "id" not in one.message
+    return f"no revision has the notification {one.method}" if unknown else ""
 
 
-def _known(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if "id" not in one.message and one.method not in _KNOWN and one.method.startswith("notifications/"):
-            yield _fault(f"no revision has the notification {one.method}", one)
+def _log_declared(evidence: Evidence, one: Unasked) -> str:
+    wrong = one.method == _LOG and "logging" not in evidence.capabilities
+    return "the server sends log messages, and does not declare logging" if wrong else ""
 
 
-def _log_declared(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if one.method == "notifications/message" and "logging" not in evidence.capabilities:
-            yield _fault("the server sends log messages, and does not declare logging", one)
+def _log_shape(_evidence: Evidence, one: Unasked) -> str:
+    if one.method != _LOG or (one.params.get("level") in LEVELS and "data" in one.params):
+        return ""
+    level = one.params.get("level")
+    return "a log message has no data" if level in LEVELS else f"a log message has the level {level!r}"
 
 
-def _log_shape(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if one.method == "notifications/message":
-            if one.params.get("level") not in LEVELS:
-                yield _fault(f"a log message has the level {one.params.get('level')!r}", one)
-            elif "data" not in one.params:
-                yield _fault("a log message has no data", one)
+def _log_level(evidence: Evidence, one: Unasked) -> str:
+    asked, level = evidence.probes.get("set-level"), one.params.get("level")
+    if asked is None or asked.result is None or one.method != _LOG or level not in LEVELS[:-1]:
+        return ""
+    # Tool calls come after the level was set in the same session.
+    during = one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls)
+    return f"emergency was asked for, and a message of level {level} came" if during else ""
 
 
-def _log_level(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    asked = evidence.probes.get("set-level")
-    if asked is None or asked.result is None:
-        return
-    answered = [
-        one
-        for one in sent
-        if one.method == "notifications/message" and one.during is not None and _is_call(one.during, evidence)
-    ]
-    for one in answered:
-        if one.params.get("level") in LEVELS[:-1]:
-            yield _fault(f"emergency was asked for, and a message of level {one.params['level']} came", one)
+def _modern_logs(_evidence: Evidence, one: Unasked) -> str:
+    return "a log message was sent for a request that named no log level" if one.method == _LOG else ""
 
 
-def _is_call(message: Any, evidence: Evidence) -> bool:
-    """Whether a message is one of the tool calls, which come after the level was set in the same session."""
-    return any(call.exchange.sent is message or call.exchange.sent == message for call in evidence.calls)
+def _changes_declared(evidence: Evidence, one: Unasked) -> str:
+    kind, flag = _LISTS.get(one.method, ("", ""))
+    declared = evidence.capabilities.get(kind)
+    fits = not kind or (isinstance(declared, dict) and declared.get(flag) is True)
+    return "" if fits else f"{one.method} was sent, and {kind}.{flag} is not declared"
 
 
-def _modern_logs(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if one.method == "notifications/message":
-            yield _fault("a log message was sent for a request that named no log level", one)
+def _modern_news(_evidence: Evidence, one: Unasked) -> str:
+    news = one.method in _LISTS or one.method == _UPDATED
+    return f"{one.method} was sent to a client that does not listen" if news else ""
 
 
-def _changes_declared(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        kind, flag = _LISTS.get(one.method, ("", ""))
-        declared = evidence.capabilities.get(kind)
-        if kind and not (isinstance(declared, dict) and declared.get(flag) is True):
-            yield _fault(f"{one.method} was sent, and {kind}.{flag} is not declared", one)
-
-
-def _modern_news(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if one.method in _LISTS or one.method == "notifications/resources/updated":
-            yield _fault(f"{one.method} was sent to a client that does not listen", one)
-
-
-def _updates(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+def _updates(evidence: Evidence, one: Unasked) -> str:
     asked = evidence.probes.get("subscribe")
     subscribed = (asked.sent.get("params") or {}).get("uri") if asked and isinstance(asked.sent, dict) else None
-    for one in sent:
-        if one.method == "notifications/resources/updated" and one.params.get("uri") != subscribed:
-            yield _fault(f"an update of {one.params.get('uri')!r} was sent, to which nobody subscribed", one)
+    strange = one.method == _UPDATED and one.params.get("uri") != subscribed
+    return f"an update of {one.params.get('uri')!r} was sent, to which nobody subscribed" if strange else ""
 
 
-def _progress_token(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if one.method == "notifications/progress":
-            wanted = progress_token(one.during or {})
-            if one.during is None:
-                yield _fault("progress was reported after the request was answered", one)
-            elif wanted is None or one.params.get("progressToken") != wanted:
-                yield _fault(
-                    f"progress came with the token {one.params.get('progressToken')!r}, {wanted!r} was asked for", one
-                )
+def _progress_token(_evidence: Evidence, one: Unasked) -> str:
+    if one.method != _PROGRESS:
+        return ""
+    if one.during is None:
+        return "progress was reported after the request was answered"
+    wanted, token = progress_token(one.during), one.params.get("progressToken")
+    fits = wanted is not None and token == wanted
+    return "" if fits else f"progress came with the token {token!r}, {wanted!r} was asked for"
 
 
 def _progress_grows(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
     last: dict[str, float] = {}
     for one in sent:
-        if one.method != "notifications/progress":
+        if one.method != _PROGRESS:
             continue
         token, value = repr(one.params.get("progressToken")), one.params.get("progress")
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -179,10 +158,9 @@ def _cut(value: float) -> str:
     return f"{value!r}"[:20] if abs(value) < 10**15 else "a number beyond all measure"
 
 
-def _cancelled(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
-    for one in sent:
-        if one.method == "notifications/cancelled":
-            yield _fault("the server cancels, and no stream of the client listens", one)
+def _cancelled(_evidence: Evidence, one: Unasked) -> str:
+    wrong = one.method == "notifications/cancelled"
+    return "the server cancels, and no stream of the client listens" if wrong else ""
 
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -265,7 +243,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="send nothing without a progressToken, and nothing after the result",
     ),
     Rule(
-        id="conduct.progress-grows", family="conduct", severity=3, gate=True, check=_each(_progress_grows),
+        id="conduct.progress-grows", family="conduct", severity=3, gate=True, check=_over_all(_progress_grows),
         statement="Progress is a number that grows with each report.",
         source="MCP basic/utilities/progress, Progress Notifications: the value must increase",
         hint="count what is done, and report only more of it",

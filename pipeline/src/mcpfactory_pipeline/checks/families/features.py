@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Evidence, Probe
+from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import describe_answer, probe_check
 from mcpfactory_pipeline.checks.questions import NOTHING_TO_ASK
@@ -18,9 +18,7 @@ __all__ = ["RULES"]
 _MOST_VALUES: Final = 100  # of one completion
 
 
-def _asked(
-    probe: Probe, find_faults: Callable[[WireExchange], Iterator[Fault]], capability: str, era: str = ""
-) -> Check:
+def _asked(probe: str, find_faults: Callable[[WireExchange], Iterator[Fault]], capability: str, era: str = "") -> Check:
     """Return a check of one question's exchange, for servers that list what it is about."""
     judge = probe_check(probe, find_faults, era=era, capability=capability)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Era, Evidence, HttpProbe, ProbeAnswer
+from mcpfactory_pipeline.checks.evidence import Era, Evidence, ProbeAnswer
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import (
     Check,
@@ -43,11 +43,11 @@ def over(era: Era | str, **judges: Judge) -> Check:
     return check
 
 
-def _present(evidence: Evidence, named: dict[str, Judge]) -> Iterable[tuple[HttpProbe, Judge]]:
+def _present(evidence: Evidence, named: dict[str, Judge]) -> Iterable[tuple[str, Judge]]:
     return [(probe, named[probe]) for probe in evidence.http if probe in named]
 
 
-def _faults(probe: HttpProbe, answer: ProbeAnswer, judge: Judge) -> Iterator[Fault]:
+def _faults(probe: str, answer: ProbeAnswer, judge: Judge) -> Iterator[Fault]:
     for words, lesser in judge(answer):
         yield Fault(words, probe, proof=answer.to_proof(), lesser=lesser)
 
@@ -152,7 +152,7 @@ def _array(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
         yield f"an array got status {answer.status}", None
 
 
-_REBOUND: Final[tuple[HttpProbe, HttpProbe]] = ("rebound", "modern-rebound")
+_REBOUND: Final[tuple[str, str]] = ("rebound", "modern-rebound")
 _SETTINGS: Final = (
     "Python: TransportSecuritySettings(allowed_hosts=…, allowed_origins=…) as transport_security of the official SDK, and "
     "host_origin_protection=True with allowed_hosts=… and allowed_origins=… of FastMCP 4 (run and http_app; it is off unless asked for); TypeScript: enableDnsRebindingProtection with allowedHosts "

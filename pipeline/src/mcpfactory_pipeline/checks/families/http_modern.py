@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Evidence, HttpProbe, ProbeAnswer
+from mcpfactory_pipeline.checks.evidence import Evidence, ProbeAnswer
 from mcpfactory_pipeline.checks.families.http import Judge, over
 from mcpfactory_pipeline.checks.rule import Check, Rule, RuleOutcome, Severity, not_applicable
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
@@ -14,18 +14,12 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, 
 __all__ = ["RULES"]
 
 _REFUSED: Final = (
-    "modern-no-version",
-    "modern-other-version",
-    "modern-no-method",
-    "modern-other-method",
-    "modern-other-name",
-    "modern-unknown-method",
-    "modern-unknown-version",
-    "modern-no-capabilities",
+    *("modern-no-version", "modern-other-version", "modern-no-method", "modern-other-method"),
+    *("modern-other-name", "modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
 )
 
 
-def _after(probe: HttpProbe, code: int | None, why: str, check: Check) -> Check:
+def _after(probe: str, code: int | None, why: str, check: Check) -> Check:
     """Return `check` for servers that answered another probe as they must: what they do not know they do not know here, either."""
 
     def judge(evidence: Evidence) -> RuleOutcome:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Evidence, Probe
+from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.questions import UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.rule import (
@@ -33,7 +33,7 @@ def era_or_reason(evidence: Evidence, era: str = "") -> RuleOutcome | None:
 
 
 def probe_check(
-    probe: Probe, find_faults: Callable[[WireExchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
+    probe: str, find_faults: Callable[[WireExchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
 ) -> Callable[[Evidence], RuleOutcome]:
     """Return a check of one probe's exchange, for servers that speak `era` ("" for any) and declare `capability`."""
 

@@ -9,7 +9,7 @@ from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import describe_answer, era_or_reason, probe_check, unknown_method
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, first_each, not_applicable, rule_outcome
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -67,7 +67,7 @@ def _result_type(evidence: Evidence) -> RuleOutcome:
         if exchange.result is not None and not isinstance(exchange.result.get("resultType"), str)
     )
     return era_or_reason(evidence, "modern") or rule_outcome(
-        len({_method(exchange) for exchange in results}), _first_each(faults)
+        len({_method(exchange) for exchange in results}), first_each(faults)
     )
 
 
@@ -79,7 +79,7 @@ def _known_types(evidence: Evidence) -> RuleOutcome:
         if isinstance(kind := (exchange.result or {}).get("resultType"), str)
         and kind not in ("complete", "input_required")
     )
-    return era_or_reason(evidence, "modern") or rule_outcome(len(results), _first_each(faults))
+    return era_or_reason(evidence, "modern") or rule_outcome(len(results), first_each(faults))
 
 
 def _input_required(evidence: Evidence) -> RuleOutcome:
@@ -91,7 +91,7 @@ def _input_required(evidence: Evidence) -> RuleOutcome:
     if not era_or_reason(evidence, "modern") and not asking:
         return not_applicable("no result asked for input")
     return era_or_reason(evidence, "modern") or rule_outcome(
-        len({_method(exchange) for exchange in asking}), _first_each(_asking(asking))
+        len({_method(exchange) for exchange in asking}), first_each(_asking(asking))
     )
 
 
@@ -115,7 +115,7 @@ def _error_codes(evidence: Evidence) -> RuleOutcome:
         if exchange.code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED)
         or (-32099 <= (exchange.code or 0) <= -32020 and exchange.code not in _MODERN_CODES)
     )
-    return era_or_reason(evidence, "modern") or rule_outcome(len(failed), _first_each(faults))
+    return era_or_reason(evidence, "modern") or rule_outcome(len(failed), first_each(faults))
 
 
 def _named(evidence: Evidence) -> RuleOutcome:
@@ -126,7 +126,7 @@ def _named(evidence: Evidence) -> RuleOutcome:
         if not isinstance((exchange.result or {}).get("_meta"), dict)
         or eras.META + "serverInfo" not in (exchange.result or {})["_meta"]
     )
-    return era_or_reason(evidence, "modern") or rule_outcome(len(results), _first_each(faults))
+    return era_or_reason(evidence, "modern") or rule_outcome(len(results), first_each(faults))
 
 
 def _cache_pages(evidence: Evidence) -> RuleOutcome:
@@ -143,7 +143,7 @@ def _cacheable(evidence: Evidence) -> RuleOutcome:
     results = [exchange for exchange in _modern_results(evidence) if _method(exchange) in eras.CACHEABLE]
     faults = (fault for exchange in results for fault in _cache_faults(exchange))
     return era_or_reason(evidence, "modern") or rule_outcome(
-        len({_method(exchange) for exchange in results}), _first_each(faults)
+        len({_method(exchange) for exchange in results}), first_each(faults)
     )
 
 
@@ -179,15 +179,6 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
 
 def _method(exchange: WireExchange) -> str:
     return str(exchange.sent.get("method")) if isinstance(exchange.sent, dict) else ""
-
-
-def _first_each(faults: Iterator[Fault]) -> Iterator[Fault]:
-    """Yield the first fault of each place: twenty calls without resultType are one finding."""
-    seen: set[str] = set()
-    for fault in faults:
-        if fault.where not in seen:
-            seen.add(fault.where)
-            yield fault
 
 
 RULES: Final[tuple[Rule, ...]] = (

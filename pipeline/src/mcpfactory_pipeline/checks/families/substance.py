@@ -150,14 +150,10 @@ def _answers_something(evidence: Evidence) -> RuleOutcome:
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
         return not_applicable("fewer than two tools answered without an error")
-    given = [call for call in succeeded if _has_arguments(call)]  # a list without any may be empty
+    given = [call for call in succeeded if sent_arguments(call)]  # a list without any may be empty
     void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
     fault = Fault(f"all {len(tools)} tools that were called answered nothing", "", succeeded[-1].exchange)
     return RuleOutcome((fault,) if void else ())
-
-
-def _has_arguments(call: RecordedCall) -> bool:
-    return bool(sent_arguments(call))
 
 
 def _is_void(call: RecordedCall) -> bool:

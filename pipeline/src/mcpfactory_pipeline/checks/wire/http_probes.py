@@ -6,12 +6,12 @@ import base64
 import http.client
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Era, EventStream, HttpProbe, ProbeAnswer
+from mcpfactory_pipeline.checks.evidence import Era, EventStream, ProbeAnswer
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.questions import LATER_REVISION, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.wire.conversation import decode
@@ -34,7 +34,7 @@ _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 _PING: Final[Json] = {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": "ping"}
 
 
-def probe_http(url: str, spoken: frozenset[Era], modern: str) -> dict[HttpProbe, ProbeAnswer]:
+def probe_http(url: str, spoken: Collection[Era], modern: str) -> dict[str, ProbeAnswer]:
     """Ask in each lifecycle that the server speaks; what gets no answer is left out. Blocks for some seconds at most.
 
     Args:
@@ -50,7 +50,7 @@ def probe_http(url: str, spoken: frozenset[Era], modern: str) -> dict[HttpProbe,
     return asked.answers
 
 
-_Step = tuple[HttpProbe, str, Mapping[str, str], Any]  # name, HTTP method, headers, body
+_Step = tuple[str, str, Mapping[str, str], Any]  # name, HTTP method, headers, body
 
 
 def _legacy(asked: _Asker) -> Iterator[_Step]:
@@ -149,7 +149,7 @@ def _modern_headers(plain: Mapping[str, str], listing: Json, request: Callable[.
 
 
 # A header, and the name that stands in the body: the two are the same but for the first, where the header is no base64.
-_ENCODED: Final[tuple[tuple[HttpProbe, str, str], ...]] = (
+_ENCODED: Final[tuple[tuple[str, str, str], ...]] = (
     ("modern-bad-base64", "=?base64?mcpfactory!?=", "mcpfactory_nothing"),
     ("modern-one-marker", "=?base64?bWNwZmFjdG9yeQ==", "=?base64?bWNwZmFjdG9yeQ=="),
     ("modern-encoded", f"=?base64?{base64.b64encode('mcpfactory_nöthing'.encode()).decode()}?=", "mcpfactory_nöthing"),
@@ -160,7 +160,7 @@ class _Asker:
     """Sends requests that are right but for one thing, each over a connection of its own."""
 
     def __init__(self, url: str) -> None:
-        self.answers: dict[HttpProbe, ProbeAnswer] = {}
+        self.answers: dict[str, ProbeAnswer] = {}
         self._unanswered = 0
         self._url = urlsplit(url)
 
