@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.cases.cases import MOST, MOST_EACH, cases, count, untested
+from mcpfactory_codegen.cases.cases import cases, untested
 from mcpfactory_codegen.describe.tools import describe
 from mcpfactory_codegen.emit import accepted
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Encoding, Response
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, Response
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_runtime.upstream.stub import case_content
 from tests.codegen.emit.apis import BOOKSHOP
 from tests.rows import rows
 
@@ -242,5 +241,4 @@ def test_what_is_asked_for_is_what_the_first_success_has(responses: tuple[Respon
 def an_object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
-from mcpfactory_codegen.cases.cases import cases, untested
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, Response
+from mcpfactory_codegen.ir import ApiBody, ApiParameter, Encoding, Response

@@ -13,7 +13,7 @@ from mcpfactory_codegen.describe.suggest import BOUND
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
-from mcpfactory_codegen.servers.create import Created, CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.create import Created, create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
@@ -141,4 +141,3 @@ def test_a_document_that_is_too_large_gets_groups_by_tag_with_what_to_type(tmp_p
         ("big one", 15, "--include-tag 'big one'"), ("small", 10, "--include-tag small"),
     ]  # fmt: skip
     assert sum(group.tokens for group in made.groups) == made.tokens
-from mcpfactory_codegen.servers.create import Created, create_server, regenerate

@@ -8,7 +8,7 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, StageError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.channels.contract import FILE, contract_text
 from mcpfactory_pipeline.evaluation.attempt import Attempt, Setting
 from mcpfactory_pipeline.evaluation.model_report import ModelReport, hash_cases, hash_tools
@@ -175,4 +175,3 @@ def test_a_slip_in_the_settings_is_an_error(tmp_path, text, words):
         workspace_stages(Workspace.find(space.root))
     assert words in str(caught.value)
 
-from mcpfactory_pipeline.base.errors import ConfigError

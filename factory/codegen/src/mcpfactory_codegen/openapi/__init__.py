@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_codegen.ir import MARK_PREFIXES, Api, ApiOperation, Problems, Response, Skipped
 from mcpfactory_codegen.openapi.content import read_body, read_responses
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
-from mcpfactory_codegen.openapi.reading import SPEC_VERSIONS, BrokenError, Reading, flags, spec_version
+from mcpfactory_codegen.openapi.reading import SPEC_VERSIONS, BrokenError, Reading, check_object, flags, spec_version
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import own_server, report_rootless, root_servers, settle_servers
@@ -83,6 +83,9 @@ def _info(reading: Reading) -> dict[str, str]:
     if not isinstance(node, dict):
         reading.report("info-invalid", location, "`info` has to be an object with `title` and `version`; left empty")
         node = {}
+    else:
+        texts = {key: str(value) if isinstance(value, float) else value for key, value in node.items()}
+        check_object(reading, "Info", texts, location)
     return {key: reading.text(node.get(key), location.down(key)) for key in ("title", "version", "description")}
 
 

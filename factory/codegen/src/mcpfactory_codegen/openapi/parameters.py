@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import ApiParameter, JsonSchema
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.content import choose, read_media
-from mcpfactory_codegen.openapi.reading import BrokenError, Reading, flags
+from mcpfactory_codegen.openapi.reading import BrokenError, Reading, check_object, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
 from mcpfactory_runtime.upstream.names import unusable_header
 from mcpfactory_runtime.upstream.styles import STYLES, ParameterLocation, Style
@@ -18,6 +18,7 @@ __all__ = ["gather", "plain_path", "read_parameters"]
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1); so is `Authorization`, by `credentials`."""
+_SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
 
@@ -126,6 +127,8 @@ def _read(reading: Reading, target: LocatedNode) -> ApiParameter | None:
         node = _normalized_style(reading, node, location)
         if "collectionFormat" in node:
             node = swagger2.parameter_in_itself(reading, node, location)
+    shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
+    check_object(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, location)
     schema, content_type = _schema(reading, node, location)
     required = node.get("required") is True or where == "path"
     if where == "path" and node.get("required") is not True:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from openapi_pydantic.v3 import v3_0, v3_1
+from pydantic import BaseModel, ValidationError
+
 from mcpfactory_codegen.ir import ApiParameter, JsonSchema, Problems, Response
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 from mcpfactory_codegen.read.document import Document
@@ -14,8 +17,10 @@ __all__ = [
     "SPEC_VERSIONS",
     "BrokenError",
     "Direction",
+    "Kind",
     "Reading",
     "SpecVersion",
+    "check_object",
     "flags",
     "spec_version",
 ]
@@ -35,6 +40,7 @@ class SpecVersion:
     schemas: str  # pointer of the named schemas
     schemes: str  # pointer of the security schemes
     siblings: bool  # do keywords beside a schema's `$ref` count?
+    objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic check Info, Server, Security Scheme and Parameter
     xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
 
 
@@ -42,10 +48,10 @@ _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "
 _COMPONENTS: Final = ("/components/schemas", "/components/securitySchemes")
 
 SPEC_VERSIONS: Final[tuple[SpecVersion, ...]] = (
-    SpecVersion("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False),
-    SpecVersion("3.0", "3", _METHODS, *_COMPONENTS, False),
-    SpecVersion("3.1", "3", _METHODS, *_COMPONENTS, True),
-    SpecVersion("3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, xml_nodes=True),
+    SpecVersion("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False, "3.0"),
+    SpecVersion("3.0", "3", _METHODS, *_COMPONENTS, False, "3.0"),
+    SpecVersion("3.1", "3", _METHODS, *_COMPONENTS, True, "3.1"),
+    SpecVersion("3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", xml_nodes=True),
 )
 
 
@@ -153,6 +159,42 @@ class Reading:
                     if key in target.node:
                         return target.node[key]
         return None
+
+
+# --- the small objects of a document (Info, Server, Security Scheme, Parameter), checked by the models of openapi-pydantic ---
+#
+# What we read, we read leniently; the models say precisely what else is wrong there. Schemas never go through them: that
+# would cost more than all the rest.
+
+
+Kind = Literal["Info", "Server", "SecurityScheme", "Parameter"]
+
+_OBJECT_CODES: Final[dict[Kind, str]] = {
+    "Info": "info-invalid",
+    "Server": "server-invalid",
+    "SecurityScheme": "security-shape",
+    "Parameter": "parameter-shape",
+}
+_MODELS: Final[dict[tuple[str, Kind], type[BaseModel]]] = {
+    ("3.0", "Info"): v3_0.Info,
+    ("3.0", "Server"): v3_0.Server,
+    ("3.0", "SecurityScheme"): v3_0.SecurityScheme,
+    ("3.0", "Parameter"): v3_0.Parameter,
+    ("3.1", "Info"): v3_1.Info,
+    ("3.1", "Server"): v3_1.Server,
+    ("3.1", "SecurityScheme"): v3_1.SecurityScheme,
+    ("3.1", "Parameter"): v3_1.Parameter,
+}
+
+
+def check_object(reading: Reading, kind: Kind, node: dict[str, Any], location: Location) -> None:
+    """Report what the model says about an object, one warning per field."""
+    try:
+        _MODELS[reading.spec.objects, kind].model_validate(node)
+    except ValidationError as error:
+        for one in error.errors(include_url=False, include_context=False, include_input=False):
+            field = ".".join(str(part) for part in one["loc"])
+            reading.report(_OBJECT_CODES[kind], location.down(*one["loc"][:1]), f"{field or kind}: {one['msg'][:200]}")
 
 
 def flags(reading: Reading, node: dict[str, Any], location: Location, keys: tuple[str, ...]) -> dict[str, Any]:

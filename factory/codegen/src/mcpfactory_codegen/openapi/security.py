@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import ApiOAuthFlow, ApiSecurityScheme
 from mcpfactory_codegen.openapi import swagger2
-from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
 
 __all__ = ["Security", "read_flows", "read_scopes", "ways"]
@@ -191,6 +191,7 @@ class Security:
         if self._reading.spec.shape == "2":
             node = swagger2.security_scheme(node)
         node = _normalized_scheme(self._reading, node, location)
+        check_object(self._reading, "SecurityScheme", node, location)
         reduced = self._reduce(name, node, location)
         self._origins[name] = _origins(node)
         if reduced is None:

@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from mcpfactory_codegen.ir import ApiOperation, ApiServer
 from mcpfactory_codegen.naming.variables import is_loopback, is_mock, is_same_server, is_sandbox, name_servers
 from mcpfactory_codegen.openapi import swagger2
-from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
 
 __all__ = ["SettledServers", "own_server", "report_rootless", "root_servers", "settle_servers"]
@@ -112,6 +112,7 @@ def _listed(reading: Reading, node: Any, location: Location) -> list[tuple[str, 
         if not isinstance(target.node, dict) or not isinstance(target.node.get("url"), str):
             reading.report("server-invalid", at, "a server has to be an object with a `url`; ignored")
             continue
+        check_object(reading, "Server", target.node, target.location)
         if (url := _filled(reading, target.node, target.location)) is not None:
             found.append((url, at))
     return found
