@@ -240,5 +240,3 @@ def test_what_is_asked_for_is_what_the_first_success_has(responses: tuple[Respon
 
 def an_object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
-
-from mcpfactory_codegen.ir import ApiBody, ApiParameter, Encoding, Response

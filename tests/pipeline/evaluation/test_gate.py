@@ -174,4 +174,3 @@ def test_a_slip_in_the_settings_is_an_error(tmp_path, text, words):
     with pytest.raises(ConfigError) as caught:
         workspace_stages(Workspace.find(space.root))
     assert words in str(caught.value)
-
