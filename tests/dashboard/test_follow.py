@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock, waits_of
+from mcpfactory_pipeline.base.text import escape_invisible
+from mcpfactory_pipeline.dashboard.files import plain_text
 from mcpfactory_pipeline.dashboard.follow import Followers
-from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, events_since, read_tail
 from tests.dashboard.conftest import Bench
 from tests.patience import PATIENCE, until
@@ -135,47 +135,14 @@ def test_the_page_of_a_run_that_goes_on_shows_what_its_step_prints_without_javas
     assert "data-source" not in _get(address, f"/runs/{run}/")
 
 
-def test_what_a_step_prints_has_the_colours_of_a_terminal_and_none_of_its_commands(
-    library: Bench, address: str, followed: ExitStack
-) -> None:
+def test_what_a_step_prints_has_no_command_of_a_terminal(library: Bench, address: str, followed: ExitStack) -> None:
     run = new_id()
     with going(library, run, "weather", "test") as log:
         log.write("\x1b[32mgreen\x1b[0m <b>plain\x1b[2K\n")
         for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
-            page = _get(address, path)
-            assert '<span class="green">green</span> &lt;b&gt;plain\n' in page
-            assert "\x1b" not in page
+            assert "green &lt;b&gt;plain\n" in _get(address, path)
         stream = followed.enter_context(Stream(address, f"/live/runs/{run}/"))
-        told = json.loads(stream.until("log").data)
-        assert told["text"] == "green <b>plain\n"
-        assert told["pieces"] == [["green", "green"], [" <b>plain\n", ""]]
-        log.write("\x1b[1;31mred\n")
-        assert json.loads(stream.until("log").data)["pieces"] == [["red", "red bold"], ["\n", ""]]
-        log.write("still red\x1b[m\n")  # a colour goes on until it is taken back, in whatever event that is
-        assert json.loads(stream.until("log").data)["pieces"] == [["still red", "red bold"], ["\n", ""]]
-        kept = {"logs/test.log": hash_file(library.workspace.artifacts / "weather/logs/test.log")}
-        library.finished("weather", "test", "failed", run=run, artifacts=kept)
-    page = _get(address, f"/runs/{run}/weather/")
-    assert '<span class="red bold">still red</span>' in page
-    assert "\x1b" not in page
-
-
-def test_a_log_of_very_many_colours_keeps_those_at_its_end() -> None:
-    pieces = inked(b"\x1b[31ma\x1b[32mb" * 500)
-    assert "".join(piece.text for piece in pieces) == "ab" * 500
-    assert sum(bool(piece.style) for piece in pieces) <= 300
-    pieces = inked(b"\n".join(b"\x1b[31mred\x1b[m plain" for _ in range(500)))
-    styles = [piece.style for piece in pieces if piece.text == "red"]
-    assert (len(styles), styles[0], styles[-1], styles.count("red")) == (500, "", "red", 300)
-
-
-def test_what_was_written_over_on_a_line_is_left_out_but_for_what_was_not_covered_or_went_wrong() -> None:
-    text = b"\x1b[31m1 %\r22 %\rfailed\r333 %\r\n downloading everything\rdone\r \rwell\n  \nlast"
-    pieces = inked(text)
-    assert "".join(piece.text for piece in pieces) == "failed\n333 %\n downloading everything\nwell\n  \nlast"
-    assert {piece.style for piece in pieces if piece.text.strip()} == {"red"}, (
-        "a colour goes on also over what is left out"
-    )
+        assert json.loads(stream.until("log").data)["text"] == "green <b>plain\n"
 
 
 def test_a_run_that_goes_on_has_taken_until_now_and_says_so_again_and_again(
@@ -308,7 +275,7 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
                 if event.startswith("event: log"):
                     told = json.loads(event.split("\n")[1].removeprefix("data: "))
                     had[told["step"]] = told["text"] if told["fresh"] else had[told["step"]] + told["text"]
-    assert had == {name: "".join(piece.text for piece in inked(text)) for name, text in logs.items()}
+    assert had == {name: escape_invisible(plain_text(text)) for name, text in logs.items()}
 
 
 def test_every_end_of_a_line_in_a_state_keeps_it_whole() -> None:

@@ -62,7 +62,7 @@ def test_text_from_documents_and_servers_is_text_on_every_page(client: TestClien
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/board/", "/servers/atlas/", "/servers/atlas/tools/", "/runs/", "/rules/", "/servers/none/", "/nowhere"],
+    ["/", "/board/", "/servers/atlas/", "/servers/atlas/tools/", "/runs/", "/trends/", "/servers/none/", "/nowhere"],
 )
 def test_pages_need_no_inline_script_or_style_and_the_policy_forbids_both(client: TestClient, path: str) -> None:
     answer = client.get(path)
@@ -165,7 +165,6 @@ def test_whoever_goes_from_landmark_to_landmark_hears_each_name_once(client: Tes
         f"/runs/{run}/",
         f"/runs/{run}/bookshop/",
         "/trends/",
-        "/rules/",
     ):
         page = client.get(path).text
         named = re.findall(r'<(?:section|nav|div)[^>]* aria-labelledby="([\w-]+)"', page)

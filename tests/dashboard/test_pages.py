@@ -1,4 +1,4 @@
-"""Inbox, runs, rules and tools: what they say, and that no page is too heavy."""
+"""Inbox, runs and tools: what they say, and that no page is too heavy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import created_at, new_id
-from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.charts import gantt
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
@@ -168,16 +167,6 @@ def test_an_unknown_run_is_not_found(client: TestClient) -> None:
     assert "has no run nothing" in client.get("/runs/nothing/", headers=JSON).json()["error"]["message"]
 
 
-def test_every_rule_is_there_with_what_it_demands_and_where_that_comes_from(client: TestClient) -> None:
-    page = client.get("/rules/").text
-    for rule in RULES:
-        assert f'id="{rule.id}"' in page
-    told = client.get("/rules/", headers=JSON).json()
-    known = {rule["id"]: rule for family in told["families"] for rule in family["rules"]}
-    assert set(known) == {rule.id for rule in RULES}
-    assert all(rule["statement"] and rule["source"] and rule["hint"] for rule in known.values())
-
-
 def test_a_second_question_sees_what_changed_since_the_first(library: Bench, client: TestClient) -> None:
     def status(name: str) -> str:
         rows = client.get("/board/", headers=JSON).json()["servers"]
@@ -208,7 +197,7 @@ def test_no_page_is_over_a_hundred_kilobytes(bench: Bench) -> None:
         for stage in ("generate", "build", "test", "validate"):
             bench.finished(name, stage, "failed", message=reason, fresh=False)
     client = TestClient(create_app(bench.root), base_url="http://localhost")
-    for path in ("/", "/board/", "/runs/", f"/runs/{bench.run}/", "/rules/"):
+    for path in ("/", "/board/", "/runs/", f"/runs/{bench.run}/"):
         size = len(client.get(path).content)
         assert size < 100_000, f"{path}: {size} bytes"
 
