@@ -237,7 +237,7 @@ def _generation(note: Note, name: str, command: list[str]) -> None:
 
 def _pipeline(note: Note, name: str, _command: list[str]) -> None:
     with workspace.prepared(SERVERS) as folder:
-        note("space-first", name, workspace.cost(folder, "pipeline", "run", "--all")[0])
+        note("space-first", name, workspace.cost(folder, "pipeline", "run")[0])
         for key, command in workspace.COMMANDS.items():
             seconds, memory = workspace.cost(folder, *command)
             note(f"space-{key}", name, seconds)

@@ -206,7 +206,7 @@ def eligible(command: str, space: Workspace) -> str:
 def followed(shop: Shop, command: str) -> Done:
     """What a suggestion comes to when it is typed, without its consequences: words for what a person has to find, and a dry run."""
     _, *words = shlex.split(command.replace("…", "because"))
-    changing = words[:2] == ["pipeline", "run"] or (read_suggestion(command) and words[:2] != ["pipeline", "log"])
+    changing = words[:2] == ["pipeline", "run"] or (read_suggestion(command) and words[:2] != ["pipeline", "history"])
     dry = ["--dry-run"] if changing else []
     shell = Inside(shop.root, {"MCPFACTORY_ACTOR": eligible(command, shop.fresh())})
     return shell(*words, *dry)
@@ -319,7 +319,7 @@ def test_a_log_that_is_not_on_this_machine_is_made_anew_and_not_opened(tmp_path:
     shop = Shop(tmp_path / "space")
     shop.next(97)
     shop.fail("test")
-    assert "mcpfactory pipeline log notes test" in suggestions(shop)[1]
+    assert "mcpfactory pipeline history notes test" in suggestions(shop)[1]
     (shop.space.artifacts / "notes" / "logs" / "test.log").unlink()
     assert "mcpfactory pipeline run notes --force" in suggestions(shop)[1]
 

@@ -113,7 +113,7 @@ STATES = {
     "a pipe": pipe,
 }
 COMMANDS = (
-    "pipeline status", "inbox", "pipeline plan --all", "pipeline verify", "pipeline prune", "pipeline restore --dry-run",
+    "pipeline status", "inbox", "pipeline plan", "pipeline verify", "pipeline prune", "pipeline restore",
     "pipeline promote --due --channel production --dry-run", "pipeline verify --repair",
 )  # fmt: skip
 CASES = [("history", *case) for case in HISTORIES.items()] + [("state", *case) for case in STATES.items()]

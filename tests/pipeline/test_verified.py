@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.events import ServerTrouble, StepSkipped
-from mcpfactory_pipeline.state.store import Store, verified_state
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.conftest import Recorder
 
@@ -27,7 +27,7 @@ def test_a_run_with_nothing_to_do_writes_nothing(workspace, books):
 
 
 def test_the_state_that_is_known_to_agree_is_the_one_that_history_gives(store):
-    assert verified_state(store, "books") == store.derived("books")
+    assert store.settled("books") == store.folded("books").state
 
 
 def test_a_stage_that_is_due_runs_although_the_files_agree(books, store):
