@@ -20,7 +20,7 @@ def shell(inside):
 
 
 def test_list_status_and_inbox_show_all_three(shell):
-    rows = shell("list", "--json").data
+    rows = shell("inspect", "--json").data
     assert [row["server"] for row in rows] == ["books", "notes", "shelf"]
     assert all(row["problem"]["hint"] for row in rows if row["server"] in BROKEN)
     rows = {row["server"]: row for row in shell("pipeline", "status", "--json").data}
@@ -70,9 +70,9 @@ def test_doctor_says_what_is_wrong_with_the_workspace_itself_beside_the_rest(she
     assert "did you mean 'pipeline'?" in found["workspace"]["hint"]
 
 
-@pytest.mark.parametrize("command", [("inspect",), ("call",), ("run",), ("pipeline", "log"), ("pipeline", "hold")])
+@pytest.mark.parametrize("command", [("inspect",), ("call",), ("run",), ("pipeline", "history"), ("pipeline", "hold")])
 def test_a_command_on_a_broken_one_says_what_is_wrong_with_it(shell, command):
-    extra = {"call": ("tool",), "log": ("test",), "hold": ("--reason", "x")}.get(command[-1], ())
+    extra = {"call": ("tool",), "history": ("test",), "hold": ("--reason", "x")}.get(command[-1], ())
     done = shell(*command, "shelf", *extra)
     assert (done.code, "folder is 'shelf'" in done.err, "hint:" in done.err) == (4, True, True)
     assert shell(*command, "nobody", *extra).code == 3

@@ -79,7 +79,7 @@ def test_alone_anywhere_else_it_prints_its_help(empty):
 
 
 def test_a_log_that_is_not_there_is_not_found(shell):
-    done = shell("pipeline", "log", "books", "test")
+    done = shell("pipeline", "history", "books", "test")
     assert done.code == 3
     assert "mcpfactory pipeline run books --force" in done.err
 
@@ -88,8 +88,8 @@ def test_a_log_is_printed_as_it_is(shell):
     log = shell.folder / "pipeline/artifacts/books/logs/test.log"
     log.parent.mkdir(parents=True)
     log.write_text("1 failed\n")
-    assert shell("pipeline", "log", "books", "test").out == "1 failed\n"
-    assert shell("pipeline", "log", "books", "../../../../mcpfactory").code == 3
+    assert shell("pipeline", "history", "books", "test").out == "1 failed\n"
+    assert shell("pipeline", "history", "books", "../../../../mcpfactory").code == 3
 
 
 def test_no_reason_makes_a_row_or_a_command_of_its_own(shell):

@@ -116,7 +116,6 @@ def test_channels_come_back_and_a_missing_wheel_is_an_answer_of_no(shell):
     import shutil
 
     shutil.rmtree(shell.folder / "pipeline/channels")
-    assert shell("pipeline", "restore", "--dry-run", "--json").data[0]["outcome"] == "restored"
     assert shell("pipeline", "restore").code == 0
     (page,) = (shell.folder / "pipeline/channels/staging/simple").glob("books/index.html")
     assert "books-1.0-py3-none-any.whl" in page.read_text()

@@ -212,7 +212,7 @@ def test_what_was_published_is_believed_without_asking_and_is_what_projects_get(
     assert desk("install", "books", "-c", "claude-code", "--project").code == 0
     entry = json.loads((desk.root / ".mcp.json").read_text())["mcpServers"]["books"]
     assert (entry["command"], entry["args"][-1]) == ("uvx", "books-mcp==1.0.0")
-    assert [(row["source"], row["state"]) for row in desk("installed", "--json").data] == [("index", "current")]
+    assert [(row["source"], row["state"]) for row in desk("install", "--json").data] == [("index", "current")]
 
     (desk.root / "servers/books/pyproject.toml").write_text(PYPROJECT.replace("books-mcp", "tomes-mcp"))
     renamed = desk.install("--from", "index")
@@ -224,6 +224,6 @@ def test_an_entry_with_a_name_that_nobody_published_is_told(desk):
     (desk.home / ".claude.json").write_text(
         json.dumps({"mcpServers": {"books": {"command": "uvx", "args": ["books-mcp==1.0.0"]}}})
     )
-    done = desk("installed")
+    done = desk("install")
     assert done.code == 1
     assert "it could be a stranger's" in done.out

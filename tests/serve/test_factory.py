@@ -190,7 +190,7 @@ async def test_an_agent_decides_about_what_it_read(space):
         call = {"server": "notes", "reason": "r", "expect": item["expect"]}
         result = await client.call_tool("approve", call)
         assert "now decisions: rejected by Ada: no" in text(result)
-        again = text(result).partition("--expect ")[2].split()[0]
+        again = text(result).partition("expect ")[2].split()[0]
         result = await client.call_tool("approve", {**call, "expect": again})
         assert not result.get("isError"), text(result)
 

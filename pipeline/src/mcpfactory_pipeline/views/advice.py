@@ -233,7 +233,7 @@ def _waive(adviser: Adviser, suggestion: Suggestion) -> None:
 
 
 # What follows the name of a command, where that is not the server alone.
-_WORDS: Final[Mapping[str, tuple[str, ...]]] = {"pipeline log": ("name", "stage"), "waive": ("rule",)}
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {"pipeline history": ("name", "stage"), "waive": ("rule",)}
 _TRIALS: Final[Mapping[str, Callable[[Adviser, Suggestion], None]]] = {
     "pipeline run": _run,
     "pipeline promote": _promote,
@@ -244,6 +244,6 @@ _TRIALS: Final[Mapping[str, Callable[[Adviser, Suggestion], None]]] = {
     "pipeline unhold": _of_channel(decision.release),
     "pipeline retire": _retire,
     "pipeline revive": _revive,
-    "pipeline log": _log,
+    "pipeline history": _log,
     "waive": _waive,
 }

@@ -152,7 +152,7 @@ def status_row(
     at_work, problem = stages_at_work(store.locks, server.name), None
 
     def read() -> tuple[ServerState, ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
-        state = store.shown_state(server.name)
+        state = store.state(server.name)
         now = with_broken_off(state, broken_off(store, server.name))
         seen = look_again(server) if refresh and not state.retired else []  # first: what is known is an input
         inputs = read_inputs(stages, InputReader(server, now))
