@@ -34,7 +34,7 @@ __all__ = ["Answer", "ask", "main"]
 
 _SERVERS = 1000
 _TIMES = 7
-_PAGES = ("/board/", "/board/?sort=-score&group=prefix", "/", "/runs/", "/trends/")
+_PAGES = ("/board/", "/board/?sort=-score&group=prefix", "/", "/runs/")
 _QUIET = 1.5  # seconds in which nobody asks: longer than what was looked at is good for
 _SELDOM = 3  # times that each page is asked for after a pause
 _LIMIT = 100_000  # bytes of a page
@@ -121,7 +121,7 @@ def _measure(folder: Path) -> tuple[int, list[_Row]]:
     servers = _servers(folder)
     name = servers[len(servers) // 2]
     file = folder / "servers" / name / "README.md"
-    pages = (*_PAGES, *(f"/servers/{name}/{part}" for part in ("", "tools/", "trends/")))
+    pages = (*_PAGES, *(f"/servers/{name}/{part}" for part in ("", "tools/")))
     rows = list[_Row]()
     with _command(folder) as port:
         size = ask(port, "/board/").size

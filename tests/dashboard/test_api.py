@@ -73,5 +73,5 @@ def test_the_factory_makes_a_server_of_the_dashboard_and_its_tools_answer(
     assert [row["name"] for row in board["structuredContent"]["servers"]] == ["atlas"]
     server = mcpfactory("call", "watch", "get_server", "--arg", "name=atlas", cwd=shop)
     assert server["structuredContent"]["findings"][0]["rule"] == "behaviour.tools-work"
-    for tool in ("get_inbox", "get_runs", "get_trends"):
+    for tool in ("get_inbox", "get_runs"):
         assert mcpfactory("call", "watch", tool, cwd=shop)["structuredContent"]["workspace"] == "library"

@@ -233,7 +233,7 @@ def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench, monkeypatch: p
     for _ in range(60):
         bench.finished("whale", "generate", "failed", message="x" * 2000)
     client = TestClient(create_app(bench.root), base_url="http://localhost")
-    for path in ("/servers/whale/", "/servers/whale/tools/", f"/runs/{bench.run}/whale/", "/servers/whale/trends/"):
+    for path in ("/servers/whale/", "/servers/whale/tools/", f"/runs/{bench.run}/whale/"):
         size = len(client.get(path).content)
         assert size < 100_000, f"{path}: {size} bytes"
     assert "70 more: <code>mcpfactory validate whale</code>" in client.get("/servers/whale/").text

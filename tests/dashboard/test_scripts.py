@@ -45,14 +45,6 @@ def test_times_in_the_zone_of_the_reader_are_never_called_utc(library: Bench, ad
     assert tokyo.locator("h1 small").text_content().endswith(" Asia/Tokyo")
 
 
-def test_trends_are_in_utc_and_say_so_wherever_the_reader_is(library: Bench, address: str, tokyo: Any) -> None:
-    at = library.store.history("atlas")[-1]["at"]
-    tokyo.goto(f"{address}/servers/atlas/trends/")
-    assert "times in UTC" in tokyo.locator("h1").text_content()
-    assert tokyo.locator("#content time").count() == 0
-    assert at[:16].replace("T", " ") in tokyo.locator("#content").text_content()
-
-
 def test_a_run_is_followed_in_colours_and_what_is_over_goes_when_it_ends(
     library: Bench, address: str, tokyo: Any
 ) -> None:

@@ -18,7 +18,6 @@ from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
-from mcpfactory_pipeline.dashboard.trends import trends_page
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import Bench
 
@@ -70,7 +69,6 @@ def test_the_other_pages_about_a_thousand_servers_are_small_too() -> None:
         < LIMIT
     )
     assert size("run", run_page(RunFacts("big", run, events)), f"/runs/{run}/") < LIMIT
-    assert size("trends", trends_page("big", events), "/trends/") < LIMIT  # fmt: skip
 
 
 def steps(run: str) -> list[dict[str, object]]:
@@ -187,7 +185,7 @@ def test_owners_are_read_once_for_all_servers_and_again_when_their_file_changes(
         assert {server.owners for server in reader.workspace().servers} == {("Grace", "Ada")}
 
 
-def test_runs_and_trends_are_made_once_for_as_long_as_no_history_changes(library: Bench) -> None:
+def test_runs_are_made_once_for_as_long_as_no_history_changes(library: Bench) -> None:
     reader = WorkspaceReader(library.root)
     before = reader.from_histories("runs", runs_of)
     assert reader.from_histories("runs", runs_of) is before

@@ -28,7 +28,6 @@ DECISIONS = {
     "approve a stage": lambda books, reason: approve_stage(books.workspace, "books", "seen", reason=reason),
     "reject a stage": lambda books, reason: reject_stage(books.workspace, "books", "seen", reason=reason),
     "remove": lambda books, reason: remove(books.workspace, "books", HOME, reason=reason, force=True),
-    "rename": lambda books, reason: rename(books.workspace, "books", "tomes", HOME, reason=reason),
 }
 
 

@@ -215,7 +215,7 @@ def page(root: Path) -> None:
     table, before = f"{PIPELINE}/dashboard/pages.py", "from mcpfactory_pipeline.dashboard.decision import"
     replace(root, table, before, f"from mcpfactory_pipeline.dashboard.census import Census, census_page\n{before}")
     replace(root, table, ")  # fmt: skip\n", PAGE)
-    row = "| Trends | `/trends/` |"
+    row = "| Runs | `/runs/` |"
     replace(
         root, "docs/reference/dashboard.md", row, f"| Census | `/census/` | `census/index.html` | how many |\n{row}"
     )

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
-from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail, StoredCandidate, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail, StoredCandidate
 from mcpfactory_pipeline.dashboard.graph import GraphPage, graph_page
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
@@ -20,7 +20,6 @@ from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_pa
 from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
-from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
 from mcpfactory_pipeline.views.inbox import KINDS
 
 __all__ = ["PAGES", "Page", "PageParameter", "decide_about", "offered_actions", "path_of"]
@@ -133,21 +132,6 @@ def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str,
             yield {"run": run, "name": name}
 
 
-def _trends(reader: WorkspaceReader, facts: WorkspaceFacts) -> TrendsPage:
-    channel = facts.channels[-1].name
-    return reader.from_histories(
-        f"trends to {channel}",
-        lambda histories: trends_page(facts.name, histories, channel=channel, listed=reader.listed(histories)),
-    )
-
-
-def _trends_of(reader: WorkspaceReader, detail: ServerDetail) -> TrendsPage:
-    name = detail.facts.name
-    channel = detail.channels[-1].name
-    histories = reader.histories(name)
-    return trends_page(detail.facts.workspace, histories, server=name, channel=channel, listed=reader.listed(histories))
-
-
 def _named(query: _Values, *names: str) -> dict[str, str]:
     return {name: query.get(name, "") for name in names}
 
@@ -210,12 +194,6 @@ PAGES: Final[tuple[Page, ...]] = (
         lambda _reader, _names: iter(()),
     ),
     Page(
-        "server_trends", "/servers/{name}/trends/", "Trends of a server",
-        "Score, duration, flakiness, tools, tokens, lead time and failures of one server, run by run", TrendsPage,
-        lambda reader, path, _query: _trends_of(reader, reader.server(path["name"])),
-        (_NAME,), _servers,
-    ),
-    Page(
         "runs", "/runs/", "Runs", "Every run of the pipeline, the newest first", RunsPage,
         lambda reader, _path, query: runs_page(reader.workspace_name(), _rows(reader), page=query.get("page", "")),
         (_PAGE,),
@@ -229,10 +207,5 @@ PAGES: Final[tuple[Page, ...]] = (
         "server_run", "/runs/{run}/{name}/", "Run of a server", "What one run did at one server, with the logs", RunPage,
         lambda reader, path, _query: run_page(reader.run(path["run"], path["name"]), server=path["name"]),
         (_RUN, _NAME), _parts,
-    ),
-    Page(
-        "trends", "/trends/", "Trends",
-        "Score, duration, flakiness, tools, tokens, lead time and failures of all servers together, day by day", TrendsPage,
-        lambda reader, _path, _query: _trends(reader, reader.workspace()),
     ),
 )  # fmt: skip

@@ -77,7 +77,6 @@ class WorkspaceReader:
         self._entries: dict[str, _KnownServer] = {}
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
         self._made: dict[str, tuple[object, object]] = {}
-        self._sizes: dict[tuple[str, str], Mapping[str, int]] = {}
         self._settings: tuple[object, ...] = ()
         self._opened: tuple[Workspace, InboxReader] | None = None
         self._detail: ServerDetail | None = None
@@ -182,19 +181,6 @@ class WorkspaceReader:
         with self._guard:
             self._made[name] = ((stamps, also), made)
         return made
-
-    def listed(self, histories: Mapping[str, Iterable[Event]]) -> dict[tuple[str, str], Mapping[str, int]]:
-        """Return how many tools and tokens candidates listed, by server and candidate: of those whose build did not count them."""
-        artifacts = self._workspace().artifacts
-        found = {}
-        for server, events in histories.items():
-            for event in events:
-                built, candidate = event.get("built"), str(event.get("candidate") or "")
-                if built and candidate and "tools" not in (built.get("facts") or {}):
-                    sizes = self._sizes.get((server, candidate)) or _listed_sizes(artifacts / server / candidate)
-                    if sizes:  # what was not validated yet may be so the next time
-                        found[server, candidate] = self._sizes[server, candidate] = sizes
-        return found
 
     def run(self, run: str, server: str = "") -> RunFacts:
         """Return what happened in a run, at all servers or at one, whose logs are then read.

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
-from mcpfactory_pipeline.dashboard.charts import figure, gantt, lanes, line, time_axis
+from mcpfactory_pipeline.dashboard.charts import gantt
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
@@ -79,11 +79,7 @@ _templates.globals |= {
     "hinted_command": hinted_command,
     "next_action": next_action,
     "mark_of": mark_of,
-    "figure": figure,
     "gantt": gantt,
-    "lanes": lanes,
-    "line": line,
-    "time_axis": time_axis,
     "draw": draw,
     "candidate_anchor": candidate_anchor,
     "SIGNS": SIGNS,

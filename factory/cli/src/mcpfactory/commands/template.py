@@ -107,7 +107,7 @@ def new(
     if not NAME.match(name):
         output.fail(f"{name!r} is no name of a template", "a name is [a-z][a-z0-9-]*", Exit.USAGE)
     folder = workspace_in().root / "templates" / name
-    files = new_template(folder, "")
+    files = new_template(folder)
     if as_json:
         output.data({"template": name, "path": str(folder), "files": list(files)})
         return
