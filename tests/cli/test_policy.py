@@ -69,9 +69,6 @@ def test_a_decision_that_others_will_ask_about_needs_a_reason(shell, command):
     "command",
     [
         ("approve", "books"),
-        ("reject", "books", "-m", "no"),
-        ("hold", "books", "-m", "wait"),
-        ("retire", "books", "-m", "gone"),
         ("promote", "books", "--channel", "staging"),
         ("promote", "--due", "--channel", "production"),
     ],

@@ -7,7 +7,6 @@ import pytest
 from mcpfactory_pipeline.base.reason import LONGEST_REASON, ReasonError
 from mcpfactory_pipeline.clients.files import this_machine
 from mcpfactory_pipeline.lifecycle.remove import remove
-from mcpfactory_pipeline.lifecycle.rename import rename
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime.errors import Exit

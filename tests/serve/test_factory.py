@@ -119,9 +119,6 @@ async def test_with_a_policy_a_person_is_asked_and_the_history_has_both(space, r
     assert [candidate in question for question in person.asked] == [True, True]
     assert "agent:robot asks: Promote notes 1.0" in person.asked[1]
     assert "the score is 97" in person.asked[1]
-    async with connect(make_factory(space.root)) as client:
-        (page,) = await client.read_resource("factory://servers/notes/history.md")
-    assert "| agent:robot, whose client says that Ada said yes | promoted |" in page["text"]
     noted = [(e["event"], e["actor"], e["confirmed"]) for e in Store(space).history("notes")[-2:]]
     assert noted == [("approved", "agent:robot", "Ada"), ("promoted", "agent:robot", "Ada")]
     assert Store(space).state("notes").channels["production"].candidate == candidate
@@ -317,14 +314,12 @@ async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
     assert Store(space).history("notes")[-1]["stage"] == "pause"
 
 
-async def test_resources_are_there_for_programs_and_for_people(space):
+async def test_resources_are_there_for_programs(space):
     async with connect(make_factory(space.root)) as client:
         (inbox,) = await client.read_resource("factory://inbox")
         assert json.loads(inbox["text"])[0]["server"] == "notes"
-        for uri in ("factory://inbox.md", "factory://status.md", "factory://servers/notes/history.md"):
-            (page,) = await client.read_resource(uri)
-            assert page["mimeType"] == "text/markdown"
-            assert "| notes |" in page["text"] or "stage: build" in page["text"]
+        (kept,) = await client.read_resource("factory://servers/notes/history.json")
+        assert "build" in [event.get("stage") for event in json.loads(kept["text"])]
         (status,) = await client.read_resource("factory://servers/notes/status")
         assert json.loads(status["text"])["channels"]["staging"]["version"] == "1.0"
         with pytest.raises(McpError) as error:

@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.serve.gateway.health import ChildHealth, health_page
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 from mcpfactory_pipeline.serve.gateway.texts import is_plain_json, plain_answer, plain_listing
 from mcpfactory_runtime.protocol.errors import McpError
@@ -93,11 +92,6 @@ def test_every_hidden_character_is_found_in_an_answer_that_has_nothing_else() ->
         expected = sign if sign.isprintable() or sign in "\n\r\t" else ""
         assert plain_answer({"text": f"a{sign}b"}) == {"text": f"a{expected}b"}, hex(ord(sign))
         assert plain_answer({f"a{sign}b": 1}) == {f"a{expected}b": 1}, hex(ord(sign))
-
-
-def test_the_health_page_says_what_was_left_out() -> None:
-    page = health_page([ChildHealth("s", "asleep", "", 1, 0, 0, 0, 0, "", "t: not offered")])
-    assert "<td>t: not offered</td>" in page
 
 
 @given(VALUES)
