@@ -133,7 +133,7 @@ QUANTITIES = {
         for key, command in workspace.COMMANDS.items()
     },
     "space-first": Quantity(
-        "the same: the first `mcpfactory pipeline run --all` in a fresh clone",
+        "the same: the first `mcpfactory pipeline run` in a fresh clone",
         "s",
         "it reads every history once, and notes what agrees with its state",
     ),

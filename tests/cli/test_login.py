@@ -112,7 +112,7 @@ def test_a_server_without_an_api_says_so(empty):
     inside = empty.at(empty.folder / "ws")
     assert inside("new", "hello", "--template", "minimal").code == 0
     for command in (("login",), ("login", "--forget")):
-        done = inside(command, "hello")
+        done = inside(*command, "hello")
         assert (done.code, done.out) == (1, "")
         assert "hello has no API to log in to" in done.err
         assert "hint:" in done.err
