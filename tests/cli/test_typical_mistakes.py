@@ -178,7 +178,7 @@ MISTAKES = (
     _("install shop", 2, "--client"),
     _("install ftp://x --client cursor", 4, "no http or https URL"),
     _("install http://[ --client cursor", 4, "no http or https URL"),
-    _("dashboard --allow-actions --public-url http://h:99999/", 4, "no address of a site"),
+    _("dashboard --allow-actions --public-url http://h:99999/", 4, "no address of a dashboard"),
     _("install shop --client cursor --env 1X=2", 4, "'1X' is no name of a variable"),
     _("install shop --client cursor --from stagin", 3, "did you mean 'staging'?"),
     _("uninstall shop --client cursor", 3, "absent", "mcpfactory install --all"),
