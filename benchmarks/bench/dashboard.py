@@ -34,7 +34,7 @@ __all__ = ["Answer", "ask", "main"]
 
 _SERVERS = 1000
 _TIMES = 7
-_PAGES = ("/board/", "/board/?sort=-score&group=prefix", "/", "/runs/", "/trends/", "/rules/")
+_PAGES = ("/board/", "/board/?sort=-score&group=prefix", "/", "/runs/")
 _QUIET = 1.5  # seconds in which nobody asks: longer than what was looked at is good for
 _SELDOM = 3  # times that each page is asked for after a pause
 _LIMIT = 100_000  # bytes of a page
@@ -121,7 +121,7 @@ def _measure(folder: Path) -> tuple[int, list[_Row]]:
     servers = _servers(folder)
     name = servers[len(servers) // 2]
     file = folder / "servers" / name / "README.md"
-    pages = (*_PAGES, *(f"/servers/{name}/{part}" for part in ("", "tools/", "trends/")))
+    pages = (*_PAGES, *(f"/servers/{name}/{part}" for part in ("", "tools/")))
     rows = list[_Row]()
     with _command(folder) as port:
         size = ask(port, "/board/").size
@@ -156,9 +156,8 @@ def _export(folder: Path) -> Iterator[_Row]:
                 report = json.loads(file.read_bytes())
                 file.write_text(json.dumps({**report, "tokens": int(report.get("tokens") or 0) + 1}), "utf-8")
             started = time.perf_counter()
-            site = export(folder, Path(out))
+            numbers = f"{len(export(folder, Path(out)))} files"
             took = time.perf_counter() - started
-            numbers = f"{site.written} written, {site.unchanged} unchanged, {site.removed} removed"
             print(f"  export {which}: {took:.1f} s, {numbers}", flush=True)
             yield f"export {which}: {numbers}", f"{took:.1f} s", "", "", ""
 

@@ -133,7 +133,7 @@ QUANTITIES = {
         for key, command in workspace.COMMANDS.items()
     },
     "space-first": Quantity(
-        "the same: the first `mcpfactory pipeline run --all` in a fresh clone",
+        "the same: the first `mcpfactory pipeline run` in a fresh clone",
         "s",
         "it reads every history once, and notes what agrees with its state",
     ),
@@ -237,7 +237,7 @@ def _generation(note: Note, name: str, command: list[str]) -> None:
 
 def _pipeline(note: Note, name: str, _command: list[str]) -> None:
     with workspace.prepared(SERVERS) as folder:
-        note("space-first", name, workspace.cost(folder, "pipeline", "run", "--all")[0])
+        note("space-first", name, workspace.cost(folder, "pipeline", "run")[0])
         for key, command in workspace.COMMANDS.items():
             seconds, memory = workspace.cost(folder, *command)
             note(f"space-{key}", name, seconds)

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprin
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import ServerState, apply
+from mcpfactory_pipeline.state.state import ServerState, apply, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -39,8 +39,8 @@ COMMANDS = {
     "help": ("--help",),
     "status": ("pipeline", "status"),
     "inbox": ("inbox",),
-    "plan": ("pipeline", "plan", "--all"),
-    "run": ("pipeline", "run", "--all"),
+    "plan": ("pipeline", "plan"),
+    "run": ("pipeline", "run"),
 }
 # The system counts as a process's peak what its parent held when it was started: so a small one stands between.
 STARTER = """
@@ -99,7 +99,7 @@ class _Past:
         for number in range(CANDIDATES):
             self._round(f"1.{number}.0")
         history.append(self.store.history_file(name), self.events, self.store.where(name, "history"))
-        self.store.write_state(name, self.state)
+        self.store.write_state(name, to_text(self.state))
 
     def _round(self, version: str) -> None:
         wheel = f"{self.server.package}-{version}-py3-none-any.whl"
@@ -164,9 +164,7 @@ def only_the_changed(folder: Path) -> int:
 
 
 def _due(folder: Path) -> set[str]:
-    done = subprocess.run(
-        _line(("pipeline", "plan", "--all", "--json")), cwd=folder, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(_line(("pipeline", "plan", "--json")), cwd=folder, capture_output=True, text=True, check=True)
     return {step["server"] for step in json.loads(done.stdout) if step["verdict"] != "up-to-date"}
 
 

@@ -167,7 +167,7 @@ def _first(ground: Ground, port: int) -> None:
     ground.type("pipeline", "status")
     for peer in PEERS:
         ground.type("install", peer.name, "--client", "cursor")
-    ground.type("installed")
+    ground.type("install")
     _client_starts(ground, newer=False)
 
 
@@ -201,7 +201,7 @@ def _back(ground: Ground) -> None:
         first = min(found["candidates"].values(), key=lambda known: known["number"])
         offered = found["candidates"][found["channels"]["production"]["candidate"]]
         ground.expect(f"production offers the first candidate of {peer.name} again", good=offered == first)
-    told = ground.type("installed", codes=(1,))
+    told = ground.type("install", codes=(1,))
     lost = [line.split()[2] for line in told.splitlines() if "drifted" in line]
     ground.expect(
         "a URL, which serves the newer offer still, is told as drifted, and nothing else", good=lost == ["remote"]

@@ -28,6 +28,7 @@ from benchmarks.trials.ground import ROOT, kept_promises, ledger, make
 from mcpfactory_pipeline.base.ids import created_at
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -221,14 +222,14 @@ def work(root: Path, seconds: float, number: int, seed: int) -> None:
 
 def _hesitate(choose: random.Random) -> None:
     """Lets the commands of this worker take a moment between reading a history and what they do with it."""
-    read = history.read_bytes
+    read = history.read
 
-    def slowly(file: Path, where: str) -> bytes:
-        data = read(file, where)
+    def slowly(file: Path, where: str) -> list[Event]:
+        events = read(file, where)
         time.sleep(choose.random() * _MOMENT)
-        return data
+        return events
 
-    history.read_bytes = slowly
+    history.read = slowly
 
 
 if __name__ == "__main__":

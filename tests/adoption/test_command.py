@@ -66,7 +66,7 @@ def test_the_road_of_a_command_from_its_files_to_a_client_and_back(space):
     done(space, "install", "greeter", "--client", "cursor")
     entry = json.loads((space.folder.parent / "home/.cursor/mcp.json").read_bytes())["mcpServers"]["greeter"]
     assert entry["args"][:4] == ["run", "greeter", "--channel", "production"]
-    assert "current" in done(space, "installed")
+    assert "current" in done(space, "install")
     assert started(space, entry) == "Hello, Ada (3)"
     # another version: another candidate, and the client still starts the one that production offers
     put(place, node_files("1.1.0", "Good day"))

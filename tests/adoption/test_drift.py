@@ -151,7 +151,7 @@ def test_a_waiver_covers_the_offer_that_was_seen_and_no_other(space):
         assert f"it {covers}: {far.url} offers something else than was adopted: tool greet has another" in made
         assert known["offer"] in (space.folder / "servers/remote/waivers.toml").read_text()
         done(space, "pipeline", "run", "remote")
-        assert covers in done(space, "pipeline", "log", "remote", "validate")
+        assert covers in done(space, "pipeline", "history", "remote", "validate")
         done(space, *APPROVE, "remote")
 
         far.tools = [tool("greet", POISON), tool("forward", "Forward what was said.")]
@@ -251,7 +251,7 @@ def test_who_calls_it_or_has_it_in_a_client_is_told_what_is_known(space):
         call = ("call", "remote", "greet", "--arg", "name=Ada")
         calm = space(*call)
         assert (calm.code, calm.err) == (0, "")
-        assert "current" in done(space, "installed")
+        assert "current" in done(space, "install")
         far.tools = [tool("greet", POISON)]
         (item,) = [one for one in inbox(space, "--refresh") if one["kind"] == "drift"]
         assert item["message"].endswith("; cursor has it (mcpfactory uninstall remote --client cursor)")
@@ -259,7 +259,7 @@ def test_who_calls_it_or_has_it_in_a_client_is_told_what_is_known(space):
         warned = space(*call)
         assert (warned.code, warned.out) == (0, "Hello, Ada\n")
         assert f"warning: remote is not what was adopted: {far.url} offers something else" in warned.err
-        has = space("installed")
+        has = space("install")
         assert has.code == 1
         assert f"drifted: {far.url} offers something else than was adopted" in has.out
         done(space, "uninstall", "remote", "--client", "cursor")
@@ -338,18 +338,18 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
         done(space, *APPROVE, "remote")
         promoted = space(*PROMOTE, "remote")
         assert "1 change breaks callers of 1.0.0" in promoted.err, promoted
-        assert "current" in done(space, "installed")
+        assert "current" in done(space, "install")
         back = space(
             "pipeline", "rollback", "remote", "--channel", "production", "--reason", "nobody is called by name now"
         )
         assert "install gives it to nobody: candidate" in back.err, back
-        assert "drifted" in space("installed").out
+        assert "drifted" in space("install").out
         turned = space("install", "remote", "--client", "cursor", "--from", "production")
         assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
         done(
             space, "pipeline", "rollback", "remote", "--channel", "staging", "--reason", "nobody is called by name now"
         )
-        assert "drifted" in space("installed").out
+        assert "drifted" in space("install").out
         said = [one["message"] for one in inbox(space) if one["about"] == "offers"]
         assert [one.split(" has ")[0] for one in said] == ["production", "staging"]
         assert all("and another offer of its URL was adopted since" in one for one in said)
@@ -397,7 +397,7 @@ def test_what_is_said_of_a_channel_that_went_back_leads_to_what_its_url_offers(s
     for command in commands:
         done(space, *command)
     done(space, *INSTALL)
-    assert "current" in done(space, "installed")
+    assert "current" in done(space, "install")
 
 
 def test_a_url_that_went_back_as_well_is_adopted_again(space, back):
@@ -406,7 +406,7 @@ def test_a_url_that_went_back_as_well_is_adopted_again(space, back):
     assert commands == [("adopt", back.url, "--name", "remote")]
     done(space, *commands[0], "--yes")
     done(space, *INSTALL)
-    assert "current" in done(space, "installed")
+    assert "current" in done(space, "install")
 
 
 def test_a_server_that_its_owner_mended_is_looked_at_again_by_what_the_inbox_says(space):

@@ -69,7 +69,7 @@ def test_a_url_is_watched_and_another_offer_is_found(space, tmp_path):
         assert "of a project" not in space("install", "remote", "--client", "cursor").err
         entry = json.loads((space.folder.parent / "home/.cursor/mcp.json").read_bytes())["mcpServers"]["remote"]
         assert entry["url"] == url
-        assert "current" in done(space, "installed")
+        assert "current" in done(space, "install")
         assert done(space, "call", "remote", "greet", "--arg", "name=Ada").strip() == "Hello, Ada (3)"
         assert done(space, "inbox", "--refresh", "--json").count("offers something else") == 0
         refused = space("run", "remote")

@@ -80,9 +80,9 @@ def browse(browser: Any, url: str) -> None:
 
 def pipeline(root: Path) -> str:
     """The picture of the pipeline of a workspace, as the command line draws it."""
-    done = run(("pipeline", "graph", "--format", "svg"), root, terminal=False)
+    done = run(("pipeline", "status", "--graph", "svg"), root, terminal=False)
     if done.code:
-        raise SystemExit(f"mcpfactory pipeline graph ended with {done.code}")
+        raise SystemExit(f"mcpfactory pipeline status --graph ended with {done.code}")
     return done.text
 
 

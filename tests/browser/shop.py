@@ -39,7 +39,7 @@ def make(place: Path) -> Path:
     config.write_text(config.read_text() + _POLICY)
     run(root, "new", "--from-openapi", str(ROOT / "docs/examples/bookshop/openapi.yaml"), "--name", "bookshop")
     run(root, "new", "notes", "--template", "minimal")
-    run(root, "pipeline", "run", "--all")
+    run(root, "pipeline", "run")
     set_version(root, "bookshop", "0.2.0")
     readme = root / "servers/bookshop/README.md"
     readme.write_text(readme.read_text() + "\nA second candidate.\n")

@@ -107,7 +107,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-capture-") as place:
         folder = Path(place, "shops")
         _workspace(folder)
-        everything = ("pipeline", "run", "--all")
+        everything = ("pipeline", "run")
         seen = screens(run(everything, folder, terminal=True).text)
         middle = [screen for screen in seen if any(" now " in line for line in screen)]
         found = {

@@ -71,7 +71,7 @@ class Inside(Shell):
         return Inside(folder)
 
     def __call__(self, *command: str, timeout: float = PATIENCE) -> Done:
-        if command[:1] in (("run",), ("login",), ("logout",)):  # whose streams become those of the server's process
+        if command[:1] in (("run",), ("login",)):  # whose streams become those of the server's process
             return Shell(self.folder, self.environ)(*command, timeout=timeout)
         before, here, words = dict(os.environ), Path.cwd(), sys.argv
         out, err = io.StringIO(), io.StringIO()

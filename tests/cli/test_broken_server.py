@@ -20,7 +20,7 @@ def shell(inside):
 
 
 def test_list_status_and_inbox_show_all_three(shell):
-    rows = shell("list", "--json").data
+    rows = shell("inspect", "--json").data
     assert [row["server"] for row in rows] == ["books", "notes", "shelf"]
     assert all(row["problem"]["hint"] for row in rows if row["server"] in BROKEN)
     rows = {row["server"]: row for row in shell("pipeline", "status", "--json").data}

@@ -61,7 +61,7 @@ def test_ways_that_are_not_right_are_told_and_the_code_says_so(shop):
     assert found.code == 1
     assert "list_books does not say 'Moby Dick'" in found.err
     assert "add_review does not take the arguments" in found.err
-    low = shop.at(shop.folder)("evaluate", "bookshop", "--min-found", "1", "--profile", "read-only")
+    low = shop.at(shop.folder)("evaluate", "bookshop", "--min", "1", "--profile", "read-only")
     assert low.code == 1
     assert "the server has no tool add_review" in low.err
     (folder / "tests/upstream.py").write_text("print('nonsense')")

@@ -74,7 +74,7 @@ def test_a_model_is_asked_in_both_modes_and_the_report_is_kept_compared_and_judg
         + f'\n[pipeline.evaluation.endpoints."openai:scripted"]\nurl = "{url}"\nread = 2\nwritten = 8\n'
     )
     ask = ("evaluate", "bookshop", "--model", "openai:scripted")
-    both = at(shop)(*ask, "--mode", "full", "--mode", "search", "--report", "--json", "--jobs", "3")
+    both = at(shop)(*ask, "--mode", "full", "--mode", "search", "--report", "--json")
     assert both.code == 0, both.err
     full, search = both.data["figures"]
     verdicts = {one["case"]: one["verdict"] for one in both.data["attempts"] if one["setting"]["mode"] == "full"}
@@ -90,15 +90,15 @@ def test_a_model_is_asked_in_both_modes_and_the_report_is_kept_compared_and_judg
     assert [call["tool"] for call in found[0]["calls"]] == ["search_tools", "list_books"]
     file = evals / "evals/reports/openai-scripted.json"
     assert json.loads(file.read_text())["attempts"] == both.data["attempts"]
-    text = at(shop)(*ask, "--baseline", str(file), "--min-pass-rate", "0.5")
+    text = at(shop)(*ask, "--baseline", str(file), "--min", "0.5")
     assert text.code == 1
     assert "full, full against openai:scripted" in text.out
     assert "+0 points" in text.out
     assert "a-new-review: wrong-answer: the answer of list_reviews does not say 'Good.'" in text.out
     assert "the lower bound of the pass rate is 21%, at least 50% wanted" in text.err
-    spent = at(shop)(*ask, "--max-cost", "0.0001", "--jobs", "1", "--json")
-    assert (spent.code, len(spent.data["attempts"])) == (7, 1)
-    assert "2 questions have no answer" in spent.err
+    spent = at(shop)(*ask, "--max-cost", "0.0001", "--json")
+    assert (spent.code, len(spent.data["attempts"]) < 3) == (7, True)
+    assert "questions have no answer" in spent.err
 
 
 def test_a_key_that_the_endpoint_repeats_stands_in_nothing_that_is_printed_or_kept(shop, evals, endpoint):
@@ -118,7 +118,7 @@ def test_a_key_that_the_endpoint_repeats_stands_in_nothing_that_is_printed_or_ke
 
 
 def test_cases_are_checked_with_swapped_words_and_confused_tools_are_suggested(shop, evals, endpoint):
-    ask = ("--model", "openai:scripted", "--endpoint", f"{endpoint.root}/v1", "--jobs", "3")
+    ask = ("--model", "openai:scripted", "--endpoint", f"{endpoint.root}/v1")
     checked = at(shop)("evaluate", "bookshop", "--check-cases", "--json", *ask)
     worth = {one["case"]: one for one in checked.data["cases"]}
     assert worth["cheap-crime"]["worth"] == "tells", "the model goes by descriptions"

@@ -8,7 +8,7 @@ import pytest
 def test_help_names_every_command(empty):
     done = empty("--help")
     assert done.code == 0
-    commands = ("init", "new", "list", "inspect", "run", "call", "validate", "dashboard", "doctor", "pipeline")
+    commands = ("init", "new", "inspect", "run", "call", "validate", "dashboard", "doctor", "pipeline")
     assert [name for name in commands if name not in done.out] == []
 
 
@@ -27,7 +27,7 @@ def test_the_version_is_one_line(empty):
 @pytest.mark.parametrize(
     "command",
     [
-        ("list",),
+        ("inspect",),
         ("inspect", "x"),
         ("run", "x"),
         ("call", "x", "y"),
@@ -45,4 +45,4 @@ def test_outside_a_workspace_commands_say_so_with_a_hint(empty, command):
 
 
 def test_no_colour_reaches_a_pipe(shop):
-    assert "\x1b" not in shop("list").out + shop("doctor").out
+    assert "\x1b" not in shop("inspect").out + shop("doctor").out

@@ -76,8 +76,8 @@ def test_a_log_is_printed_as_it_is(shell):
     log = shell.folder / "pipeline/artifacts/books/logs/test.log"
     log.parent.mkdir(parents=True)
     log.write_text("1 failed\n")
-    assert shell("pipeline", "log", "books", "test").out == "1 failed\n"
-    assert shell("pipeline", "log", "books", "../../../../mcpfactory").code == 3
+    assert shell("pipeline", "history", "books", "test").out == "1 failed\n"
+    assert shell("pipeline", "history", "books", "../../../../mcpfactory").code == 3
 
 
 def test_no_reason_makes_a_row_or_a_command_of_its_own(shell):

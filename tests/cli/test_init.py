@@ -109,7 +109,7 @@ def test_an_existing_repository_gets_what_it_lacks_and_keeps_what_is_there(repos
     assert tomllib.loads(after["mcpfactory.toml"].decode())["ci"]["branch"] == "trunk"
     assert b"branches: [trunk]" in after[WORKFLOW]
     assert git(repository.folder, "diff", "--name-only") == ".gitignore\n"
-    assert repository("list").code == 0
+    assert repository("inspect").code == 0
 
 
 def test_the_projects_of_a_repository_that_is_no_package_get_members_and_the_runtime(empty):

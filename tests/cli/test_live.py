@@ -22,7 +22,7 @@ from mcpfactory_pipeline.report.live import RunTable
 from tests.cli.capture import COLUMNS, run, screens
 from tests.cli.workshop import make
 
-RUN = ("pipeline", "run", "--all", "--until", "generate")
+RUN = ("pipeline", "run", "--until", "generate")
 LONG = "a_server_with_a_name_that_is_longer_than_people_like_to_read_in_a_terminal"
 
 

@@ -92,7 +92,7 @@ def test_a_person_logs_in_calls_and_logs_out(things: Shell, at: Provider) -> Non
     tokens = {*at.tokens, *at.refresh_tokens}
     assert len(tokens) == 2
     assert not any(token in told + called.out + called.err for token in tokens)
-    assert "logged out" in shell("logout", "things").out
+    assert "logged out" in shell("login", "things", "--forget").out
     assert shell("call", "things", "list_things").code == 1
     assert "mcpfactory login things" in shell("call", "things", "list_things").out
 
@@ -111,8 +111,8 @@ def test_a_server_without_an_api_says_so(empty):
     assert empty("init", "ws", "--no-git", "--factory", "index").code == 0
     inside = empty.at(empty.folder / "ws")
     assert inside("new", "hello", "--template", "minimal").code == 0
-    for command in ("login", "logout"):
-        done = inside(command, "hello")
+    for command in (("login",), ("login", "--forget")):
+        done = inside(*command, "hello")
         assert (done.code, done.out) == (1, "")
         assert "hello has no API to log in to" in done.err
         assert "hint:" in done.err

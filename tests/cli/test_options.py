@@ -1,4 +1,4 @@
-"""An option reads the same in every command that has it."""
+"""One option name for one thing: every option of every command, and what it names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcpfactory.reference import commands
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
-    "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--format", "--from-openapi", "--jobs", "--json",
+    "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--from-openapi", "--json",
     "--mode", "--name", "--port", "--public-url", "--reason", "--server", "--timeout",
 }  # fmt: skip
 

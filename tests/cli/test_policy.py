@@ -62,9 +62,6 @@ def test_a_rollback_holds_the_channel_until_it_is_released(shell):
     "command",
     [
         ("approve", "books"),
-        ("reject", "books", "-m", "no"),
-        ("hold", "books", "-m", "wait"),
-        ("retire", "books", "-m", "gone"),
         ("promote", "books", "--channel", "staging"),
         ("promote", "--due", "--channel", "production"),
     ],

@@ -26,7 +26,7 @@ def test_several_documents_are_one_server_from_new_to_update(shop, tmp_path):
     tools = {tool["name"]: tool["operation"]["document"] for tool in shown["tools"]}
     assert (tools["catalogue_list_books"], tools["stock_list_books"], len(tools)) == ("catalogue", "stock", 12)
     assert "stock: GET /books" in shop("inspect", "shop").out
-    assert shop("list", "--json").data[0]["source"] == "api/catalogue/openapi.yaml, api/stock/openapi.json"
+    assert shop("inspect", "--json").data[0]["source"] == "api/catalogue/openapi.yaml, api/stock/openapi.json"
 
     place = tmp_path / "more.json"
     place.write_text(json.dumps({**STOCK, "paths": {"/pens": STOCK["paths"]["/books"]}}), "utf-8")

@@ -1,4 +1,4 @@
-"""A decision counts only while things are as its maker saw them: forms of the dashboard and tokens of the command line, in processes of their own."""
+"""A decision counts only while things are as its maker saw them: forms of the dashboard, beside decisions of the command line in processes of their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Inside
 from tests.cli.workshop import make, stage
 from tests.dashboard.person import PEOPLE, Browser, confirming
-from tests.patience import PATIENCE
 
 
 def started(space: Workspace, *words: str, actor: str = "Grace", **options: Any) -> subprocess.Popen[str]:
@@ -45,12 +44,6 @@ def space(tmp_path: Path) -> Workspace:
     made = make(tmp_path, "notes")
     stage(made, "notes", "one")
     return made
-
-
-@pytest.fixture
-def token(space: Workspace) -> str:
-    (item,) = json.loads(typed(space, "inbox", "--json")[1])
-    return str(item["expect"])
 
 
 @contextmanager
@@ -88,54 +81,3 @@ def test_a_form_that_was_open_while_somebody_rejected_asks_again_and_shows_what_
         assert again["reason"] == "tried it"
         assert ada.post(path, again).status == 303, "who has seen the difference may still approve"
     assert decided(space) == [("rejected", "Grace"), ("approved", "Ada")]
-
-
-def test_of_many_who_decide_at_once_about_the_same_view_one_is_heard(space, token) -> None:
-    words = ("notes", "--expect", token, "--reason", "at once")
-    racers = [
-        started(space, "pipeline", "approve" if number % 2 else "reject", *words, actor=f"racer {number}")
-        for number in range(4)
-    ]
-    ended = [(racer.communicate(timeout=PATIENCE), racer.returncode) for racer in racers]
-    assert sorted(code for _, code in ended) == [0, 1, 1, 1]
-    assert len(decided(space)) == 1
-    for (_, said), code in ended:
-        assert code == 0 or "production of notes is not as it was when you looked; now decisions: " in said
-
-
-def test_the_refusal_names_a_token_with_which_the_command_goes_through(space, token) -> None:
-    assert typed(space, "pipeline", "reject", "notes", "--reason", "no")[0] == 0
-    code, _, said = typed(space, "pipeline", "approve", "notes", "--expect", token, actor="Ada")
-    assert (code, "now decisions: rejected by Grace: no" in said) == (1, True), said
-    new = said.partition("--expect ")[2].split()[0]
-    assert typed(space, "pipeline", "approve", "notes", "--expect", new, actor="Ada")[0] == 0
-    assert decided(space)[-1] == ("approved", "Ada")
-
-
-def test_status_inbox_and_dry_run_print_the_same_token(space, token) -> None:
-    (row,) = json.loads(typed(space, "pipeline", "status", "--json")[1])
-    assert row["expect"]["production"] == token
-    dry = json.loads(typed(space, "pipeline", "approve", "notes", "--dry-run", "--json")[1])
-    assert dry["expect"] == token
-    assert list(dry["basis"]) == ["candidate", "channels", "checks", "decisions", "policy"]
-    assert f"--expect {token}" in typed(space, "pipeline", "hold", "notes", "--reason", "x", "--dry-run")[2]
-
-
-def test_another_policy_candidate_or_check_makes_a_token_stale(space, token) -> None:
-    config = space.root / "mcpfactory.toml"
-    before = config.read_text()
-    config.write_text(
-        before
-        + '\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 2\n'
-    )
-    said = typed(space, "pipeline", "approve", "notes", "--expect", token)[2]
-    assert "now policy: source staging; approvals 2" in said
-    config.write_text(before)
-    stage(space, "notes", "one", score=12)
-    said = typed(space, "pipeline", "approve", "notes", "--expect", token)[2]
-    assert "now checks: " in said
-    assert "score 12" in said
-    stage(space, "notes", "two")
-    said = typed(space, "pipeline", "approve", "notes", "--expect", token)[2]
-    assert "now candidate: 1.1 (" in said
-    assert decided(space) == []

@@ -52,9 +52,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Inside:
 
 # Commands that answer without doing anything; those that work for a while have a test of their own with --json.
 ANSWERS = (
-    "list", "inbox", "pipeline plan books", "pipeline status", "pipeline history books", "pipeline verify", "pipeline restore --dry-run",
-    "pipeline prune --dry-run", "pipeline log notes generate", "pipeline promote --due --channel production --dry-run",
-    "pipeline approve books --dry-run", "pipeline hold books -m audit --dry-run", "installed", "doctor",
+    "inspect", "inbox", "pipeline plan books", "pipeline status", "pipeline history books", "pipeline verify", "pipeline restore",
+    "pipeline prune --dry-run", "pipeline history notes generate", "pipeline promote --due --channel production --dry-run",
+    "pipeline approve books --dry-run", "install", "doctor",
 )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_a_command_line_that_is_wrong_is_told_with_place_and_hint(shell: Inside)
         "error: mcpfactory pipeline: No such command 'statsu'. Did you mean 'status'?",
         "hint: mcpfactory pipeline --help",
     ]
-    assert shell("list", "--frobnicate").err.startswith("error: mcpfactory list: No such option")
+    assert shell("inspect", "--frobnicate").err.startswith("error: mcpfactory inspect: No such option")
     assert "Commands:" in shell("pipeline").err
 
 

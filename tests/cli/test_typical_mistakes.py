@@ -72,9 +72,9 @@ MISTAKES = (
     _("pipeline inbox", 2, "No such command 'inbox'", "mcpfactory inbox"),
     _("promote shop", 2, "No such command 'promote'", "mcpfactory pipeline promote"),
     _("pipeline stauts", 2, "No such command 'stauts'", "'status'"),
-    _("list --jsn", 2, "--jsn", "--json"),
-    _("inspect", 2, "Missing argument 'NAME'", "mcpfactory inspect --help"),
-    _("list", 3, "is not in a workspace", "mcpfactory init", place=".."),
+    _("inbox --jsn", 2, "--jsn", "--json"),
+    _("call", 2, "Missing argument 'NAME'", "mcpfactory call --help"),
+    _("inspect", 3, "is not in a workspace", "mcpfactory init", place=".."),
     _("pipeline run shop --jobs -2", 2, "--jobs", "greater than or equal to 0"),
     _("run shop --http --port 99999", 2, "--port", "65535"),
     # names
@@ -83,7 +83,7 @@ MISTAKES = (
     _("doctor shpo", 3, "did you mean 'shop'?"),
     _("call shop list_bok", 3, "shop has no tool 'list_bok'", "did you mean 'list_books'?"),
     _("pipeline run --until tset", 3, "no stage 'tset'", "did you mean 'test'?"),
-    _("pipeline log shop tset", 3, "no stage 'tset'", "did you mean 'test'?"),
+    _("pipeline history shop tset", 3, "no stage 'tset'", "did you mean 'test'?"),
     _("pipeline promote books --channel prodution", 3, "no channel 'prodution'", "did you mean 'production'?"),
     _("install shop --client curser", 3, "no client 'curser'", "did you mean 'cursor'?"),
     _("publish books --target pipy", 3, "no target 'pipy'", "did you mean 'pypi'?"),
@@ -121,9 +121,9 @@ MISTAKES = (
     _("call shop get_book", 1, "isbn is required", "get_book takes isbn (required)"),
     _("call shop list_books --mode ful", 2, "no mode 'ful'"),
     # files of the workspace
-    _("list", 4, "mcpfactory.toml is not TOML", "line 1", change=written(CONFIG, "[workspace\n")),
-    _("list", 4, "unknown field 'pipelin'", "did you mean 'pipeline'?", change=added(CONFIG, "\n[pipelin]\n")),
-    _("list", 3, "mean [workspace] by [worksapce]?", change=written(CONFIG, '[worksapce]\nname = "w"\n')),
+    _("inspect", 4, "mcpfactory.toml is not TOML", "line 1", change=written(CONFIG, "[workspace\n")),
+    _("inspect", 4, "unknown field 'pipelin'", "did you mean 'pipeline'?", change=added(CONFIG, "\n[pipelin]\n")),
+    _("inspect", 3, "mean [workspace] by [worksapce]?", change=written(CONFIG, '[worksapce]\nname = "w"\n')),
     _(
         "pipeline status", 4, "channel b: soak is '3 days'", 'soak = "24h"',
         change=added(CONFIG, '\n[[pipeline.channels]]\nname="a"\n[[pipeline.channels]]\nname="b"\nfrom="a"\nsoak="3 days"\n'),
@@ -161,8 +161,7 @@ MISTAKES = (
     _(f"pipeline hold books --reason {'x' * 100_000}", 2, "a reason has 500 characters at most, and this one 100,000", "say it in short"),
     _("pipeline unhold books", 1, "production of books is not held"),
     _("pipeline revive books", 1, "books is not retired"),
-    _("pipeline log shop test", 3, "no log of test of shop", "mcpfactory pipeline run shop"),
-    _("pipeline prune --keep 0", 4, "at least the newest", "--keep 1"),
+    _("pipeline history shop test", 3, "no log of test of shop", "mcpfactory pipeline run shop"),
     _("waive no.rule --server shop --reason x --expires 2031-01-01", 3, "no rule 'no.rule'"),
     _("waive descriptions.arguments --server shop --tool get_bok --reason x --expires 2031-01-01", 3, "no tool 'get_bok'", "did you mean 'get_book'?"),
     _("waive descriptions.arguments --server shop --reason x --expires 2031-01-01", 4, "unknown field 'limt'", change=added(CONFIG, "\n[waivers]\nlimt = 3\n")),
@@ -179,10 +178,10 @@ MISTAKES = (
     _("install shop", 2, "--client"),
     _("install ftp://x --client cursor", 4, "no http or https URL"),
     _("install http://[ --client cursor", 4, "no http or https URL"),
-    _("dashboard --export site --public-url http://h:99999/", 4, "no address of a site"),
+    _("dashboard --allow-actions --public-url http://h:99999/", 4, "no address of a dashboard"),
     _("install shop --client cursor --env 1X=2", 4, "'1X' is no name of a variable"),
     _("install shop --client cursor --from stagin", 3, "did you mean 'staging'?"),
-    _("uninstall shop --client cursor", 3, "absent", "mcpfactory installed"),
+    _("uninstall shop --client cursor", 3, "absent", "mcpfactory install --all"),
     # publishing and releasing
     _("publish shop --target pypi", 1, "production offers nothing of shop"),
     _("publish books --target pypi --set x", 2, "--set 'x' is no option"),
@@ -215,8 +214,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     stage(space, "books", "one")
     finish(space, "fresh", "generate", "failed")
     inside = Inside(root)
-    assert inside("new", "--from-openapi", DOCUMENT, "--name", "shop", "-q").code == 0
-    assert inside("new", "notes", "--template", "minimal", "-q").code == 0
+    assert inside("new", "--from-openapi", DOCUMENT, "--name", "shop").code == 0
+    assert inside("new", "notes", "--template", "minimal").code == 0
     before = contents(root)
     yield root
     assert {path: data for path, data in contents(root).items() if "__pycache__" not in path.parts} == before

@@ -102,7 +102,6 @@ def test_the_dashboard_is_exported_as_pages_that_stand_alone(shop, tmp_path):
 
 def test_a_workspace_may_be_named_from_anywhere(shop, tmp_path):
     elsewhere = Inside(tmp_path, shop.environ)
-    assert elsewhere("inspect", "bookshop", "--workspace", str(shop.folder)).code == 0
     below = str(shop.folder / "servers/bookshop")
-    found = elsewhere("call", "bookshop", "get_book", "--arg", "isbn=9780141439518", "--workspace", below)
-    assert found.code == 0, found.err
+    shown = elsewhere("install", "bookshop", "--client", "cursor", "--print", "--workspace", below)
+    assert (shown.code, "bookshop" in shown.out) == (0, True), shown.err

@@ -180,6 +180,6 @@ def test_an_entry_with_a_name_that_nobody_published_is_told(desk):
     (desk.home / ".claude.json").write_text(
         json.dumps({"mcpServers": {"books": {"command": "uvx", "args": ["books-mcp==1.0.0"]}}})
     )
-    done = desk("installed")
+    done = desk("install")
     assert done.code == 1
     assert "it could be a stranger's" in done.out

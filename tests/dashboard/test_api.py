@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +16,8 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from tests.cli.conftest import Inside
 from tests.dashboard.conftest import Bench
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -43,21 +47,31 @@ def test_what_a_page_answers_is_what_the_document_says(library: Bench, page: Pag
 def test_the_factory_makes_a_server_of_the_dashboard_and_its_tools_answer(
     library: Bench, address: str, tmp_path: Path
 ) -> None:
+    environ = {**os.environ, "MCPFACTORY_ALLOW_PRIVATE": "1"}
+
     def mcpfactory(*command: str, cwd: Path) -> Any:
-        done = Inside(cwd, {"MCPFACTORY_ALLOW_PRIVATE": "1"})(*command, "--json")
-        assert done.code == 0, done.out + done.err
-        return done.data
+        done = subprocess.run(
+            [sys.executable, "-m", "mcpfactory", *command, "--json"],
+            cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
 
     document = tmp_path / "api.json"
     app = TestClient(create_app(library.root), base_url=address)
     document.write_text(app.get("/openapi.json").text)
     shop = tmp_path / "ws"
-    assert Inside(tmp_path)("init", str(shop), "--factory", "index").code == 0
+    subprocess.run(
+        [sys.executable, "-m", "mcpfactory", "init", str(shop), "--factory", "index"],
+        check=True,
+        capture_output=True,
+        timeout=PATIENCE,
+    )
     made = mcpfactory("new", "--from-openapi", str(document), "--name", "watch", cwd=shop)
     assert made["tools"] == len(PAGES)
     board = mcpfactory("call", "watch", "get_board", "--arg", "status=failed", cwd=shop)
     assert [row["name"] for row in board["structuredContent"]["servers"]] == ["atlas"]
     server = mcpfactory("call", "watch", "get_server", "--arg", "name=atlas", cwd=shop)
     assert server["structuredContent"]["findings"][0]["rule"] == "behaviour.tools-work"
-    for tool in ("get_inbox", "get_rules"):
+    for tool in ("get_inbox", "get_runs"):
         assert mcpfactory("call", "watch", tool, cwd=shop)["structuredContent"]["workspace"] == "library"

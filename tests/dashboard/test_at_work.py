@@ -150,7 +150,7 @@ def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_g
             assert (one["facts"], one["reasons"], one["node"], one["cell"]) == ([], [], "", "")
         text = client.get("/servers/bookshop/", headers=HTML).text
         assert f'last time: passed, 4 passed (<a href="../../runs/{library.run}/bookshop/">its run</a>)' in text
-        drawn = command(["pipeline", "graph", "bookshop"], library.root, terminal=False).text
+        drawn = command(["pipeline", "status", "bookshop", "--graph", "text"], library.root, terminal=False).text
         assert re.search(r"^ *test +needs build +running$", drawn, re.MULTILINE), drawn
         with library.store.transaction("bookshop") as transaction:
             transaction.append("stage.interrupted", stage="test", run=run, message="the run was ended")

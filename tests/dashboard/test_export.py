@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -22,14 +23,13 @@ def site(library: Bench, tmp_path: Path) -> Path:
 
 
 def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_path: Path) -> None:
-    files = export(library.root, tmp_path / "site").files
+    files = export(library.root, tmp_path / "site")
     names = {file.relative_to(tmp_path / "site").as_posix() for file in files}
     assert {
         "index.html",
         "index.json",
         "board/index.html",
         "runs/index.html",
-        "rules/index.html",
         ".nojekyll",
         "assets/style.css",
         "assets/page.js",
@@ -70,6 +70,57 @@ def test_pages_carry_the_policy_and_name_no_other_host_to_load_from(site: Path) 
         assert re.findall(r'(?:src|href)="(?:https?:)?//', text) == []
     assert "@import" not in (site / "assets/style.css").read_text()
     assert "url(" not in (site / "assets/style.css").read_text()
+
+
+RECORD = "assets/export.json"
+
+
+def tree(site: Path) -> dict[str, bytes]:
+    return {file.relative_to(site).as_posix(): file.read_bytes() for file in site.rglob("*") if file.is_file()}
+
+
+def test_an_export_into_an_earlier_one_is_what_a_fresh_one_is(library: Bench, site: Path, tmp_path: Path) -> None:
+    library.passed("weather", "generate", message="other")
+    shutil.rmtree(library.root / "servers" / "zebra")
+    (site / "servers/atlas/index.html").write_text("edited")
+    (site / "board/index.json").unlink()
+    (site / "own.txt").write_text("mine")
+    export(library.root, site)
+    export(library.root, tmp_path / "fresh")
+    assert tree(site) == {**tree(tmp_path / "fresh"), "own.txt": b"mine"}
+    assert not (site / "servers/zebra").exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["../mine.txt", "/etc/hostname", "linked/mine.txt", "servers/../../mine.txt", ".git/config"]
+)
+def test_nothing_outside_of_the_site_is_removed_whatever_the_record_says(
+    library: Bench, site: Path, tmp_path: Path, path: str
+) -> None:
+    for file in (tmp_path / "mine.txt", tmp_path / "elsewhere/mine.txt", site / ".git/config"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mine")
+    (site / "linked").symlink_to(tmp_path / "elsewhere")
+    (site / RECORD).write_text(json.dumps([*json.loads((site / RECORD).read_bytes()), path]))
+    export(library.root, site)
+    assert all(
+        file.read_text() == "mine"
+        for file in (tmp_path / "mine.txt", tmp_path / "elsewhere/mine.txt", site / ".git/config")
+    )
+
+
+@pytest.mark.parametrize("place", ["board", "board/index.html", "index.json", "assets"])
+def test_a_link_is_replaced_and_nothing_is_written_where_it_leads(
+    library: Bench, site: Path, tmp_path: Path, place: str
+) -> None:
+    elsewhere, fresh = tmp_path / "elsewhere", tree(site)
+    (site / place).rename(elsewhere)
+    (site / place).symlink_to(elsewhere)
+    before = tree(elsewhere) or elsewhere.read_bytes()
+    export(library.root, site)
+    assert tree(site) == fresh
+    assert not any(path.is_symlink() for path in site.rglob("*"))
+    assert (tree(elsewhere) or elsewhere.read_bytes()) == before
 
 
 def chromium() -> str:

@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.export import export
-from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.promotion import decision
 from tests.dashboard.conftest import TOOLS, Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
@@ -35,7 +34,7 @@ def client(bench: Bench) -> TestClient:
     return TestClient(create_app(bench.root), base_url="http://127.0.0.1")
 
 
-@pytest.mark.parametrize("what", ["an override from right to left", "a tag", "an escape"])
+@pytest.mark.parametrize("what", HIDDEN)
 def test_no_page_has_a_character_that_reorders_or_is_not_seen(
     shop: Bench, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +60,6 @@ def test_no_page_has_a_character_that_reorders_or_is_not_seen(
         assert words in server
     live = client(shop).get("/servers/bookshop/", headers=HTML).text
     assert escape_invisible(live) == live
-    assert escape_invisible((tmp_path / "site/feed.atom").read_text()) == (tmp_path / "site/feed.atom").read_text()
 
 
 @pytest.mark.parametrize("text", ["देवनागरी में क‍ष", "می‌خواهم", "👩‍👩‍👧 ❤️", "日本語 · ñ"])
@@ -113,4 +111,3 @@ def test_a_log_shows_what_would_reorder_its_lines(atlas: Atlas) -> None:
     assert "error: \\u202eko si siht\\u2066 \\u200b" in page
     assert escape_invisible(page) == page
     assert "error: \u202eko si siht\u2066 \u200b" in atlas.texts(), "data are as they are"
-    assert "".join(piece.text for piece in inked(b"\x1b[31m\xe2\x80\xaeko\x1b[0m\n")) == "\\u202eko\n"

@@ -15,7 +15,6 @@ from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.graph import graph_page
 from mcpfactory_pipeline.dashboard.pages import PAGES
-from mcpfactory_pipeline.dashboard.place import place_page
 from mcpfactory_pipeline.dashboard.render import Links, asset, render
 from mcpfactory_pipeline.plan.policy import DEFAULT
 from mcpfactory_pipeline.stages import STAGES
@@ -48,19 +47,10 @@ def test_the_picture_of_the_workspace_has_every_candidate_where_it_is(client: Te
     }
 
 
-def test_names_of_places_lead_to_lists_of_the_servers_there(client: TestClient) -> None:
+def test_the_picture_is_filtered_by_name(client: TestClient) -> None:
     page = client.get("/graph/?q=book").text
     assert set(chips(page)) == {"bookshop 1.2.0, offered", "bookshop 1.2.0, to approve"}
     assert "1 of 4 servers shown" in page
-    assert 'href="../graph/approval-for-production/"' in page
-    rows = client.get("/graph/approval-for-production/", headers={"Accept": "application/json"}).json()
-    assert [(row["server"], row["status"], row["path"]) for row in rows["rows"]] == [
-        ("bookshop", "approval", "/servers/bookshop/decide/production/")
-    ]
-    assert "Nobody is here" in client.get("/graph/production/").text
-    unknown = client.get("/graph/nowhere/")
-    assert unknown.status_code == 404
-    assert "places: generate, build" in unknown.text
 
 
 def test_the_page_of_a_server_has_the_same_picture_of_it_alone(client: TestClient) -> None:
@@ -101,24 +91,16 @@ def big(number: int) -> WorkspaceFacts:
     return WorkspaceFacts("big", tuple(servers), DEFAULT, stages=STAGES)
 
 
-def test_the_pages_are_small_however_many_servers_there_are() -> None:
-    number = 1000
-    facts, pages = big(number), {page.name: page for page in PAGES}
-    views = {"/graph/": graph_page(facts), "/graph/test/": place_page(facts, "test")}
-    for path, view in views.items():
-        page = pages["graph" if path == "/graph/" else "place"]
-        for static in (False, True):
-            html = render(page, view, Links(path, static=static))
-            assert len(html.encode()) < LIMIT, path
-    counted = chips(render(pages["graph"], views["/graph/"], Links("/graph/")))
+@pytest.mark.parametrize("number", [30, 1000])
+def test_the_pages_are_small_however_many_servers_there_are(number: int) -> None:
+    view, page = graph_page(big(number)), next(page for page in PAGES if page.name == "graph")
+    for static in (False, True):
+        assert len(render(page, view, Links("/graph/", static=static)).encode()) < LIMIT
     if number == 1000:
-        assert counted == {
-            "100, failed": "../graph/test/?status=failed",
-            "1,000, offered": "../graph/staging/?status=offered",
+        assert chips(render(page, view, Links("/graph/"))) == {
+            "100, failed": "../board/?status=failed",
+            "1,000, offered": "../board/?status=offered",
         }
-    only = place_page(facts, "test", status="failed", page="2")
-    assert only.total == number // 10
-    assert {row.status for row in only.rows} == {"failed"}
 
 
 def test_the_export_and_the_command_line_have_the_picture_too(library: Bench, tmp_path: Path) -> None:
@@ -126,13 +108,12 @@ def test_the_export_and_the_command_line_have_the_picture_too(library: Bench, tm
     page = (tmp_path / "site/graph/index.html").read_text()
     assert chips(page)["bookshop 1.2.0, to approve"] == "../servers/bookshop/decide/production/index.html"
     assert chips(page)["atlas 0.3.0, failed"] == "../servers/atlas/index.html#candidate-0.3.0-0123456789ab"
-    assert (tmp_path / "site/graph/approval-for-production/index.html").is_file()
     assert ".flow .card" in (tmp_path / "site/assets/style.css").read_text()
     assert b".flow" not in asset("page.js")
-    whole = run(("pipeline", "graph", "--format", "svg"), library.root, terminal=False)
+    whole = run(("pipeline", "status", "--graph", "svg"), library.root, terminal=False)
     assert "bookshop 1.2.0, to approve" in whole.text
     assert "zebra, not run" in whole.text
-    one = run(("pipeline", "graph", "bookshop", "--format", "svg"), library.root, terminal=False)
+    one = run(("pipeline", "status", "bookshop", "--graph", "svg"), library.root, terminal=False)
     assert "approval for production: 1 approval (1.2.0, to approve)" in one.text
     assert "zebra" not in one.text
-    assert run(("pipeline", "graph", "--format", "pdf"), library.root, terminal=False).code == 2
+    assert run(("pipeline", "status", "--graph", "pdf"), library.root, terminal=False).code == 2

@@ -17,7 +17,6 @@ from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
-from mcpfactory_pipeline.dashboard.trends import trends_page
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import Bench
 
@@ -69,7 +68,6 @@ def test_the_other_pages_about_a_thousand_servers_are_small_too() -> None:
         < LIMIT
     )
     assert size("run", run_page(RunFacts("big", run, events)), f"/runs/{run}/") < LIMIT
-    assert size("trends", trends_page("big", events), "/trends/") < LIMIT  # fmt: skip
 
 
 def steps(run: str) -> list[dict[str, object]]:
@@ -133,3 +131,17 @@ def test_reader_reads_only_the_server_that_changed(library: Bench, what: str) ->
     assert [name for name in before if after[name] is not before[name]] == [
         "bookshop" if what in OF_BOOKSHOP else "weather"
     ]
+
+
+def test_runs_are_made_once_for_as_long_as_no_history_changes(library: Bench) -> None:
+    reader = WorkspaceReader(library.root)
+    before = reader.from_histories("runs", runs_of)
+    assert reader.from_histories("runs", runs_of) is before
+    assert reader.from_histories("other", len) == len(reader.histories())
+    library.passed("zebra", "generate", run=(later := new_id()))
+    after = reader.from_histories("runs", runs_of)
+    assert after is not before
+    assert after[0].run == later
+    assert reader.from_histories("runs", runs_of) is after
+    library.store.history_file("zebra").unlink()
+    assert later not in [row.run for row in reader.from_histories("runs", runs_of)]

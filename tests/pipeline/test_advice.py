@@ -205,7 +205,7 @@ def eligible(command: str, space: Workspace) -> str:
 def followed(shop: Shop, command: str) -> Done:
     """What a suggestion comes to when it is typed, without its consequences: words for what a person has to find, and a dry run."""
     _, *words = shlex.split(command.replace("…", "because"))
-    changing = words[:2] == ["pipeline", "run"] or (read_suggestion(command) and words[:2] != ["pipeline", "log"])
+    changing = words[:2] == ["pipeline", "run"] or (read_suggestion(command) and words[:2] != ["pipeline", "history"])
     dry = ["--dry-run"] if changing else []
     shell = Inside(shop.root, {"MCPFACTORY_ACTOR": eligible(command, shop.fresh())})
     return shell(*words, *dry)

@@ -101,7 +101,8 @@ STATES = {
     "a pipe": pipe,
 }
 COMMANDS = (
-    "pipeline status", "inbox", "pipeline plan --all", "pipeline verify", "pipeline prune", "pipeline verify --repair",
+    "pipeline status", "inbox", "pipeline plan", "pipeline verify", "pipeline prune", "pipeline restore",
+    "pipeline promote --due --channel production --dry-run", "pipeline verify --repair",
 )  # fmt: skip
 CASES = [("history", *case) for case in HISTORIES.items()] + [("state", *case) for case in STATES.items()]
 

@@ -12,7 +12,7 @@ PLACES = {
     ("approval", "review", "mcpfactory pipeline approve books --stage review"): "servers/books/",
     ("approval", "production", "mcpfactory pipeline approve books --stage production"): "servers/books/",
     ("approval", "gone-channel", "mcpfactory pipeline approve books"): "servers/books/",
-    ("failed", "production", "mcpfactory pipeline log books test"): "servers/books/",
+    ("failed", "production", "mcpfactory pipeline history books test"): "servers/books/",
     ("drift", "gone", "mcpfactory pipeline retire books"): "",
 }  # fmt: skip
 

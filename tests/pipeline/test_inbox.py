@@ -108,13 +108,13 @@ def test_the_worst_comes_first_and_of_the_same_kind_the_oldest(workspace, run, i
         ("never", "fresh", "build"),
     ]
     assert found[1].waited > 9 * 86400 - 60
-    assert found[1].command == "mcpfactory pipeline log old-failure test"
+    assert found[1].command == "mcpfactory pipeline history old-failure test"
     assert found[3].command == "mcpfactory pipeline run broken"
     assert "hint: mend it" in found[3].message
     assert found[5].message == "production is held by tester: audit"
     assert next_commands(found)[1:] == [
-        "mcpfactory pipeline log old-failure test",
-        "mcpfactory pipeline log new-failure test",
+        "mcpfactory pipeline history old-failure test",
+        "mcpfactory pipeline history new-failure test",
     ]
     assert [item.kind for item in found] == sorted((item.kind for item in found), key=KINDS.index)
     assert json.loads(json.dumps([item.to_json() for item in found]))[1]["server"] == "old-failure"

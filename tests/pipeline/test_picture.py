@@ -148,14 +148,14 @@ def test_few_servers_are_chips_and_a_place_with_too_many_counts_the_rest() -> No
     assert places["test"].number == 3
     staging = places["staging"]
     assert (len(staging.chips), staging.chips[-1].label, staging.number) == (8, "10 more", 17)
-    assert staging.chips[-1].path == "/graph/staging/"
+    assert staging.chips[-1].path == "/board/"
 
 
-def test_a_thousand_servers_are_numbers_that_lead_to_lists() -> None:
+def test_a_thousand_servers_are_numbers_that_lead_to_them() -> None:
     places = workspace_places(graph_of(STAGED, None, CHANNELS), crowd(1000), 1000)
     chips = {place.node.name: [(chip.label, chip.status, chip.path) for chip in place.chips] for place in places}
-    assert chips["test"] == [("3", "failed", "/graph/test/?status=failed")]
-    assert chips["approval for production"] == [("997", "approval", "/graph/approval-for-production/?status=approval")]
+    assert chips["test"] == [("3", "failed", "/board/?status=failed")]
+    assert chips["approval for production"] == [("997", "approval", "/?kind=approval")]
     assert len(draw_of(list(places))) < 12_000
 
 
@@ -165,7 +165,7 @@ def node(name: str, level: int, *needs: str, kind: str = "stage") -> GraphNode:
 
 def test_texts_are_texts_and_every_chip_is_a_link_with_a_word_for_its_sign() -> None:
     chip = PlaceChip("<b>&", "failed", '" onclick="x', "/servers/<x>/")
-    svg = draw_of([GraphPlace(node("<i>", 0), (chip,), 1, "/graph/i/")])
+    svg = draw_of([GraphPlace(node("<i>", 0), (chip,), 1)])
     root = ET.fromstring(svg)
     (link,) = [a for a in root.iter("a") if "chip" in a.get("class", "")]
     assert link.get("href") == "../servers/<x>/"

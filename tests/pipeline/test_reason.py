@@ -7,7 +7,6 @@ import pytest
 from mcpfactory_pipeline.base.reason import LONGEST_REASON, ReasonError
 from mcpfactory_pipeline.clients.files import this_machine
 from mcpfactory_pipeline.lifecycle.remove import remove
-from mcpfactory_pipeline.lifecycle.rename import rename
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime.errors import Exit
@@ -28,7 +27,6 @@ DECISIONS = {
     "approve a stage": lambda books, reason: approve_stage(books.workspace, "books", "seen", reason=reason),
     "reject a stage": lambda books, reason: reject_stage(books.workspace, "books", "seen", reason=reason),
     "remove": lambda books, reason: remove(books.workspace, "books", HOME, reason=reason, force=True),
-    "rename": lambda books, reason: rename(books.workspace, "books", "tomes", HOME, reason=reason),
 }
 
 

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages.approval import never_run
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import fold
+from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
@@ -67,7 +67,7 @@ class Handed:
         """A decision that is on the branch: from before the run, or with an id of its own."""
         event = {"id": at or self.early, "at": format_time(utc_now()), "actor": "ada", "event": kind, **facts}
         history.append(Store(self.workspace).history_file("a"), [event], "pipeline/history/a.jsonl")
-        Store(self.workspace).write_state("a", fold("a", Store(self.workspace).history("a")))
+        Store(self.workspace).write_state("a", to_text(fold("a", Store(self.workspace).history("a"))))
 
     def fold(self, **options):
         return fold_in(self.workspace, [self.result], self.run, **{"stages": STAGES, **options})

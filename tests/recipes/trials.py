@@ -212,10 +212,10 @@ PAGE: Final = """\
 def page(root: Path) -> None:
     write(root, f"{PIPELINE}/dashboard/census.py", VIEW)
     write(root, f"{PIPELINE}/dashboard/templates/census.html", SHOWN)
-    table, before = f"{PIPELINE}/dashboard/pages.py", "from mcpfactory_pipeline.dashboard.compare import"
+    table, before = f"{PIPELINE}/dashboard/pages.py", "from mcpfactory_pipeline.dashboard.decision import"
     replace(root, table, before, f"from mcpfactory_pipeline.dashboard.census import Census, census_page\n{before}")
     replace(root, table, ")  # fmt: skip\n", PAGE)
-    row = "| Rules | `/rules/` |"
+    row = "| Runs | `/runs/` |"
     replace(
         root, "docs/reference/dashboard.md", row, f"| Census | `/census/` | `census/index.html` | how many |\n{row}"
     )

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.serve.pipeline_tools import add_log
 from mcpfactory_pipeline.serve.results import StepRun
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from mcpfactory_runtime.protocol.errors import MISSING_CAPABILITY, McpError
+from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, TASKS
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import make, stage
@@ -118,9 +118,6 @@ async def test_with_a_policy_a_person_is_asked_and_the_history_has_both(space, r
     assert [candidate in question for question in person.asked] == [True, True]
     assert "agent:robot asks: Promote notes 1.0" in person.asked[1]
     assert "the score is 97" in person.asked[1]
-    async with connect(make_factory(space.root)) as client:
-        (page,) = await client.read_resource("factory://servers/notes/history.md")
-    assert "| agent:robot, whose client says that Ada said yes | promoted |" in page["text"]
     noted = [(e["event"], e["actor"], e["confirmed"]) for e in Store(space).history("notes")[-2:]]
     assert noted == [("approved", "agent:robot", "Ada"), ("promoted", "agent:robot", "Ada")]
     assert Store(space).state("notes").channels["production"].candidate == candidate
@@ -179,7 +176,7 @@ async def test_an_agent_decides_about_what_it_read(space):
         call = {"server": "notes", "reason": "r", "expect": item["expect"]}
         result = await client.call_tool("approve", call)
         assert "now decisions: rejected by Ada: no" in text(result)
-        again = text(result).partition("--expect ")[2].split()[0]
+        again = text(result).partition("expect ")[2].split()[0]
         result = await client.call_tool("approve", {**call, "expect": again})
         assert not result.get("isError"), text(result)
 
@@ -297,6 +294,21 @@ async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
             while Store(space).history("notes")[-1]["event"] != "stage.interrupted":
                 await client.ping()
     assert Store(space).history("notes")[-1]["stage"] == "pause"
+
+
+async def test_resources_are_there_for_programs(space):
+    async with connect(make_factory(space.root)) as client:
+        (inbox,) = await client.read_resource("factory://inbox")
+        assert json.loads(inbox["text"])[0]["server"] == "notes"
+        (kept,) = await client.read_resource("factory://servers/notes/history.json")
+        assert "build" in [event.get("stage") for event in json.loads(kept["text"])]
+        (status,) = await client.read_resource("factory://servers/notes/status")
+        assert json.loads(status["text"])["channels"]["staging"]["version"] == "1.0"
+        with pytest.raises(McpError) as error:
+            await client.read_resource("factory://servers/nobody/report.json")
+        assert error.value.code != METHOD_NOT_FOUND
+        reference = {"type": "ref/resource", "uri": "factory://servers/{server}/report.json"}
+        assert (await client.complete(reference, "server", "no"))["values"] == ["notes"]
 
 
 async def test_findings_come_with_their_proof_and_gates_first(space):

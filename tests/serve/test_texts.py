@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.serve.gateway.health import ChildHealth, health_page
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 from mcpfactory_pipeline.serve.gateway.texts import plain_answer, plain_listing
 from tests.rows import rows
@@ -54,8 +53,3 @@ def test_every_hidden_character_is_found_in_an_answer_that_has_nothing_else() ->
         expected = sign if sign.isprintable() or sign in "\n\r\t" else ""
         assert plain_answer({"text": f"a{sign}b"}) == {"text": f"a{expected}b"}, hex(ord(sign))
         assert plain_answer({f"a{sign}b": 1}) == {f"a{expected}b": 1}, hex(ord(sign))
-
-
-def test_the_health_page_says_what_was_left_out() -> None:
-    page = health_page([ChildHealth("s", "asleep", "", 1, 0, 0, 0, 0, "", "t: not offered")])
-    assert "<td>t: not offered</td>" in page

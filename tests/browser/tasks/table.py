@@ -35,7 +35,6 @@ TASKS: Final = {
     "run-again": DashboardTask("runs what failed again, once it is mended", work.run_again),
     "cancel": DashboardTask("cancels a run", work.cancel),
     "try": DashboardTask("tries a tool of a candidate", work.try_tool),
-    "compare": DashboardTask("compares two candidates", work.compare),
     "filter": DashboardTask("finds one of 1,000 servers", around.filter_many, many=True),
     "bulk": DashboardTask("approves three at once, one of which changed meanwhile", decide.bulk_approve),
     "keyboard": DashboardTask("approves without a mouse", around.keyboard),

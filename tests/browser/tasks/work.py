@@ -8,7 +8,7 @@ import re
 from tests.browser.tasks.person import Person, Setting
 from tests.browser.tasks.workspace import TORN_TEST
 
-__all__ = ["cancel", "compare", "failed_log", "follow_run", "run_again", "search_log", "try_tool"]
+__all__ = ["cancel", "failed_log", "follow_run", "run_again", "search_log", "try_tool"]
 
 
 def _begin_run(person: Person, server: str) -> None:
@@ -50,17 +50,15 @@ def failed_log(at: Setting) -> None:
 
 
 def search_log(at: Setting) -> None:
-    """A word is looked for while it is typed, and leads to its place in the log."""
+    """A word is looked for, and leads to its place in the log."""
     person = at.person()
     person.open()
     person.follow("torn", "torn", "failed")
     person.follow("Log of test, where it went wrong")
-    person.sees("… 400 times")
-    loads = person.loads
     person.fill("Search the log", "STEP 77 of")
+    person.press("Search")
     person.sees("step 77 of the sum")
     person.misses("assert 1 + 1 == 3")
-    assert person.loads == loads, "the page was loaded again"
     person.look.judge()
     number = next(word for word in person.region("Lines of the log").split() if word.isdecimal())
     person.follow(number)
@@ -112,19 +110,3 @@ def try_tool(at: Setting) -> None:
     answer = json.loads(ada.region("Result"))
     assert "title" in json.dumps(answer), answer
     assert at.shop.history("bookshop") == before
-
-
-def compare(at: Setting) -> None:
-    """What production offers beside what waits for it."""
-    person = at.person()
-    person.open()
-    person.follow("bookshop", "bookshop", "production")
-    person.follow("both candidates side by side")
-    person.sees("What changes for callers")
-    person.sees("offset")
-    state = at.shop.state("bookshop")
-    old, new = (state["channels"][name] for name in ("production", "staging"))
-    shown = person.names("heading")[0]
-    for one in (old, new):
-        assert one["version"] in shown, shown
-        person.sees(one["candidate"][:12])

@@ -63,7 +63,7 @@ class Shop:
         for name in ("notes", "drafts", "torn"):
             run(self.root, "new", name, "--template", "minimal")
         (self.root / TORN_TEST).write_text(_TORN)
-        run(self.root, "pipeline", "run", "--all", fails=True)
+        run(self.root, "pipeline", "run", fails=True)
         for verb in ("approve", "promote"):
             run(self.root, "pipeline", verb, "bookshop", "--channel", "production", "--reason", "the first")
 

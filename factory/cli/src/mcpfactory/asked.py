@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AskWish", "ask_model", "show_report"]
 
+_JOBS: Final = 2  # questions that a model is asked at once
+
 
 @dataclass(frozen=True, slots=True)
 class AskWish:
@@ -31,11 +33,9 @@ class AskWish:
     modes: Sequence[str] = ("full",)
     profiles: Sequence[str] = ("full",)
     check: bool = False
-    jobs: int = 2
-    stream: bool = False
     timeout: float = 60.0
     max_cost: float | None = None
-    min_pass_rate: float = 0.0
+    minimum: float = 0.0
     against: Path | None = None
     keep: bool = False
     as_json: bool = False
@@ -57,7 +57,7 @@ def ask_model(
     )
 
     known = read_evaluation(workspace).endpoints.get(wish.model, {})
-    endpoint = find_endpoint(wish.model, known, url=wish.endpoint, stream=wish.stream, timeout=wish.timeout)
+    endpoint = find_endpoint(wish.model, known, url=wish.endpoint, timeout=wish.timeout)
     prices = read_prices(known)
     if wish.max_cost is not None and prices is None:
         raise ConfigError(
@@ -66,7 +66,7 @@ def ask_model(
         )
     lists = LISTS if wish.check else LISTS[:1]
     settings = [Setting(profile, mode, words) for profile in wish.profiles for mode in wish.modes for words in lists]
-    options = AskOptions(settings, wish.repeat, wish.jobs, wish.timeout, prices, wish.max_cost)
+    options = AskOptions(settings, wish.repeat, _JOBS, wish.timeout, prices, wish.max_cost)
     total, passed, done, spent = len(cases) * len(settings) * wish.repeat, 0, 0, 0.0
     with progress(quiet=wish.as_json) as step:
 
@@ -97,11 +97,11 @@ def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> 
         output.data({**report.to_json(), "compared": [dict(zip(names, row, strict=True)) for row in compared]})
     else:
         _print(report, compared)
-    low = [one for one in report.settings if report.rate(one).lower < wish.min_pass_rate and one.words == "own"]
+    low = [one for one in report.settings if report.rate(one).lower < wish.minimum and one.words == "own"]
     for one in low:
         output.error(
             f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, "
-            f"at least {wish.min_pass_rate:.0%} wanted"
+            f"at least {wish.minimum:.0%} wanted"
         )
     missing = sum(report.missing(one) for one in report.settings)
     if missing:

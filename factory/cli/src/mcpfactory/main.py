@@ -28,7 +28,6 @@ from mcpfactory.commands import (
     init,
     inspect,
     install,
-    list_,
     login,
     new,
     pipeline,
@@ -61,20 +60,17 @@ app.command("init")(init.init)
 app.command("new")(new.new)
 app.command("adopt")(adopt.adopt)
 app.add_typer(template.app, name="template")
-app.command("list")(list_.list_servers)
 app.command("inbox")(inbox.inbox)
 app.command("inspect")(inspect.inspect)
 app.command("run", context_settings={"allow_extra_args": False})(run.run)
 app.command("call")(call.call)
 app.command("login")(login.login)
-app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(ci.app, name="ci")
 app.add_typer(release.app, name="release")
 app.command("publish")(publish.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
-app.command("installed")(install.installed)
 app.command("update")(update.update)
 app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)

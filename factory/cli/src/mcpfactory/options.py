@@ -23,13 +23,13 @@ __all__ = [
     "Channel",
     "Demo",
     "DryRun",
-    "Expect",
     "Factory",
     "Host",
     "Http",
     "Mode",
     "Name",
     "Names",
+    "OptionalName",
     "Port",
     "Provider",
     "Reason",
@@ -70,14 +70,6 @@ Channel = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything, say what would be done, and change nothing.")
 ]
-Expect = Annotated[
-    str,
-    typer.Option(
-        "--expect",
-        metavar="TOKEN",
-        help="Do it only while all is as it was seen: `expect` of `mcpfactory inbox --json` or of a dry run.",
-    ),
-]
 Factory = Annotated[
     str,
     typer.Option(
@@ -107,6 +99,9 @@ Mode = Annotated[
 ]
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="A server of this workspace.", autocompletion=complete.servers)
+]
+OptionalName = Annotated[
+    str, typer.Argument(metavar="[NAME]", help="A server of this workspace.", autocompletion=complete.servers)
 ]
 Names = Annotated[
     list[str] | None,

@@ -14,9 +14,11 @@ NO_JSON: Final = {
     "mcpfactory": "what it prints is that of `mcpfactory inbox`, which has it",
     "mcpfactory run": "its stdout is the server's, which speaks MCP on it",
     "mcpfactory serve": "its stdout is that of the MCP server of the factory",
-    "mcpfactory pipeline graph": "`--format json` prints the stages as data",
     "mcpfactory login": "it talks with a person and a browser; its answer is the exit code",
-    "mcpfactory logout": "its answer is the exit code",
+    "mcpfactory ci run": "its stdout is the log of a CI job",
+    "mcpfactory ci pack": "its result is the folder",
+    "mcpfactory ci fold": "its result is the workspace; `--summary` writes what was found",
+    "mcpfactory release check": "`--provider` prints what CI jobs read",
 }
 
 _HEAD: Final = """\

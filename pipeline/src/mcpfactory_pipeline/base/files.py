@@ -28,7 +28,7 @@ def read_regular(file: Path, most: int) -> bytes:
         return stream.read()
 
 
-def open_own(file: Path, root: Path, *, buffered: bool = True) -> BinaryIO:
+def open_own(file: Path, root: Path) -> BinaryIO:
     """Open a file below `root` that was written there: no link is followed on the way from `root`, and nothing that would wait is opened.
 
     Raises:
@@ -47,7 +47,7 @@ def open_own(file: Path, root: Path, *, buffered: bool = True) -> BinaryIO:
     except OSError:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb") if buffered else os.fdopen(descriptor, "rb", buffering=0)
+    return os.fdopen(descriptor, "rb")
 
 
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:

@@ -54,7 +54,7 @@ def prune(
     if keep is None:
         return []
     if keep < 1:
-        raise ConfigError("at least the newest candidate is kept", hint="mcpfactory pipeline prune --keep 1")
+        raise ConfigError("at least the newest candidate is kept", hint="[artifacts] keep = 1 in mcpfactory.toml")
     found: list[Pruned] = []
     store = Store(workspace)
     servers, broken = workspace.survey(names)

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_files
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import Event, ServerState, fold
+from mcpfactory_pipeline.state.state import Event, ServerState, fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -126,7 +126,7 @@ def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], ter
         write_files(files)  # first: a candidate without its files is of less use than files without an event
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))
-            store.write_state(server, state)
+            store.write_state(server, to_text(state))
     return _result(workspace, state, len(new), len(files))
 
 

@@ -143,7 +143,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 def _url_state(one: _KnownServer) -> tuple[str, str]:
     """Whether a URL offers what was adopted and a channel has, as far as that is known, and why not; nobody is asked."""
     try:
-        known = offered_drift(one.workspace, one.server, Store(one.workspace).shown_state(one.server.name))
+        known = offered_drift(one.workspace, one.server, Store(one.workspace).state(one.server.name))
     except PipelineError as error:  # what is known cannot be read
         return "drifted", str(error)
     return ("drifted", known[0].message) if known else ("current", "")

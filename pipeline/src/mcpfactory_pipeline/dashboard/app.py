@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import BinaryIO, Final
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -28,10 +28,9 @@ from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.cancel_routes import CancelRoutes
-from mcpfactory_pipeline.dashboard.feed import FEED, atom_feed
 from mcpfactory_pipeline.dashboard.follow import Followers, watch_run, watch_workspace
 from mcpfactory_pipeline.dashboard.live import Snapshot
-from mcpfactory_pipeline.dashboard.log import opened_log, read_raw
+from mcpfactory_pipeline.dashboard.log import opened_log
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.proxy import Caller, TrustedProxy
@@ -53,6 +52,7 @@ __all__ = ["create_app"]
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about every server
 _FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that follow every server
+_CHUNK: Final = 64 * 1024  # bytes of a log that are sent at once
 _FIRST: Final = 2.0  # seconds in which somebody may ask for a page before all others are made
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
@@ -93,7 +93,6 @@ def create_app(
             if page.type is RunPage
         ),
         Route("/live/", _events(reader, followers, None), methods=["GET"]),
-        Route(f"/{FEED}", partial(_feed, reader, origin), name="feed"),
         Route("/openapi.json", partial(_api, acting is not None), name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
     ]
@@ -225,8 +224,7 @@ class _HostGuard:
         await self._app(scope, receive, guarded)
 
     def _caller(self, scope: Scope) -> Caller:
-        address = str((scope.get("client") or ("",))[0])
-        return self._proxy.caller(scope["headers"], address) if self._proxy else Caller()
+        return self._proxy.caller(scope["headers"]) if self._proxy else Caller()
 
 
 def _host(header: str) -> str:
@@ -246,17 +244,7 @@ async def _raw_log(reader: WorkspaceReader, request: Request) -> Response:
 
 def _closing(stack: ExitStack, stream: BinaryIO) -> Iterator[bytes]:
     with stack:
-        yield from read_raw(stream)
-
-
-async def _feed(reader: WorkspaceReader, origin: str, request: Request) -> Response:
-    """Return what waits as a feed; its links begin where people open the dashboard."""
-    start, whose = origin or str(request.base_url).rstrip("/"), request.query_params.get("for", "")
-
-    def feed() -> bytes:
-        return atom_feed(reader.workspace(), lambda path: start + quote(path), last=reader.last_time(), whose=whose)
-
-    return Response(await run_in_threadpool(feed), media_type="application/atom+xml")
+        yield from iter(partial(stream.read, _CHUNK), b"")
 
 
 async def _api(acting: bool, request: Request) -> Response:

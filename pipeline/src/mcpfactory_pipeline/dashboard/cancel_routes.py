@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from starlette.concurrency import run_in_threadpool
@@ -12,13 +12,24 @@ from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, login_path, read_body
-from mcpfactory_pipeline.dashboard.cancel import CancelPage
 from mcpfactory_pipeline.dashboard.render import Links, render_form
 from mcpfactory_pipeline.dashboard.responses import wants_json
 from mcpfactory_pipeline.dashboard.runs import run_page
 from mcpfactory_pipeline.dashboard.values import to_json
 
-__all__ = ["CancelRoutes"]
+__all__ = ["CancelPage", "CancelRoutes"]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPage:
+    """The end of a run before it is complete. `steps` are at work now; `problem` is why it cannot be ended here, with a `hint`."""
+
+    workspace: str
+    run: str
+    steps: tuple[str, ...]
+    problem: str
+    hint: str
+    ticket: str
 
 
 class CancelRoutes:

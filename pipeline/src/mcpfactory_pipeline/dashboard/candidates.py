@@ -49,10 +49,7 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate. `made_from` says what went in; `at`, `actor` and `run` when it was built first and by whom, where history knows.
-
-    `before` is the candidate that was built before it, "" for the first that is kept.
-    """
+    """One candidate. `made_from` says what went in; `at`, `actor` and `run` when it was built first and by whom, where history knows."""
 
     id: str
     version: str
@@ -61,7 +58,6 @@ class CandidateView:
     at: str
     actor: str
     run: str
-    before: str
     files: tuple[Fact, ...]
     made_from: tuple[Fact, ...]
     facts: tuple[Fact, ...]
@@ -91,7 +87,7 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
     # The first time: whoever builds the same bytes again makes no other candidate of it.
     built = {str(event.get("candidate")): event for event in reversed(history) if event.get("built")}
     known = sorted(state.get("candidates", {}).items(), key=lambda item: int(item[1].get("number", 0)))
-    found, before = [], ""
+    found = []
     for name, candidate in known:
         made = built.get(name, {})
         found.append(
@@ -103,7 +99,6 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
                 at=str(made.get("at", "")),
                 actor=str(made.get("actor", "")),
                 run=str(made.get("run", "")),
-                before=before,
                 files=tuple(
                     Fact(str(file), str(digest)) for file, digest in sorted(candidate.get("files", {}).items())
                 ),
@@ -122,7 +117,6 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
                 ),
             )
         )
-        before = name
     return tuple(reversed(found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict
@@ -11,32 +12,57 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of, plain_figure
-from mcpfactory_pipeline.dashboard.compare import (
-    ChangeView,
-    ComparedFact,
-    StoredCandidate,
-    change_view,
-    findings_between,
-)
-from mcpfactory_pipeline.dashboard.deciders import Deciders, channel_deciders
-from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
+from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, find_channel, missing_approvals
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 
-__all__ = ["ClosedBy", "DecisionPage", "ToolChanges", "decidable", "decided_about", "decision_page", "retirement"]
+__all__ = [
+    "ChangeView",
+    "ClosedBy",
+    "ComparedFact",
+    "DecisionPage",
+    "ToolChanges",
+    "decidable",
+    "decided_about",
+    "decision_page",
+    "retirement",
+]
 
 # Tries a command: what goes through in its place, and what refused it (`Adviser.workable`).
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
 _CHANGES: Final = 40  # of one kind that are shown
+_TEXT: Final = 240  # characters of a change
 _TESTS: Final = (
     ("passed", "tests passed"),
     ("failed", "tests failed"),
     ("skipped", "tests skipped"),
     ("tools_run", "tools that tests ran"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """One change that callers meet: `breaking`, `additive` or `cosmetic`."""
+
+    kind: str
+    code: str
+    tool: str
+    argument: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFact:
+    """One fact of both, as text; "" where one does not have it."""
+
+    name: str
+    old: str
+    new: str
+    same: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +112,7 @@ class DecisionPage:
     `approve_after_all` the command that approves it although nobody is asked, "" where it would be refused or is not needed. `source_channel` is
     the channel before, `in_source_since` since when that offers it, which is `waits_since` where somebody is asked. `known` says whether the tools of both are on this machine, `judged` whether
     both reports are. `source` is a command that shows what changed in the sources, where the commits are known, and `uncommitted` are the
-    versions that were built from changes that were not committed, which no such command shows. `deciders` is who may approve it.
+    versions that were built from changes that were not committed, which no such command shows.
     """
 
     workspace: str
@@ -126,7 +152,6 @@ class DecisionPage:
     decisions: tuple[DecisionView, ...]
     source: str
     uncommitted: tuple[str, ...]
-    deciders: tuple[Deciders, ...] = ()
 
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
@@ -172,7 +197,7 @@ def decision_page(
     old = every.get(offered)
     known, changes = _contract(before, after, offered, chosen)
     judged = bool(before.report and after.report) or (bool(after.report) and not offered)
-    gone, come, stayed = findings_between(before.report, after.report) if judged else ([], [], 0)
+    gone, come, stayed = _findings_between(before.report, after.report) if judged else ([], [], 0)
     policy = find_channel(detail.channels, channel)
     source_command, uncommitted = _source(name, detail.history, old, new)
     about = [one for one in new.decisions if one.channel == channel]
@@ -206,7 +231,6 @@ def decision_page(
         decisions=tuple(about),
         source=source_command,
         uncommitted=uncommitted,
-        deciders=(channel_deciders(policy, _approved(about)),),
     )
 
 
@@ -316,7 +340,42 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
         kinds[kind].append(change)
     for kind, some in kinds.items():
         if some:
-            yield ToolChanges(kind, len(some), tuple(change_view(one, manifest) for one in some[:_CHANGES]))
+            yield ToolChanges(kind, len(some), tuple(_change_view(one, manifest) for one in some[:_CHANGES]))
+
+
+def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
+    """Return a change for a list that names its tool beside it: of a new one what it says of itself in `manifest`, else what changed."""
+    tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
+    described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
+    words = change.message.removeprefix(change.tool).removeprefix(":").strip()
+    if change.argument:
+        words = words.removeprefix(change.argument).removeprefix(":").strip()
+    message = shorten(" ".join(described.split()) or words, _TEXT)
+    return ChangeView(change.kind, change.code, change.tool, change.argument, message)
+
+
+def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
+    """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
+    old, new = ([_without_evidence(one) for one in report.get("findings", ())] for report in (before, after))
+    gone, come = _beyond(old, new), _beyond(new, old)
+    return gone, come, len(new) - len(come)
+
+
+def _beyond(some: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the findings that `others` has not, or not as often."""
+    left, found = Counter(map(_finding_key, others)), []
+    for one in some:
+        left[_finding_key(one)] -= 1
+        found += [one] if left[_finding_key(one)] < 0 else []
+    return found
+
+
+def _finding_key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
+    return str(finding.get("rule")), str(finding.get("where")), str(finding.get("message"))
+
+
+def _without_evidence(finding: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in finding.items() if key != "evidence"}
 
 
 def _summary(state: Mapping[str, Any], candidate: str, stage: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.views.inbox import InboxItem
 
-__all__ = ["LogFacts", "RunFacts", "ServerDetail", "ServerFacts", "WorkspaceFacts"]
+__all__ = ["LogFacts", "RunFacts", "ServerDetail", "ServerFacts", "StoredCandidate", "WorkspaceFacts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,15 @@ class RunFacts:
     waits: Mapping[str, str] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     needs: Mapping[str, Set[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCandidate:
+    """What of one candidate is on this machine: its manifest, its validation's report, the bytes of its files."""
+
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    report: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration
-from mcpfactory_pipeline.dashboard.deciders import Deciders, channel_deciders, stage_deciders
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
 from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.views.decided import decided_channel
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 
-__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "RejectedCandidate", "every_entry", "inbox"]
+__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "RejectedCandidate", "inbox"]
 
 _SIZE: Final = 60  # items of a page
 
@@ -69,7 +68,7 @@ class InboxEntry:
     """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number.
 
     `decision` is the channel whose page of decisions has what speaks for and against it, "" for none. `log` is the stage whose log
-    says what went wrong, "" for none on this machine. `deciders` is who may give the approval that its command gives; empty for another.
+    says what went wrong, "" for none on this machine.
     """
 
     kind: str
@@ -86,7 +85,6 @@ class InboxEntry:
     decision: str
     expect: str
     log: str = ""
-    deciders: tuple[Deciders, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +166,6 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
     )
 
 
-def every_entry(facts: WorkspaceFacts, *, whose: str = "") -> tuple[InboxEntry, ...]:
-    """Return all that waits, on one page; `whose` as `inbox` has it."""
-    people = _Whom(facts)
-    return tuple(_waiting(item, people, facts.now) for item in _items(facts) if people.concerns(item, whose))
-
-
 def _items(facts: WorkspaceFacts) -> list[InboxItem]:
     items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
     return items + [
@@ -191,8 +183,6 @@ class _Whom:
         self._approvers = {channel.name: channel.approvers for channel in facts.channels}
         self._owners = {server.name: server.owners for server in facts.servers}
         self._logs = {server.name: server.logs for server in facts.servers}
-        self._policies = {channel.name: channel for channel in facts.channels}
-        self._stages = {stage.name: stage_deciders(stage) for stage in facts.stages if stage.approval}
         self._approved = {server.name: server.approved for server in facts.servers}
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
@@ -206,15 +196,6 @@ class _Whom:
 
     def log(self, item: InboxItem) -> str:
         return item.about if item.about in self._logs.get(item.server, ()) else ""
-
-    def deciders(self, item: InboxItem) -> tuple[Deciders, ...]:
-        if not item.command.startswith("mcpfactory pipeline approve "):
-            return ()
-        if " --stage " in item.command:
-            return tuple(known for name, known in self._stages.items() if name == item.about)
-        policy = self._policies.get(item.about)
-        approved = self._approved.get(item.server, {}).get(item.about, ())
-        return (channel_deciders(policy, approved),) if policy else ()
 
     def concerns(self, item: InboxItem, whose: str) -> bool:
         names = self.names(item)
@@ -272,5 +253,4 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
         decision=decided_channel(item, people.channels),
         expect=item.expect,
         log=people.log(item),
-        deciders=people.deciders(item),
     )

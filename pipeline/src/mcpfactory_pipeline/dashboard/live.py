@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
-from mcpfactory_pipeline.dashboard.files import open_log
-from mcpfactory_pipeline.dashboard.ink import ink_after, inked
+from mcpfactory_pipeline.base.text import escape_invisible
+from mcpfactory_pipeline.dashboard.files import open_log, plain_text
 
 __all__ = ["Position", "Snapshot", "Tail", "events_since", "read_tail"]
 
@@ -78,8 +78,8 @@ class Position:
 def events_since(position: Position, now: Snapshot) -> tuple[bytes, Position]:
     """Return the events that lead from a position to now, as they are sent, and the position after them.
 
-    `state` is the new state, `log` a JSON object: `step`, `text`, and `fresh` where the text takes the place of what was
-    there, `pieces` where it has colours: the same as pairs of text and names of classes; `done` names a step whose log is no longer followed; `end` is the last event of all.
+    `state` is the new state, `log` a JSON object: `step`, `text`, and `fresh` if the text replaces the earlier one; `done` names a
+    step whose log is no longer followed; `end` is the last event of all.
     """
     sent = []
     for name, data, after in _events(position, now):
@@ -100,10 +100,7 @@ def _events(position: Position, now: Snapshot) -> Iterator[tuple[str, str, Posit
         fresh = not tail.start <= seen <= tail.end
         text = tail.text if fresh else tail.text[seen - tail.start :]
         offsets[tail.step] = tail.end
-        pieces = inked(text, ink_after(tail.text[: len(tail.text) - len(text)]))
-        entry: dict[str, object] = {"step": tail.step, "text": "".join(piece.text for piece in pieces), "fresh": fresh}
-        if any(piece.style for piece in pieces):
-            entry["pieces"] = [[piece.text, piece.style] for piece in pieces]
+        entry = {"step": tail.step, "text": escape_invisible(plain_text(text)), "fresh": fresh}
         yield "log", json.dumps(entry), Position(now.digest, dict(offsets))
     for step in [step for step in offsets if step not in {tail.step for tail in now.tails}]:
         del offsets[step]

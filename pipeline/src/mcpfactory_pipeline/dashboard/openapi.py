@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionField, ActionPage
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionField, ActionPage
 from mcpfactory_pipeline.dashboard.batch import BATCHED, BatchPage
-from mcpfactory_pipeline.dashboard.cancel import CancelPage
+from mcpfactory_pipeline.dashboard.cancel_routes import CancelPage
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, PageParameter
 from mcpfactory_pipeline.dashboard.values import adapter
 
@@ -17,6 +17,7 @@ __all__ = ["api_document"]
 
 _BEARER: Final = {"type": "http", "scheme": "bearer", "description": "The token of a person who may act"}
 _PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
+_STRING: Final = {"type": "string"}
 _TEXT: Final = {"type": "string", "maxLength": 500}
 
 
@@ -24,18 +25,9 @@ def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
     """Return the document of the API that answers at `url`; `acting` where people may act there."""
     schemas, definitions = _schemas()
     paths = {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES}
-    if acting:
-        for action in ACTIONS.values():
-            operations = {"get": _check(action, schemas["action"]), "post": _perform(action)}
-            paths[f"/servers/{{name}}/actions/{action.name}/"] = operations
-        for name in BATCHED:
-            paths[f"/actions/{name}/"] = {
-                "get": _check_batch(ACTIONS[name], schemas["batch"]),
-                "post": _perform_batch(ACTIONS[name]),
-            }
-        paths["/runs/{run}/actions/cancel/"] = {"get": _check_cancel(schemas["cancel"]), "post": _perform_cancel()}
+    paths |= _actions(schemas) if acting else {}
     how = "what the pages show, as JSON" + ("; and what people can do there." if acting else ", read-only.")
-    problem = {"error": _object(message={"type": "string"}, hint={"type": "string"})}
+    problem = {"error": _object(message=_STRING, hint=_STRING)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -79,104 +71,77 @@ def _operation(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check(action: Action, page: dict[str, Any]) -> dict[str, Any]:
-    query = [_parameter(one.name, "query", _about(one), _TEXT) for one in action.fields]
-    return {
-        "operationId": f"check_{action.name}",
-        "summary": f"Check: {action.title}",
-        "description": f"{action.about} Says what would happen, does nothing, and gives the ticket that confirms it once.",
-        "parameters": [_parameter("name", "path", "The server.", {"type": "string"}), *query],
-        "security": [{"bearer": []}],
-        "responses": {"200": _answer(action.title, page), "401": _PROBLEM, "404": _PROBLEM},
-    }
-
-
-def _perform(action: Action) -> dict[str, Any]:
-    fields = {one.name: {**_TEXT, "description": _about(one)} for one in action.fields}
-    ticket = {"type": "string", "description": "The ticket of the check, which was for exactly these values."}
-    body = {"type": "object", "properties": {"ticket": ticket, **fields}, "required": ["ticket"]}
-    done = _object(
-        server={"type": "string"},
-        action={"type": "string"},
-        says={"type": "string", "description": "What was done, in words"},
-        run={"type": "string", "description": "The run that was begun, or nothing"},
-    )
-    return {
-        "operationId": action.name,
-        "summary": action.title,
-        "description": f"{action.about} Send the `settled` values of the check with its ticket, which is taken once.",
-        "parameters": [_parameter("name", "path", "The server.", {"type": "string"})],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
-        "security": [{"bearer": []}],
-        "responses": {
-            "200": _answer(action.title, done),
-            **dict.fromkeys(("401", "403", "404", "409"), _PROBLEM),
-        },
-    }
-
-
-def _check_batch(action: Action, page: dict[str, Any]) -> dict[str, Any]:
-    about = (
+def _actions(schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the paths of all that people can do."""
+    found: dict[str, Any] = {}
+    server = _parameter("name", "path", "The server.", _STRING)
+    says = {"type": "string", "description": "What was done, in words"}
+    for action in ACTIONS.values():
+        found[f"/servers/{{name}}/actions/{action.name}/"] = _check_and_perform(
+            (action.name, action.title, action.about),
+            server,
+            [_parameter(one.name, "query", _about(one), _TEXT) for one in action.fields],
+            {one.name: {**_TEXT, "description": _about(one)} for one in action.fields},
+            (schemas["action"], _object(server=_STRING, action=_STRING, says=says, run=_STRING)),
+        )
+    item = (
         "Server, channel, candidate and the token `expect` of the inbox, with a space between; once for each candidate."
     )
-    items = {
-        **_parameter("item", "query", about, {"type": "array", "items": {"type": "string"}, "maxItems": 60}),
-        "required": True,
-    }
-    return {
-        "operationId": f"check_{action.name}_several",
-        "summary": f"Check: {action.title} several candidates",
-        "description": f"{action.about} Checks each candidate, does nothing, and gives a ticket for each.",
-        "parameters": [items, _parameter("reason", "query", "Reason. Kept in the history of each.", _TEXT)],
-        "security": [{"bearer": []}],
-        "responses": {"200": _answer(f"{action.title} several", page), "401": _PROBLEM, "422": _PROBLEM},
-    }
+    marked = _parameter("item", "query", item, {"type": "array", "items": _STRING, "maxItems": 60}) | {"required": True}
+    one = _object(server=_STRING, ticket=_STRING, channel=_TEXT, candidate=_TEXT, expect=_TEXT)
+    for name in BATCHED:
+        found[f"/actions/{name}/"] = _check_and_perform(
+            (f"{name}_several", f"{ACTIONS[name].title} several candidates", ACTIONS[name].about),
+            None,
+            [marked, _parameter("reason", "query", "Reason. Kept in the history of each.", _TEXT)],
+            {"items": {"type": "array", "items": one, "maxItems": 60}, "reason": _TEXT},
+            (
+                schemas["batch"],
+                _object(action=_STRING, done={"type": "array", "items": says}, items={"type": "array"}),
+            ),
+        )
+    about = "Ends a run that was begun in this dashboard: what had finished is kept, what was at work is recorded as interrupted."
+    run = _parameter("run", "path", "The run.", _STRING)
+    found["/runs/{run}/actions/cancel/"] = _check_and_perform(
+        ("cancel", "Cancel a run", about), run, [], {}, (schemas["cancel"], _object(run=_STRING, says=says))
+    )
+    return found
 
 
-def _perform_batch(action: Action) -> dict[str, Any]:
-    one = _object(server={"type": "string"}, ticket={"type": "string"}, channel=_TEXT, candidate=_TEXT, expect=_TEXT)
-    items = {"type": "array", "items": one, "maxItems": 60}
-    done = {"type": "array", "items": {"type": "string"}, "description": "What was done, in words"}
+def _check_and_perform(
+    words: tuple[str, str, str],
+    about: dict[str, Any] | None,
+    query: list[dict[str, Any]],
+    fields: dict[str, Any],
+    answers: tuple[dict[str, Any], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return the check of an action and the action; `words` are its name, title and description, `about` what it is done to."""
+    name, title, description = words
+    ticket = {
+        "ticket": {"type": "string", "description": "The ticket of the check, which was for exactly these values."}
+    }
+    properties = fields if "items" in fields else ticket | fields
+    body = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
+    place = [about] if about else []
+    security: list[dict[str, list[str]]] = [{"bearer": []}]
+    refused = dict.fromkeys(("401", "403", "404", "409", "422"), _PROBLEM)
     return {
-        "operationId": f"{action.name}_several",
-        "summary": f"{action.title} several candidates",
-        "description": f"{action.about} Send what the check settled for each candidate with its ticket. What has changed since is not done, and the rest is.",
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": {**_object(items=items, reason=_TEXT), "required": ["items"]}}},
+        "get": {
+            "operationId": f"check_{name}",
+            "summary": f"Check: {title}",
+            "description": f"{description} Says what would happen, does nothing, and gives the ticket that confirms it once.",
+            "parameters": [*place, *query],
+            "security": security,
+            "responses": {"200": _answer(title, answers[0]), **refused},
         },
-        "security": [{"bearer": []}],
-        "responses": {
-            "200": _answer("All were done", _object(action={"type": "string"}, done=done, items={"type": "array"})),
-            **dict.fromkeys(("401", "403", "409", "422"), _PROBLEM),
-        },
-    }
-
-
-def _check_cancel(page: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "operationId": "check_cancel",
-        "summary": "Check: Cancel a run",
-        "description": "Says what is at work in a run that was begun in this dashboard, and gives the ticket that ends it once.",
-        "parameters": [_parameter("run", "path", "The run.", {"type": "string"})],
-        "security": [{"bearer": []}],
-        "responses": {"200": _answer("Cancel a run", page), "401": _PROBLEM, "404": _PROBLEM},
-    }
-
-
-def _perform_cancel() -> dict[str, Any]:
-    body = _object(ticket={"type": "string", "description": "The ticket of the check."})
-    said = _object(run={"type": "string"}, says={"type": "string", "description": "What happens now, in words"})
-    return {
-        "operationId": "cancel",
-        "summary": "Cancel a run",
-        "description": "Ends a run in order: what had finished is kept, what was at work is recorded as interrupted.",
-        "parameters": [_parameter("run", "path", "The run.", {"type": "string"})],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
-        "security": [{"bearer": []}],
-        "responses": {
-            "200": _answer("Cancel a run", said),
-            **dict.fromkeys(("401", "403", "404", "409"), _PROBLEM),
+        "post": {
+            "operationId": name,
+            "summary": title,
+            "description": f"{description} Send what the check settled with its ticket, which is taken once.",
+            "parameters": place,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+            "security": security,
+            "responses": {"200": _answer(title, answers[1]), **refused},
         },
     }
 

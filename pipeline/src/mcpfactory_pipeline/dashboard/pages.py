@@ -9,23 +9,17 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
-from mcpfactory_pipeline.dashboard.compare import ComparePage, StoredCandidate, compare_page, pairs
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
-from mcpfactory_pipeline.dashboard.evaluation import EvaluatedPage, evaluated_page
-from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail, StoredCandidate
 from mcpfactory_pipeline.dashboard.graph import GraphPage, graph_page
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
-from mcpfactory_pipeline.dashboard.place import PlacePage, place_keys, place_page
 from mcpfactory_pipeline.dashboard.possible import possible_actions
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
-from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
-from mcpfactory_pipeline.views.drawing import SIGNS
 from mcpfactory_pipeline.views.inbox import KINDS
 
 __all__ = ["PAGES", "Page", "PageParameter", "decide_about", "offered_actions", "path_of"]
@@ -77,16 +71,6 @@ def _servers(_reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[st
     yield from ({"name": name} for name in names)
 
 
-def _places(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
-    yield from ({"place": key} for key in place_keys(reader.workspace()))
-
-
-def _compared(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[str, str]]:
-    for values in _servers(reader, names):
-        for old, new in pairs(reader.server(values["name"]).state):
-            yield {**values, "old": old, "new": new}
-
-
 def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[str, str]]:
     for values in _servers(reader, names):
         for channel in decidable(reader.server(values["name"])):
@@ -124,7 +108,7 @@ def _server_page(reader: WorkspaceReader, detail: ServerDetail) -> ServerPage:
 def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
     """Return the part of a log that a query asks for."""
     with opened_log(facts) as stream:
-        return log_page(facts, stream, query=query.get("q", ""), start=query.get("from", ""), place=query.get("at", ""))
+        return log_page(facts, stream, query=query.get("q", ""), page=query.get("page", ""))
 
 
 def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
@@ -146,21 +130,6 @@ def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str,
     for name, events in reader.histories().items():  # also of servers that are no more
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
-
-
-def _trends(reader: WorkspaceReader, facts: WorkspaceFacts) -> TrendsPage:
-    channel = facts.channels[-1].name
-    return reader.from_histories(
-        f"trends to {channel}",
-        lambda histories: trends_page(facts.name, histories, channel=channel, listed=reader.listed(histories)),
-    )
-
-
-def _trends_of(reader: WorkspaceReader, detail: ServerDetail) -> TrendsPage:
-    name = detail.facts.name
-    channel = detail.channels[-1].name
-    histories = reader.histories(name)
-    return trends_page(detail.facts.workspace, histories, server=name, channel=channel, listed=reader.listed(histories))
 
 
 def _named(query: _Values, *names: str) -> dict[str, str]:
@@ -200,15 +169,6 @@ PAGES: Final[tuple[Page, ...]] = (
         (_QUERY,),
     ),
     Page(
-        "place", "/graph/{place}/", "Place", "The servers at one place of the picture: a stage, the gates before a channel, a channel", PlacePage,
-        lambda reader, path, query: place_page(reader.workspace(), path["place"], **_named(query, "status", "page")),
-        (
-            PageParameter("place", "The place, by its name with - for spaces", within="path"),
-            PageParameter("status", "Only servers that stand there in this way", values=tuple(SIGNS)), _PAGE,
-        ),
-        _places,
-    ),
-    Page(
         "server", "/servers/{name}/", "Server", "Everything about one server", ServerPage,
         lambda reader, path, _query: _server_page(reader, reader.server(path["name"])),
         (_NAME,), _servers,
@@ -229,33 +189,9 @@ PAGES: Final[tuple[Page, ...]] = (
         lambda reader, path, query: log_of_stage(reader.log(path["name"], path["stage"]), query),
         (
             _NAME, PageParameter("stage", "The stage", within="path"),
-            PageParameter("q", "Only lines that contain it, wherever they are in the log"),
-            PageParameter("from", "The byte from which on it is shown, or searched; `end` for the last part"),
-            PageParameter("at", "The byte at which a line begins: it is shown with what stands before it"),
+            PageParameter("q", "Only lines that contain it, wherever they are in the log"), _PAGE,
         ),
         lambda _reader, _names: iter(()),
-    ),
-    Page(
-        "evaluation", "/servers/{name}/evaluation/", "Evaluation",
-        "What models made of the questions of one server: pass rates, chosen tools, wrong arguments, failures", EvaluatedPage,
-        lambda reader, path, _query: evaluated_page(reader.server(path["name"]), *reader.model_reports(path["name"])),
-        (_NAME,), _servers,
-    ),
-    Page(
-        "compare", "/servers/{name}/compare/{old}/{new}/", "Compare",
-        "Two candidates of a server: what changes for callers, findings, sizes, and what went in", ComparePage,
-        lambda reader, path, _query: compare_page(
-            reader.server(path["name"]), path["old"], path["new"],
-            reader.stored_candidate(path["name"], path["old"]), reader.stored_candidate(path["name"], path["new"]),
-        ),
-        (_NAME, PageParameter("old", "The older candidate", within="path"), PageParameter("new", "The newer one", within="path")),
-        _compared,
-    ),
-    Page(
-        "server_trends", "/servers/{name}/trends/", "Trends of a server",
-        "Score, duration, flakiness, tools, tokens, lead time and failures of one server, run by run", TrendsPage,
-        lambda reader, path, _query: _trends_of(reader, reader.server(path["name"])),
-        (_NAME,), _servers,
     ),
     Page(
         "runs", "/runs/", "Runs", "Every run of the pipeline, the newest first", RunsPage,
@@ -271,14 +207,5 @@ PAGES: Final[tuple[Page, ...]] = (
         "server_run", "/runs/{run}/{name}/", "Run of a server", "What one run did at one server, with the logs", RunPage,
         lambda reader, path, _query: run_page(reader.run(path["run"], path["name"]), server=path["name"]),
         (_RUN, _NAME), _parts,
-    ),
-    Page(
-        "trends", "/trends/", "Trends",
-        "Score, duration, flakiness, tools, tokens, lead time and failures of all servers together, day by day", TrendsPage,
-        lambda reader, _path, _query: _trends(reader, reader.workspace()),
-    ),
-    Page(
-        "rules", "/rules/", "Rules", "What each rule of the validation demands, and where that comes from", RulesPage,
-        lambda reader, _path, _query: rules_page(reader.workspace_name()),
     ),
 )  # fmt: skip

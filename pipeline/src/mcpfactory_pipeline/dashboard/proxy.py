@@ -1,7 +1,7 @@
 """Whom a proxy in front of the dashboard logged in: it names them in a header, which is believed from that proxy alone.
 
-A request is from the proxy when it comes from one of its addresses and has the secret that both know. The address alone says
-nothing where the dashboard listens: on loopback every program of the machine has it.
+A request is from the proxy when it has the secret that both know. The address says nothing where the dashboard listens: on loopback
+every program of the machine has it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -46,13 +45,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy:
-    """The proxy: in which header it names people, from which networks it asks, and the hash of the secret that it sends along."""
+    """The proxy: in which header it names people, and the hash of the secret that it sends along."""
 
     header: str
-    networks: tuple[IPv4Network | IPv6Network, ...]
     secret: str
 
-    def caller(self, headers: RawHeaders, address: str) -> Caller:
+    def caller(self, headers: RawHeaders) -> Caller:
         """Return who sent a request.
 
         Raises:
@@ -62,7 +60,7 @@ class TrustedProxy:
         named, secrets = _values(sent, self.header), _values(sent, SECRET_HEADER)
         if not named and not secrets:
             return Caller()
-        if not self._is_from(address, secrets):
+        if len(secrets) != 1 or not hmac.compare_digest(_hash(secrets[0]), self.secret):
             raise AccessError(
                 f"{self.header} is believed from the proxy of this dashboard alone, and this request is not from it",
                 hint="open the dashboard through its proxy; whoever runs it: docs/how-to/dashboard.md#behind-a-proxy",
@@ -74,38 +72,15 @@ class TrustedProxy:
             )
         return Caller(_person(self.header, named[0]) if named else "", proxied=True)
 
-    def _is_from(self, address: str, secrets: Sequence[bytes]) -> bool:
-        if len(secrets) != 1 or not hmac.compare_digest(_hash(secrets[0]), self.secret):
-            return False
-        try:
-            found = ip_address(address.partition("%")[0])
-        except ValueError:
-            return False
-        plain = getattr(found, "ipv4_mapped", None) or found
-        return any(plain in network for network in self.networks)
 
-
-def read_proxy(environ: Mapping[str, str], header: str, addresses: Sequence[str]) -> TrustedProxy:
-    """Return the proxy that names people in `header`, and asks from these addresses or networks.
+def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
+    """Return the proxy that names people in `header`.
 
     Raises:
-        ConfigError: for what names no header, no address or all of them, and without a secret in the environment.
+        ConfigError: for an invalid header, and without a secret in the environment.
     """
     if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
         raise ConfigError(f"{header!r} is no header for names of people", hint="--proxy-header X-Forwarded-User")
-    if not addresses:
-        raise ConfigError(
-            "nothing says from where the proxy asks", hint=f"--proxy-header {header} --proxy-from 127.0.0.1"
-        )
-    networks = []
-    for address in addresses:
-        try:
-            network = ip_network(address, strict=False)
-        except ValueError as error:
-            raise ConfigError(f"{address!r} is no address", hint="--proxy-from 127.0.0.1, or 10.1.0.0/24") from error
-        if not network.prefixlen:
-            raise ConfigError(f"{address} is every address", hint="name those of the proxy: --proxy-from 127.0.0.1")
-        networks.append(network)
     secret = environ.get(PROXY_SECRET_VARIABLE, "").strip()
     if len(secret) < _MIN_SECRET:
         raise ConfigError(
@@ -114,7 +89,7 @@ def read_proxy(environ: Mapping[str, str], header: str, addresses: Sequence[str]
             else f"{PROXY_SECRET_VARIABLE} is not set: any program of this machine could say who it is",
             hint=f"let the proxy send the same in {SECRET_HEADER}; python -c 'import secrets; print(secrets.token_urlsafe())' makes one",
         )
-    return TrustedProxy(header, tuple(networks), _hash(secret.encode()))
+    return TrustedProxy(header, _hash(secret.encode()))
 
 
 def public_origin(url: str) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
@@ -20,14 +20,19 @@ from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, stages_at_work, steps_at_work, waits_of
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.dashboard.compare import StoredCandidate
-from mcpfactory_pipeline.dashboard.deciders import approvers_of
-from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.facts import (
+    LogFacts,
+    RunFacts,
+    ServerDetail,
+    ServerFacts,
+    StoredCandidate,
+    WorkspaceFacts,
+)
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.dashboard.runs import by_run
 from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.plan.order import needed_stages
-from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -37,9 +42,6 @@ from mcpfactory_pipeline.views.status import broken_row, status_row
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.owners import CODEOWNERS, Owners, owners_of
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, is_name
-
-if TYPE_CHECKING:
-    from mcpfactory_pipeline.evaluation.model_report import ModelReport
 
 __all__ = ["WorkspaceReader"]
 
@@ -75,7 +77,6 @@ class WorkspaceReader:
         self._entries: dict[str, _KnownServer] = {}
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
         self._made: dict[str, tuple[object, object]] = {}
-        self._sizes: dict[tuple[str, str], Mapping[str, int]] = {}
         self._settings: tuple[object, ...] = ()
         self._opened: tuple[Workspace, InboxReader] | None = None
         self._detail: ServerDetail | None = None
@@ -137,10 +138,8 @@ class WorkspaceReader:
         if facts.row.get("problem"):
             return ServerDetail(facts, inbox.channels)
         server, store = workspace.server(name), Store(workspace)
-        try:  # the row may be of a snapshot: what is shown of the past is read
+        try:
             state, events = store.state(name).to_json(), store.history(name)
-            if state["stages"] and not events:
-                raise store.without_history(name)
         except PipelineError as error:
             row = broken_row(explain_broken(name, error))
             return ServerDetail(replace(facts, row=row, items=()), inbox.channels)
@@ -163,10 +162,6 @@ class WorkspaceReader:
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
-    def last_time(self) -> str:
-        """Return when the last thing happened in the workspace, as events have it; "" where nothing has."""
-        return max((str(events[-1]["at"]) for events in self.histories().values() if events), default="")
-
     def steps_at_work(self) -> Steps:
         """Return run, server and stage of what is at work now."""
         return steps_at_work(Store(self._workspace()).locks)
@@ -186,19 +181,6 @@ class WorkspaceReader:
         with self._guard:
             self._made[name] = ((stamps, also), made)
         return made
-
-    def listed(self, histories: Mapping[str, Iterable[Event]]) -> dict[tuple[str, str], Mapping[str, int]]:
-        """Return how many tools and tokens candidates listed, by server and candidate: of those whose build did not count them."""
-        artifacts = self._workspace().artifacts
-        found = {}
-        for server, events in histories.items():
-            for event in events:
-                built, candidate = event.get("built"), str(event.get("candidate") or "")
-                if built and candidate and "tools" not in (built.get("facts") or {}):
-                    sizes = self._sizes.get((server, candidate)) or _listed_sizes(artifacts / server / candidate)
-                    if sizes:  # what was not validated yet may be so the next time
-                        found[server, candidate] = self._sizes[server, candidate] = sizes
-        return found
 
     def run(self, run: str, server: str = "") -> RunFacts:
         """Return what happened in a run, at all servers or at one, whose logs are then read.
@@ -293,15 +275,6 @@ class WorkspaceReader:
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
 
-    def model_reports(self, server: str) -> tuple[list[ModelReport], str]:
-        """Return what models made of the cases of a server; where that cannot be read, nothing and why."""
-        from mcpfactory_pipeline.evaluation.recorded import read_reports  # noqa: PLC0415 - only one page needs the evaluation
-
-        try:
-            return read_reports(self._workspace().server(server).folder), ""
-        except PipelineError as error:
-            return [], str(error).replace(f"{self._root}/", "")
-
     def _workspace(self) -> Workspace:
         return Workspace.find(self._root) if self._live or self._opened is None else self._opened[0]
 
@@ -347,7 +320,7 @@ class WorkspaceReader:
             items=items,
             owners=self._owners(name),
             logs=tuple(stage for stage, file in _failed_logs(workspace, name, state) if file.is_file()),
-            approved=dict(approvers_of(workspace, inbox.channels, state)),
+            approved=dict(_approvers(inbox.channels, state)),
             **_size(workspace, server, state),
         )
         if not row["at_work"]:  # else the process may end without a word
@@ -419,6 +392,15 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
     for stage, record in state.stages.items():
         if record.outcome in _WRONG:
             yield stage, log_file(workspace, server, stage)
+
+
+def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield who approved the candidate that is next for a channel. Of one that was there before not all approvals may count: nobody is named."""
+    for channel in channels:
+        release = state.channels.get(channel.source or "")
+        known = state.candidates.get(release.candidate) if release else None
+        if known and channel.name not in known.channels and not channel.signed:
+            yield channel.name, tuple(known.approvals.get(channel.name, ()))
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:

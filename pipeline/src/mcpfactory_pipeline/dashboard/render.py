@@ -21,10 +21,7 @@ from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
-from mcpfactory_pipeline.dashboard.charts import figure, gantt, lanes, line, time_axis
-from mcpfactory_pipeline.dashboard.deciders import decision_refusal
-from mcpfactory_pipeline.dashboard.feed import FEED
-from mcpfactory_pipeline.dashboard.ink import inked
+from mcpfactory_pipeline.dashboard.charts import gantt
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
@@ -82,14 +79,8 @@ _templates.globals |= {
     "hinted_command": hinted_command,
     "next_action": next_action,
     "mark_of": mark_of,
-    "decision_refusal": decision_refusal,
-    "figure": figure,
     "gantt": gantt,
-    "lanes": lanes,
-    "line": line,
-    "time_axis": time_axis,
     "draw": draw,
-    "inked": lambda text: inked(text.encode()),
     "candidate_anchor": candidate_anchor,
     "SIGNS": SIGNS,
     "pretty": _pretty,
@@ -142,11 +133,6 @@ class Links:
         if part and path == self.path:
             return f"#{part}"
         return self.to(path, dict(parse_qsl(query))) + (f"#{part}" if part else "")
-
-    @property
-    def feed(self) -> str:
-        """The link to what waits, as a feed."""
-        return f"{self.up}{FEED}"
 
     def asset(self, name: str) -> str:
         """Return the link to one of `ASSETS`."""

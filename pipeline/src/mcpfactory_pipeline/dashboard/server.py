@@ -12,7 +12,6 @@ from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, Fact, candidates_of, facts_of
-from mcpfactory_pipeline.dashboard.deciders import Deciders, deciders_of
 from mcpfactory_pipeline.dashboard.decision import decidable, decided_about, retirement
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
@@ -173,7 +172,7 @@ class HistoryRow:
 class ServerPage:
     """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is.
 
-    `actions` are those that can be done as things stand (`possible_actions`), `deciders` who may approve and reject. `retired` is who keeps the
+    `actions` are those that can be done as things stand (`possible_actions`). `retired` is who keeps the
     server no longer, and why, "" for one that is kept; `retired_since` when that was said, where the history knows.
     """
 
@@ -206,7 +205,6 @@ class ServerPage:
     history: tuple[HistoryRow, ...]
     older: int
     actions: tuple[str, ...]
-    deciders: tuple[Deciders, ...]
 
 
 def server_page(detail: ServerDetail, possible: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> ServerPage:
@@ -249,7 +247,6 @@ def server_page(detail: ServerDetail, possible: Mapping[str, tuple[str, ...]] = 
         history=tuple(_history(detail)),
         older=max(len(detail.history) - _HISTORY, 0),
         actions=tuple(possible),
-        deciders=tuple(deciders_of(detail.channels, detail.stages)),
     )
 
 

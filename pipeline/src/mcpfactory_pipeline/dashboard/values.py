@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-__all__ = ["Pager", "adapter", "paged", "shorten", "to_json", "to_json_text"]
+__all__ = ["Pager", "adapter", "page_number", "paged", "shorten", "to_json", "to_json_text"]
 
 _T = TypeVar("_T")
 
@@ -26,8 +26,13 @@ class Pager:
 def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
     """Return the entries of the wanted page, counted from 1; what is no page of the list gives the nearest that is."""
     pages = max(1, -(-len(entries) // size))
-    page = min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
+    page = page_number(wanted, pages)
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
+
+
+def page_number(wanted: str, pages: int) -> int:
+    """Return the number of the wanted page, or of the nearest one."""
+    return min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
 
 
 def shorten(text: str, size: int) -> str:
@@ -48,5 +53,5 @@ def to_json(view: Any) -> dict[str, Any]:
 
 
 def to_json_text(view: Any) -> bytes:
-    """Return the plain data of a view as indented JSON. Two views of a class that have the same text are the same."""
+    """Return the plain data of a view as indented JSON."""
     return adapter(view.__class__).dump_json(view, indent=2, warnings=False) + b"\n"

@@ -112,7 +112,7 @@ MCP servers, made and kept healthy by `mcpfactory`.
 ```
 mcpfactory new --from-openapi api.yaml     # a server from an API document
 mcpfactory new notes --template minimal    # a server from a template
-mcpfactory pipeline run --all              # generate, build, test, validate, promote to staging
+mcpfactory pipeline run                    # generate, build, test, validate, promote to staging
 mcpfactory pipeline status                 # where every server stands
 ```
 

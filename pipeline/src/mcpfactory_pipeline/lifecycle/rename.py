@@ -19,7 +19,6 @@ from mcpfactory_codegen.servers.config import ServerConfigError, read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.lifecycle.remove import client_entries, close_history, describe_published, exclusive_access
 from mcpfactory_pipeline.plan.policy import describe_decision
@@ -64,7 +63,6 @@ def rename(
     home: Home,
     *,
     project: Path | None = None,
-    reason: str = "",
     keep_channels: bool = False,
     dry_run: bool = False,
     clock: Clock = utc_now,
@@ -80,7 +78,6 @@ def rename(
         CreateError: for a name that no server can have.
         RefusedError: for one that is taken, for a server that is retired, and while a stage runs.
     """
-    reason = checked_reason(reason)
     store = Store(workspace, clock)
     if workspace.has_folder(old) and (adopted := workspace.server(old).adopted) is not None:
         raise RefusedError(
@@ -100,7 +97,7 @@ def rename(
         entries = tuple(client_entries(workspace, old, home, project)) if workspace.has_folder(old) else ()
         if not dry_run:
             with _moved(folder, renaming, workspace.root / "servers" / new):
-                _record(workspace, store, old, new, reason, keep_channels=keep_channels)
+                _record(workspace, store, old, new, keep_channels=keep_channels)
     return ServerRename(
         server=new,
         previous=old,
@@ -177,12 +174,12 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
             shutil.rmtree(backup, ignore_errors=True)
 
 
-def _record(workspace: Workspace, store: Store, old: str, new: str, reason: str, *, keep_channels: bool) -> None:
-    before = close_history(workspace, store, old, gone=f"renamed to {new}", reason=reason, keep_channels=keep_channels)
+def _record(workspace: Workspace, store: Store, old: str, new: str, *, keep_channels: bool) -> None:
+    before = close_history(workspace, store, old, gone=f"renamed to {new}", reason="", keep_channels=keep_channels)
     if not before.stages and not before.holds and not before.channels:
         return  # it never ran: there is nothing that a history could go on from
     with store.transaction(new) as transaction:
-        transaction.append("renamed", previous=old, reason=reason)
+        transaction.append("renamed", previous=old, reason="")
         for channel, hold in sorted(before.holds.items()):
             if channel not in transaction.state.holds:
                 why = f"{hold['reason']} (held by {hold['actor']} when it was {old})"

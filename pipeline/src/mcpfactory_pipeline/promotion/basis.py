@@ -63,7 +63,7 @@ class StaleDecisionError(PromotionError):
     def __init__(self, about: str, basis: Basis, changes: tuple[BasisChange, ...]) -> None:
         super().__init__(
             f"{about} is not as it was when you looked; now {'; '.join(one.words for one in changes)}",
-            hint=f"look again, and decide with --expect {basis.token} if that is still what you want",
+            hint=f"look again, and decide with expect {basis.token} if that is still what you want",
         )
         self.basis, self.changes = basis, changes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
@@ -35,7 +35,7 @@ from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers, is_
 from mcpfactory_pipeline.promotion.offered import way_to_offer
 from mcpfactory_pipeline.promotion.proof import callers_line, proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
-from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
+from mcpfactory_pipeline.promotion.stage_decision import DecisionOptions, stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
@@ -70,6 +70,7 @@ class Decision:
     stages: tuple[Stage, ...]
     channels: tuple[ChannelPolicy, ...]
     dry_run: bool
+    clock: Clock = utc_now
     recorded: list[Event] = field(default_factory=list)
     expect: str = ""
     reason: str = ""
@@ -135,7 +136,7 @@ class Decision:
         require_basis(self.expect, basis, f"{self.policy.name} of {self.state.server}")
         return {"expect": basis.token, "basis": dict(basis.parts)}
 
-    def blockers(self, candidate: str, clock: Clock) -> list[Blocker]:
+    def blockers(self, candidate: str) -> list[Blocker]:
         """Return what stands between a candidate and the channel, as things are now."""
         required = required_stages(self.stages, self.policy, self.channels)
         inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
@@ -146,7 +147,7 @@ class Decision:
             self.state,
             candidate,
             events=self.events,
-            now=clock(),
+            now=self.clock(),
             due=due,
             drift=self.drift(candidate),
         )
@@ -196,7 +197,7 @@ def open_decision(
     policy = find_channel(channels, channel)
     known = tuple(stages or workspace_stages(workspace))
     with (store or Store(workspace, clock)).transaction(server, rehearsal=dry_run) as transaction:
-        yield Decision(workspace, transaction, policy, known, channels, dry_run, expect=expect, reason=reason)
+        yield Decision(workspace, transaction, policy, known, channels, dry_run, clock, expect=expect, reason=reason)
 
 
 def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
@@ -238,10 +239,7 @@ def approve(
     candidate: str | None = None,
     reason: str = "",
     key: Path | None = None,
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
@@ -254,9 +252,7 @@ def approve(
         ConfigError: the key cannot sign.
         RefusedError: the server is at a URL, where nobody answers.
     """
-    with open_decision(
-        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
-    ) as decision:
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, key, f"an approval for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
@@ -277,9 +273,9 @@ def approve(
         _refuse_repeated(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
-        decision.blockers(chosen, clock)  # what cannot be asked is said before anything is recorded
+        decision.blockers(chosen)  # what cannot be asked is said before anything is recorded
         made = decision.record("approved", chosen, key=key)
-        blockers = [asdict(one) for one in decision.blockers(chosen, clock)]
+        blockers = [asdict(one) for one in decision.blockers(chosen)]
         proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
@@ -342,10 +338,7 @@ def reject(
     reason: str,
     candidate: str | None = None,
     key: Path | None = None,
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record that a candidate may not go into a channel; remove its approvals. A later approval lifts it.
 
@@ -354,9 +347,7 @@ def reject(
     Raises:
         PromotionError: as `approve` does.
     """
-    with open_decision(
-        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
-    ) as decision:
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
@@ -377,12 +368,9 @@ def hold(
     *,
     reason: str,
     key: Path | None = None,
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
     stage: str | None = None,
     store: Store | None = None,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Keep a channel as it is: neither a run nor `promote` moves it, until the hold is lifted (`pipeline unhold`).
 
@@ -391,17 +379,7 @@ def hold(
     Raises:
         PromotionError: when it is held, or a hold has to be signed.
     """
-    with open_decision(
-        workspace,
-        server,
-        channel,
-        dry_run=dry_run,
-        reason=reason,
-        expect=expect,
-        stages=stages,
-        clock=clock,
-        store=store,
-    ) as decision:
+    with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         require_key(workspace, key, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
         rests_on = decision.rest_on()
         if known := decision.state.holds.get(channel):
@@ -419,19 +397,14 @@ def release(
     *,
     reason: str = "",
     key: Path | None = None,
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Lift a hold: the next run may move the channel again.
 
     Raises:
         PromotionError: when there is none, or it has to be signed.
     """
-    with open_decision(
-        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
-    ) as decision:
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, key, f"the release of {channel}", signed=decision.policy.signed)
         rests_on = decision.rest_on()
         if channel not in decision.state.holds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
@@ -13,6 +13,7 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, desc
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.promotion.soundness import refuse_unsound, require_sound
+from mcpfactory_pipeline.promotion.stage_decision import DecisionOptions
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import withdrawals
@@ -29,10 +30,7 @@ def promote(
     *,
     candidate: str | None = None,
     reason: str = "",
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Move a candidate into a channel and record who did it and why.
 
@@ -50,9 +48,7 @@ def promote(
     """
     read_keep(workspace)  # a setting that cannot be used is said before anything moves
     require_sound(workspace, workspace.server(server).name)
-    with open_decision(
-        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
-    ) as decision:
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
@@ -60,10 +56,10 @@ def promote(
             return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
         callers = decision.callers(chosen)
         decision.ask_again(f"promoted to {channel}")
-        _refuse_move(decision, chosen, clock)
+        _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
         made = decision.record("promoted", chosen)
-    pruned = {} if dry_run else prune_by_policy(workspace, [server])
+    pruned = {} if made["dry_run"] else prune_by_policy(workspace, [server])
     return {**made, "already": False, "pruned": pruned, "callers": callers, **rests_on}
 
 
@@ -92,16 +88,16 @@ def require_promotable(
             raise PromotionError(
                 f"{channel} offers {chosen} of {server} already", hint=f"mcpfactory pipeline status {server}"
             )
-        _refuse_move(decision, chosen, clock)
+        _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
     refuse_unsound(workspace, server, head=head)
 
 
-def _refuse_move(decision: Decision, candidate: str, clock: Clock) -> None:
+def _refuse_move(decision: Decision, candidate: str) -> None:
     """Refuse what is older than what the channel offers, and what the channel's policy does not allow."""
     server, channel = decision.state.server, decision.policy.name
     _refuse_older(decision, candidate)
-    if blockers := decision.blockers(candidate, clock):
+    if blockers := decision.blockers(candidate):
         words = "; ".join(blocker.message for blocker in blockers)
         raise PromotionError(
             f"candidate {candidate} of {server} may not be promoted to {channel}: {words}", hint=blockers[0].command
@@ -131,9 +127,7 @@ def promote_due(
                 release = decision.state.channels.get(channel)
                 if source is None or (release and release.candidate == source.candidate):
                     continue
-                if decision.blockers(source.candidate, clock) or _is_older(
-                    decision.state, decision.policy, source.candidate
-                ):
+                if decision.blockers(source.candidate) or _is_older(decision.state, decision.policy, source.candidate):
                     continue
             done.append(
                 promote(
@@ -162,12 +156,9 @@ def rollback(
     *,
     reason: str,
     candidate: str | None = None,
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
     stage: str | None = None,
     store: Store | None = None,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Roll a channel back to a candidate that it had before (the last older one by default), and hold the channel.
 
@@ -180,17 +171,7 @@ def rollback(
     Raises:
         PromotionError: when there is none, or its bytes are not on this machine.
     """
-    with open_decision(
-        workspace,
-        server,
-        channel,
-        dry_run=dry_run,
-        reason=reason,
-        expect=expect,
-        stages=stages,
-        clock=clock,
-        store=store,
-    ) as decision:
+    with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         rests_on = decision.rest_on()
         unwanted = (
             {}

@@ -37,7 +37,6 @@ from mcpfactory_pipeline.channels.candidate import (
 from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, joined_sources, own_files
 from mcpfactory_pipeline.plan.isolation import isolation_settings
-from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.promotion.decision import choose_candidate
 from mcpfactory_pipeline.promotion.offers import ghost_pages
@@ -73,54 +72,42 @@ class Restored:
         return asdict(self)
 
 
-def restore(
-    workspace: Workspace,
-    names: Sequence[str] | None = None,
-    *,
-    channel: str | None = None,
-    dry_run: bool = False,
-    rebuild: bool = True,
-) -> list[Restored]:
-    """Restore the folders of the channels, or of one, to what the states of the servers say. A dry run builds and writes nothing.
+def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[Restored]:
+    """Restore the folders of the channels to what the states of the servers say.
 
     Without `rebuild` only what is in `pipeline/artifacts/` is restored; the rest is `missing`, as is a server whose files cannot be read.
 
     Raises:
-        NotFoundError: for an unknown server or channel.
+        NotFoundError: for an unknown server.
     """
-    if channel is not None:
-        find_channel(read_channels(workspace), channel)
     servers, broken = workspace.survey(names)
-    found = [_unreadable(one, channel) for one in broken]
+    found = [_unreadable(one) for one in broken]
     store = Store(workspace)
 
     def one(server: WorkspaceServer) -> list[Restored]:
         require_sound(workspace, server.name)
-        with store.transaction(server.name, rehearsal=dry_run) as transaction:
+        with store.transaction(server.name) as transaction:
             state = transaction.state
-            wanted = [name for name in sorted(state.channels) if channel in {None, name}]
-            return [_restore(workspace, server, state, name, dry_run=dry_run, rebuild=rebuild) for name in wanted]
+            return [_restore(workspace, server, state, name, rebuild=rebuild) for name in sorted(state.channels)]
 
     for server in servers:
         done = contain(server.name, partial(one, server))
-        found += [_unreadable(done, channel)] if isinstance(done, BrokenServer) else done
-    return found if names else [*found, *_withdraw_ghosts(workspace, channel, dry_run=dry_run)]
+        found += [_unreadable(done)] if isinstance(done, BrokenServer) else done
+    return found if names else [*found, *_withdraw_ghosts(workspace)]
 
 
-def _withdraw_ghosts(workspace: Workspace, channel: str | None, *, dry_run: bool) -> Iterator[Restored]:
+def _withdraw_ghosts(workspace: Workspace) -> Iterator[Restored]:
     """Take the pages out of the channels that no state names."""
     for name, project in ghost_pages(workspace):
-        if channel in {None, name}:
-            if not dry_run:
-                withdraw(channels_folder(workspace), name, project)
-            yield Restored(project, name, "", "withdrawn", "no state names it")
+        withdraw(channels_folder(workspace), name, project)
+        yield Restored(project, name, "", "withdrawn", "no state names it")
 
 
-def _unreadable(one: BrokenServer, channel: str | None) -> Restored:
-    return Restored(one.name, channel or "", "", "missing", one.message, one.hint)
+def _unreadable(one: BrokenServer) -> Restored:
+    return Restored(one.name, "", "", "missing", one.message, one.hint)
 
 
-def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_run: bool = False) -> Restored:
+def restore_candidate(workspace: Workspace, server: str, candidate: str) -> Restored:
     """Restore the files of one candidate (the beginning of its id will do) on this machine; no channel is touched.
 
     Raises:
@@ -129,18 +116,13 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_
     """
     store = Store(workspace)
     require_sound(workspace, workspace.server(server).name)
-    with store.transaction(workspace.server(server).name, rehearsal=dry_run) as transaction:
-        return _restore_files(
-            workspace,
-            workspace.server(server),
-            transaction.state,
-            choose_candidate(transaction.state, candidate),
-            dry_run=dry_run,
-        )
+    with store.transaction(server) as transaction:
+        chosen = choose_candidate(transaction.state, candidate)
+        return _restore_files(workspace, workspace.server(server), transaction.state, chosen)
 
 
 def _restore(
-    workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str, *, dry_run: bool, rebuild: bool
+    workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str, *, rebuild: bool
 ) -> Restored:
     candidate = state.channels[channel].candidate
     artifact = artifact_of(workspace, state, candidate)
@@ -150,13 +132,10 @@ def _restore(
     folder, project = channels_folder(workspace), wheel_name(artifact.offered.name)
     if not offer_faults(folder, channel, project, artifact.files) and not page_faults(folder, channel, RUNTIME):
         return Restored(*about, "there")
-    restored = replace(
-        _restore_files(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel
-    )
+    restored = replace(_restore_files(workspace, server, state, candidate, rebuild=rebuild), channel=channel)
     if restored.outcome == "missing":
         return restored
-    if not dry_run:
-        publish_candidate(workspace, channel, artifact)
+    publish_candidate(workspace, channel, artifact)
     return (
         restored
         if restored.outcome == "rebuilt"
@@ -170,7 +149,6 @@ def _restore_files(
     state: ServerState,
     candidate: str,
     *,
-    dry_run: bool,
     rebuild: bool = True,
 ) -> Restored:
     """Restore a candidate's files on this machine where they are missing."""
@@ -183,14 +161,12 @@ def _restore_files(
         if not rebuild:
             return Restored(*about, "missing", str(error), f"mcpfactory pipeline restore {server.name}")
         try:
-            return Restored(*about, "rebuilt", _rebuild(workspace, server, state, artifact, dry_run=dry_run))
+            return Restored(*about, "rebuilt", _rebuild(workspace, server, state, artifact))
         except PipelineError as error:
             return Restored(*about, "missing", str(error), error.hint)
 
 
-def _rebuild(
-    workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact, *, dry_run: bool
-) -> str:
+def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
     """Build a candidate again; return the words for where its sources were. Raises `StateError` when that is not possible."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.offered.name
@@ -202,8 +178,6 @@ def _rebuild(
                 f"nor in its last {_COMMITS} commits",
                 hint=f"copy {copy} from a machine that has it, or fetch the branch that it was built on",
             )
-        if dry_run:
-            return words
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
                 built = _built_again(workspace, server, folder, Path(work), known)

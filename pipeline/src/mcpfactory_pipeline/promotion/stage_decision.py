@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
@@ -28,11 +28,20 @@ from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import records_about
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["approve_stage", "approve_stage_command", "reject_stage", "shown_items", "stage_blockers"]
+__all__ = ["DecisionOptions", "approve_stage", "approve_stage_command", "reject_stage", "shown_items", "stage_blockers"]
 
 
 # What an approval stage shows that has a tool list, and the report that has it.
 _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate": f"generate/{contract.FILE}"}
+
+
+class DecisionOptions(TypedDict, total=False):
+    """What every decision takes: `expect` is the token of what its maker saw, `stages` takes the place of those of the workspace."""
+
+    dry_run: bool
+    expect: str
+    stages: Sequence[Stage] | None
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +115,7 @@ def approve_stage(
     candidate: str | None = None,
     reason: str = "",
     key: Path | None = None,
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record that what a stage of kind approval shows is as it should be; it lifts earlier rejections of the same.
 
@@ -120,17 +126,7 @@ def approve_stage(
         PromotionError: when the stage is not of that kind, shows nothing yet, or another file than was recorded, or the actor may
             not decide, or has already.
     """
-    with _question(
-        workspace,
-        server,
-        stage,
-        candidate=candidate,
-        reason=reason,
-        dry_run=dry_run,
-        expect=expect,
-        stages=stages,
-        clock=clock,
-    ) as question:
+    with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
         state = question.transaction.state
         _require_recorded(workspace, question.stage, state)
@@ -162,10 +158,7 @@ def reject_stage(
     reason: str,
     candidate: str | None = None,
     key: Path | None = None,
-    dry_run: bool = False,
-    expect: str = "",
-    stages: Sequence[Stage] | None = None,
-    clock: Clock = utc_now,
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record that what a stage of kind approval shows is not as it should be; it takes the approvals of the same away.
 
@@ -175,17 +168,7 @@ def reject_stage(
         NotFoundError: as `approve_stage`.
         PromotionError: as `approve_stage`.
     """
-    with _question(
-        workspace,
-        server,
-        stage,
-        candidate=candidate,
-        reason=reason,
-        dry_run=dry_run,
-        expect=expect,
-        stages=stages,
-        clock=clock,
-    ) as question:
+    with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
         return question.record("rejected", key, restart=question.policy.restart or None)
 
@@ -195,13 +178,13 @@ def _question(
     workspace: Workspace,
     server: str,
     name: str,
-    *,
     candidate: str | None,
-    reason: str,
-    dry_run: bool,
-    expect: str,
-    stages: Sequence[Stage] | None,
-    clock: Clock,
+    *,
+    reason: str = "",
+    dry_run: bool = False,
+    expect: str = "",
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
 ) -> Iterator[_StageQuestion]:
     reason = checked_reason(reason)
     known, stages = workspace.server(server), stages or workspace_stages(workspace)

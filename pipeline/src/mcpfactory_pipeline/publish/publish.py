@@ -245,7 +245,7 @@ def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[Publ
     Raises:
         PublishError: one has not, and is not among those chosen.
     """
-    live = store.derived(release.server).published  # after a kill the state file may lack what the history has
+    live = store.folded(release.server).state.published  # after a kill the state file may lack what the history has
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
         if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:

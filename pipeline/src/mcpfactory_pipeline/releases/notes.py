@@ -60,23 +60,23 @@ def read_notes(folder: Path) -> tuple[Note, ...]:
     return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
 
 
-def add_note(folder: Path, text: str, kind: str, step: str = "") -> Note:
+def add_note(folder: Path, text: str, kind: str) -> Note:
     """Write a fragment for the server in `folder`.
 
     Raises:
-        ReleaseError: the text is empty or not in UTF-8, or there is no such kind or step.
+        ReleaseError: the text is empty or not in UTF-8, or there is no such kind.
     """
-    text, suffix = text.strip(), f".{kind}.{step}.md" if step else f".{kind}.md"
+    text = text.strip()
     if not text:
         raise ReleaseError("note", "a note without text is none", hint='mcpfactory release note NAME "what changed"')
-    _check(kind, step, "the note")
+    _check(kind, "", "the note")
     try:
         data = f"{text}\n".encode()
     except UnicodeEncodeError as error:  # the shell gave bytes of another encoding
         raise ReleaseError("note", "the text is not in UTF-8", hint="is the terminal's encoding UTF-8?") from error
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
     place, number = folder / FOLDER, 1
-    while (file := place / f"{stem}{'' if number == 1 else f'-{number}'}{suffix}").exists():
+    while (file := place / f"{stem}{'' if number == 1 else f'-{number}'}.{kind}.md").exists():
         number += 1
     place.mkdir(exist_ok=True)
     file.write_bytes(data)

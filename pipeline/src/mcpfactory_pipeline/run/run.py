@@ -115,7 +115,7 @@ def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[Wor
 def _plan_one(
     workspace: Workspace, store: Store, server: WorkspaceServer, stages: Sequence[Stage], forced: Sequence[str]
 ) -> tuple[PlanStep, ...]:
-    state = with_broken_off(store.shown_state(server.name), broken_off(store, server.name))
+    state = with_broken_off(store.state(server.name), broken_off(store, server.name))
     return server_plan(workspace, server, stages, state, forced)
 
 

@@ -37,7 +37,7 @@ from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.run.watch import move_back, soaking
 from mcpfactory_pipeline.state.order import misplaced
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.state.store import Store, Transaction, verified_state
+from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Runner", "ServerResult", "retry_delay", "server_plan"]
@@ -115,7 +115,7 @@ class Runner:
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
         """Return the result for a server that is settled and where all is up to date: no lock, no history."""
-        state = verified_state(self.store, server.name)
+        state = self.store.settled(server.name)
         if state is None:
             return None
         steps = server_plan(self.workspace, server, self.stages, state)
@@ -142,7 +142,7 @@ class Runner:
     ) -> ServerResult:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
-            state = self.store.derived(server.name)
+            state = self.store.folded(server.name).state
             if self._move_back(state):
                 continue
             steps = server_plan(self.workspace, server, self.stages, state, force)
@@ -179,7 +179,7 @@ class Runner:
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
         """Report what did not run, and take the worst outcome: a stage that still must run did not pass."""
-        state = self.store.derived(result.server)
+        state = self.store.folded(result.server).state
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}
         for step in steps:
@@ -215,7 +215,7 @@ class Runner:
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):
                 return
-            state = self.store.derived(server.name)
+            state = self.store.folded(server.name).state
             reader, begun = InputReader(server, state), []
             at_work = [step.stage for step in steps]
             announce(at_work)
@@ -310,7 +310,7 @@ class Runner:
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
         """Record how a stage ended, and move the channel that it fills; what came of it may be another outcome."""
-        state = self.store.derived(server.name)
+        state = self.store.folded(server.name).state
         after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
         candidate = artifact_of(self.workspace, state) if "candidate" in stage.reads else None

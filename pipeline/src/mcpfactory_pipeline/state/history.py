@@ -25,7 +25,6 @@ __all__ = [
     "half_written",
     "parse",
     "read",
-    "read_bytes",
     "without_half_line",
 ]
 
@@ -45,28 +44,20 @@ def read(file: Path, where: str) -> list[Event]:
     Raises:
         StateError: on any other line that cannot be read, or is no event (`schema`).
     """
-    return parse(read_bytes(file, where), where)
-
-
-def read_bytes(file: Path, where: str) -> bytes:
-    """Return what is in a history; nothing where there is none.
-
-    Raises:
-        StateError: where it cannot be read.
-    """
     try:
-        return read_regular(file, LARGEST)
+        data = read_regular(file, LARGEST)
     except FileNotFoundError:
-        return b""
+        return []
     except OSError as error:
         hint = f"put it back as it was: git checkout -- {where}"
         raise StateError(f"{where} cannot be read: {error.strerror}", hint=hint) from error
+    return parse(data, where)
 
 
-def parse(data: bytes, where: str, *, start: int = 0) -> list[Event]:
-    """Return the events from a byte on, which is the first of a line, as `read` does."""
+def parse(data: bytes, where: str) -> list[Event]:
+    """Return the events of a history, as `read` does."""
     events: dict[str, Event] = {}
-    lines, limits = data[start:].split(b"\n"), latest()
+    lines, limits = data.split(b"\n"), latest()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -75,7 +66,7 @@ def parse(data: bytes, where: str, *, start: int = 0) -> list[Event]:
         except ValueError as error:
             if number == len(lines) and not _is_json(line):
                 break
-            raise _no_event(where, number + data.count(b"\n", 0, start), line, error) from error
+            raise _no_event(where, number, line, error) from error
         events[event["id"]] = event
     return [events[key] for key in sorted(events)]
 
@@ -101,9 +92,9 @@ def event_line(event: Event) -> str:
     return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 
-def append(file: Path, events: Sequence[Event], where: str) -> None:
-    """Add events and return when they are on disk; on failure the file is as it was. The caller holds the state lock."""
-    text = "".join(f"{event_line(event)}\n" for event in events)
+def append(file: Path, events: Sequence[Event], where: str) -> tuple[int, int]:
+    """Add events, and return where they begin and end in the file when they are on disk; on failure the file is as it was. The caller holds the state lock."""
+    data = "".join(f"{event_line(event)}\n" for event in events).encode()
     for event in events:
         check_event(event, where)
     try:
@@ -114,10 +105,11 @@ def append(file: Path, events: Sequence[Event], where: str) -> None:
     try:
         start = _end_of_last_event(descriptor)
         try:
-            _write(descriptor, text.encode())
+            _write(descriptor, data)
         except OSError as error:
             os.ftruncate(descriptor, start)
             raise _unwritable(where, error) from error
+        return start, start + len(data)
     finally:
         os.close(descriptor)
 

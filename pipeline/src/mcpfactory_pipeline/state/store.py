@@ -22,12 +22,13 @@ from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.base.text import on_one_line
 from mcpfactory_pipeline.notices import notify_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.folded import FoldedHistory, begin, go_on
-from mcpfactory_pipeline.state.snapshot import read_derived, read_recent, read_snapshot, stamp_of, write_snapshot
-from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, parse, repair_hint, to_text
+from mcpfactory_pipeline.state.folded import FoldedHistory, fold_history
+from mcpfactory_pipeline.state.order import StagesUnderWay
+from mcpfactory_pipeline.state.snapshot import Stamp, read_snapshot, stamp_of, write_snapshot
+from mcpfactory_pipeline.state.state import Event, ServerState, apply, parse, repair_hint, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Store", "Transaction", "verified_state"]
+__all__ = ["Store", "Transaction", "is_older"]
 
 _LARGEST: Final = 1 << 26  # bytes of a state file
 
@@ -40,7 +41,9 @@ class Transaction:
 
     def __init__(self, store: Store, server: str, folded: FoldedHistory, *, rehearsal: bool) -> None:
         self._store, self._server, self._rehearsal = store, server, rehearsal
-        self._last, self._folded = folded.last, folded
+        self._last, self._text, self._folded = folded.last, folded.text, folded
+        self.size = store.history_size(server)
+        self.alone = True  # no other program has added to the history meanwhile
         self.state = folded.state
         self.appended: list[Event] = []
 
@@ -66,13 +69,21 @@ class Transaction:
         if self._rehearsal:
             self.state = state
             return event
-        changed = to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists()
+        before, self._text = self._text, to_text(state)
+        changed = self._text != before or not self._store.state_file(self._server).exists()
         # What may fail comes first: where the state cannot be written, the event is not recorded either.
-        with self._store.writing_state(self._server, state if changed else None):
-            history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
+        with self._store.writing_state(self._server, self._text if changed else None):
+            where = self._store.where(self._server, "history")
+            start, end = history.append(self._store.history_file(self._server), [event], where)
+        self.alone, self.size = self.alone and start <= self.size + 1, end  # 1: the end of a last line that lacked it
         self.state = state
         self.appended.append(event)
         return event
+
+    def folded(self) -> FoldedHistory:
+        """Return what the history comes to by now."""
+        under_way = StagesUnderWay((*self._folded.starts, *self.appended))
+        return FoldedHistory(self.state, self._text, self._last, under_way.starts)
 
 
 class Store:
@@ -85,6 +96,7 @@ class Store:
         self._workspace, self._folder, self.clock = workspace, workspace.pipeline, clock
         self.locks = workspace.pipeline / "locks"
         self.recorded: dict[str, list[Event]] = {}
+        self._known: dict[str, tuple[Stamp, FoldedHistory]] = {}
 
     def state_file(self, server: str) -> Path:
         """Where the state of a server is."""
@@ -93,6 +105,10 @@ class Store:
     def history_file(self, server: str) -> Path:
         """Where the history of a server is."""
         return self._folder / "history" / f"{server}.jsonl"
+
+    def history_size(self, server: str) -> int:
+        """Return the bytes of a history."""
+        return stamp_of(self.history_file(server))[0]
 
     def snapshot_file(self, server: str) -> Path:
         """Where what the history of a server came to is kept."""
@@ -132,64 +148,41 @@ class Store:
         }
 
     def state(self, server: str) -> ServerState:
-        """Where a server stands; an empty state when it has none yet.
-
-        Raises:
-            StateError: on a file that is no state.
-        """
-        text = self.state_text(server)
-        # Where a run is under way, or broke off, history knows better.
-        if text is None or read_holder(self.locks, server):
-            return fold(server, self.history(server))
-        return parse(text, self.where(server, "state"))
-
-    def shown_state(self, server: str) -> ServerState:
-        """Where a server stands, for whoever shows it: as `state`, but a file that does not follow from the history is refused.
-
-        A history that has its time and size still, as when it was folded last, is not read.
+        """Return where a server stands: what its history comes to. A state file that does not follow from it is refused.
 
         Raises:
             StateError: on a file that is no state, or was edited by hand, or whose history is missing.
         """
-        text = self.state_text(server)
-        if text is None or read_holder(self.locks, server):
-            return self.state(server)
-        stamp = stamp_of(self.history_file(server))
-        known = read_derived(self.locks / f"{server}.snapshot", stamp)
-        if text == known:
-            return parse(text, self.where(server, "state"))
-        folded = self.folded(server)
-        if text == to_text(folded.state):
-            return folded.state
-        events = self.history(server)
-        if events and is_older(server, text, events):  # somebody writes, or did not come to the end
-            return fold(server, events)
-        raise self.contradiction(server, text, events)
+        folded, text = self.folded(server), self.state_text(server)
+        # Where a run is under way, or broke off, history knows better.
+        if text not in {None, folded.text} and not read_holder(self.locks, server):
+            self._require_older(server, text or "")
+        return folded.state
 
-    def derived(self, server: str) -> ServerState:
-        """Where a server stands by its history, whatever the state file says; for the run that is writing it."""
-        return self.folded(server).state
+    def settled(self, server: str) -> ServerState | None:
+        """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
+        if read_holder(self.locks, server):
+            return None
+        try:
+            folded = self.folded(server)
+            agree = bool(folded.last) and self.state_text(server) == folded.text
+        except StateError:
+            return None
+        return folded.state if agree and not folded.starts else None
 
     def folded(self, server: str) -> FoldedHistory:
-        """What the history of a server comes to. What a snapshot holds of it is not folded again."""
-        file, where = self.snapshot_file(server), self.where(server, "history")
-        stamp = stamp_of(self.history_file(server))
-        data = history.read_bytes(self.history_file(server), where)
-        known = read_snapshot(file, data)
-        size, folded = known or (0, begin(server))
-        events = history.parse(data, where, start=size)
-        if events and events[0]["id"] <= folded.last:  # a merge brought what is older
-            folded, events = begin(server), history.parse(data, where)
-        folded = go_on(folded, events)
-        if (events or (known and read_recent(file, stamp) is None)) and data.endswith(b"\n"):
-            write_snapshot(file, data, stamp, folded)
-        return folded
-
-    def recent(self, server: str) -> Sequence[Event]:
-        """The events that somebody may still ask for, for what is shown and decides nothing: an untouched history is not read."""
+        """Return what the history of a server comes to, whatever the state file says. An unchanged history is not read again."""
         file, stamp = self.snapshot_file(server), stamp_of(self.history_file(server))
-        found = read_recent(file, stamp)
-        return self.folded(server).recent if found is None else found
+        known = self._known.get(server)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        found = read_snapshot(file, stamp)
+        if found is None:
+            found = fold_history(server, self.history(server))
+            if found.last:
+                write_snapshot(file, stamp, found)
+        self._known[server] = (stamp, found)
+        return found
 
     @contextmanager
     def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
@@ -201,35 +194,37 @@ class Store:
             yield Transaction(self, server, self.folded(server), rehearsal=True)
             return
         with file_lock(self.locks / f"{server}.lock"):
-            folded = self.folded(server)
-            self._bring_up_to_date(server, folded)
+            folded, text = self.folded(server), self.state_text(server)
+            if text != folded.text and not (text is None and not folded.last):
+                if text is not None:
+                    self._require_older(server, text)
+                self.write_state(server, folded.text)
             transaction = Transaction(self, server, folded, rehearsal=False)
             try:
                 yield transaction
             finally:
                 self.recorded.setdefault(server, []).extend(transaction.appended)
-            self._require_effect(server)
+            self._keep(server, transaction)
         notify_decisions(self._workspace, server, transaction.appended)
 
-    def _bring_up_to_date(self, server: str, folded: FoldedHistory) -> None:
-        """Write the state that follows from the history where the file has an older one, or none. Any other is refused."""
-        text = self.state_text(server)
-        if text == to_text(folded.state) or (text is None and not folded.last):
-            return
-        events = self.history(server)
-        if text is not None and not is_older(server, text, events):
-            raise self.contradiction(server, text, events)
-        self.write_state(server, folded.state)
-
-    def _require_effect(self, server: str) -> None:
-        """Raise StateError unless the history, read again, leads to the state that was written: no command reports success before."""
-        folded = self.folded(server)
-        if folded.last and self.state_text(server) != to_text(folded.state):
+    def _keep(self, server: str, transaction: Transaction) -> None:
+        """Keep what a transaction came to. Raise `StateError` if another program changed the history meanwhile: no command reports success then."""
+        stamp = stamp_of(self.history_file(server))
+        if transaction.appended and not (transaction.alone and stamp[0] == transaction.size):
             where = self.where(server, "history")
             raise StateError(
                 f"{where} does not lead to the state that was written: another program changed it meanwhile",
                 hint=repair_hint(self.where(server, "state")),
             )
+        if transaction.appended:
+            self._known[server] = (stamp, folded := transaction.folded())
+            write_snapshot(self.snapshot_file(server), stamp, folded)
+
+    def _require_older(self, server: str, text: str) -> None:
+        """Raise `StateError` unless a state file is that of an earlier history: a write that did not come to its end."""
+        events = self.history(server)
+        if not events or not is_older(server, text, events):
+            raise self.contradiction(server, text, events)
 
     def contradiction(self, server: str, text: str, events: Sequence[Event]) -> StateError:
         """Return the error for a state file that is not the state after any beginning of the history."""
@@ -260,13 +255,13 @@ class Store:
             why = error.strerror if isinstance(error, OSError) else error
             raise StateError(f"{where} cannot be read: {why}", hint=repair_hint(where)) from error
 
-    def write_state(self, server: str, state: ServerState) -> None:
+    def write_state(self, server: str, text: str) -> None:
         """Replace the state file; the caller holds the state lock."""
-        with self.writing_state(server, state):
+        with self.writing_state(server, text):
             pass
 
     @contextmanager
-    def writing_state(self, server: str, state: ServerState | None) -> Iterator[None]:
+    def writing_state(self, server: str, text: str | None) -> Iterator[None]:
         """Write the state file beside the old one before the block, and move it into its place after it; None: nothing to write.
 
         The caller holds the state lock.
@@ -274,13 +269,13 @@ class Store:
         Raises:
             StateError: before the block where there is no space or no right to write.
         """
-        if state is None:
+        if text is None:
             yield
             return
         file = self.state_file(server)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            temporary = write_temporary(file, to_text(state).encode())
+            temporary = write_temporary(file, text.encode())
         except OSError as error:
             raise self._unwritable(server, error) from error
         try:
@@ -317,15 +312,3 @@ def is_older(server: str, text: str, events: list[Event]) -> bool:
         if text == to_text(state):
             return True
     return False
-
-
-def verified_state(store: Store, server: str) -> ServerState | None:
-    """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
-    if read_holder(store.locks, server):
-        return None
-    try:
-        folded = store.folded(server)
-        agree = bool(folded.last) and store.state_text(server) == to_text(folded.state)
-    except StateError:
-        return None
-    return folded.state if agree and not folded.starts else None

@@ -191,7 +191,7 @@ def _repair(store: Store, server: str) -> list[str]:
             raise StateError(
                 f"{store.where(server, 'state')} was written by a newer mcpfactory", hint="update mcpfactory"
             )
-        store.write_state(server, fold(server, events))
+        store.write_state(server, to_text(fold(server, events)))
     return marks
 
 

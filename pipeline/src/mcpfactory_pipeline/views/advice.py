@@ -118,6 +118,10 @@ class Adviser:
         return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
 
     def common(self, suggestion: Suggestion) -> dict[str, Any]:
+        """Return the arguments that every decision about a candidate or a channel takes."""
+        return {**self.dry(suggestion), "stages": self.stages}
+
+    def dry(self, suggestion: Suggestion) -> dict[str, Any]:
         """Return the arguments that every decision takes."""
         return {"reason": suggestion.options["reason"] or _REASON, "dry_run": True, "clock": lambda: self.now}
 
@@ -159,27 +163,14 @@ def _decide(adviser: Adviser, suggestion: Suggestion) -> None:
         made = adviser.state.decisions.get(stage)
         with acting_as(adviser.somebody(approvers, made.approvals if made else {})):
             function = stage_decision.approve_stage if approve else stage_decision.reject_stage
-            function(
-                adviser.workspace,
-                suggestion.server,
-                stage,
-                candidate=candidate,
-                stages=adviser.stages,
-                **adviser.common(suggestion),
-            )
+            function(adviser.workspace, suggestion.server, stage, candidate=candidate, **adviser.common(suggestion))
         return
     channel = find_channel(adviser.channels, options["channel"] or "production")
     chosen = adviser.state.candidates.get(decision.choose_candidate(adviser.state, candidate, channel))
     given = chosen.approvals.get(channel.name, {}) if chosen else {}
     with acting_as(adviser.somebody(channel.approvers, given)):
-        (decision.approve if approve else decision.reject)(
-            adviser.workspace,
-            suggestion.server,
-            channel.name,
-            candidate=candidate,
-            stages=adviser.stages,
-            **adviser.common(suggestion),
-        )
+        decide = decision.approve if approve else decision.reject
+        decide(adviser.workspace, suggestion.server, channel.name, candidate=candidate, **adviser.common(suggestion))
 
 
 def _of_channel(function: Callable[..., Any]) -> Callable[[Adviser, Suggestion], None]:
@@ -188,25 +179,18 @@ def _of_channel(function: Callable[..., Any]) -> Callable[[Adviser, Suggestion],
             return
         channel = suggestion.options["channel"] or "production"
         chosen = {"candidate": suggestion.options["candidate"]} if suggestion.options["candidate"] else {}
-        function(
-            adviser.workspace,
-            suggestion.server,
-            channel,
-            stages=adviser.stages,
-            **chosen,
-            **adviser.common(suggestion),
-        )
+        function(adviser.workspace, suggestion.server, channel, **chosen, **adviser.common(suggestion))
 
     return trial
 
 
 def _retire(adviser: Adviser, suggestion: Suggestion) -> None:
     channel = suggestion.options["channel"] or None
-    decision.retire(adviser.workspace, suggestion.server, channel, **adviser.common(suggestion))
+    decision.retire(adviser.workspace, suggestion.server, channel, **adviser.dry(suggestion))
 
 
 def _revive(adviser: Adviser, suggestion: Suggestion) -> None:
-    decision.revive(adviser.workspace, suggestion.server, **adviser.common(suggestion))
+    decision.revive(adviser.workspace, suggestion.server, **adviser.dry(suggestion))
 
 
 def _log(adviser: Adviser, suggestion: Suggestion) -> None:
@@ -228,12 +212,12 @@ def _waive(adviser: Adviser, suggestion: Suggestion) -> None:
         options["rule"],
         until=options["expires"],
         tool=options["tool"],
-        **adviser.common(suggestion),
+        **adviser.dry(suggestion),
     )
 
 
 # What follows the name of a command, where that is not the server alone.
-_WORDS: Final[Mapping[str, tuple[str, ...]]] = {"pipeline log": ("name", "stage"), "waive": ("rule",)}
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {"pipeline history": ("name", "stage"), "waive": ("rule",)}
 _TRIALS: Final[Mapping[str, Callable[[Adviser, Suggestion], None]]] = {
     "pipeline run": _run,
     "pipeline promote": _promote,
@@ -244,6 +228,6 @@ _TRIALS: Final[Mapping[str, Callable[[Adviser, Suggestion], None]]] = {
     "pipeline unhold": _of_channel(decision.release),
     "pipeline retire": _retire,
     "pipeline revive": _revive,
-    "pipeline log": _log,
+    "pipeline history": _log,
     "waive": _waive,
 }

@@ -268,7 +268,7 @@ def _said(place: GraphPlace, room: float = float("inf")) -> str:
     node = place.node
     note = node.note if node.kind in {"gates", "approval"} and not node.status else ""
     words = [SIGNS[node.status][0] if node.status in SIGNS else node.status]
-    if place.path:
+    if place.number is not None:
         words = [pluralize(place.number, "server"), f"{place.number:,} here"] if place.number else ["no server", "none"]
     said = [" · ".join(filter(None, (word, note))) for word in words]
     return next((one for one in said if len(one) * _LETTER <= room), said[-1])
@@ -283,13 +283,11 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     fits = len(node.name) * _LETTERS["name"] <= room  # else the channel that follows says the rest
     short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
-    if place.path and link:
-        name = f'<a href="{escape(link(place.path))}"><title>{escape(f"{node.name}: {_said(place)}")}</title>{name}</a>'
     beside = card.x + 10 + (17 if sign else 0)
     left = card.x + card.width - 10 - beside
     parts = [
         f'<g class="{node.kind} {_tone(place)}"{" role=" + chr(34) + "listitem" + chr(34) if link else ""}>',
-        f"<title>{escape(truncate(_sentence(place), _TITLE))}</title>" if not place.path else "",
+        f"<title>{escape(truncate(_sentence(place), _TITLE))}</title>",
         f'<rect class="card" x="{card.x}" y="{card.y}" width="{card.width}" height="{card.height}" rx="{radius}"/>',
         _sign(kind, card.x + 9, card.y + 7),
         name,

@@ -212,7 +212,7 @@ class InboxReader:
             yield InboxItem("problem", server.name, "history", f"{half['message']}; hint: {half['hint']}", command)
         if state.retired:
             return
-        recent = cache(lambda: self.store.recent(server.name))  # read only where somebody waits, and once
+        recent = cache(lambda: self.store.history(server.name))  # read only where somebody waits, and once
         due = [
             *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
@@ -474,4 +474,4 @@ def _inspect_command(server: WorkspaceServer, stage: str) -> str:
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"
         return again if elsewhere else f"mcpfactory validate {server.name}"
-    return f"mcpfactory pipeline log {server.name} {stage}"
+    return f"mcpfactory pipeline history {server.name} {stage}"

@@ -19,13 +19,15 @@ __all__ = [
     "PlaceChip",
     "Stand",
     "candidate_anchor",
-    "place_key",
     "server_places",
     "stands_of",
     "workspace_places",
 ]
 
 MANY: Final = 30  # servers, above which they are counted
+_IN_INBOX: Final = frozenset(
+    {"gate", "approval", "ready"}
+)  # statuses that are kinds of the inbox; the board has the others
 _CHIPS: Final = 8  # of one place, before the rest is counted
 
 # How a server can stand at a place, the first one first.
@@ -62,22 +64,16 @@ class PlaceChip:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlace:
-    """A place with what is there. `number` counts the servers there, `path` leads to the list of them, "" where there is none."""
+    """A place with what is there. `number` counts the servers there in a picture of many, None in that of one."""
 
     node: GraphNode
     chips: tuple[PlaceChip, ...] = ()
-    number: int = 0
-    path: str = ""
+    number: int | None = None
 
 
 def candidate_anchor(candidate: str) -> str:
     """Return what the page of a server calls the part about a candidate."""
     return f"candidate-{candidate}"
-
-
-def place_key(name: str) -> str:
-    """Return what a place of the graph is called in addresses."""
-    return name.replace(" ", "-")
 
 
 def stands_of(
@@ -204,7 +200,7 @@ def server_places(
     """Return the graph as it is for one server: each stage with its status, each candidate where it is."""
     stands = stands_of(row, items, stages, channels)
     return tuple(
-        GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here), len(here))
+        GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here))
         for node in graph_of(stages, row, channels)
         for here in [[one for one in stands if one.place == node.name]]
     )
@@ -212,14 +208,12 @@ def server_places(
 
 def workspace_places(nodes: Sequence[GraphNode], stands: Iterable[Stand], servers: int) -> tuple[GraphPlace, ...]:
     """Return the graph with so many servers: each a chip of its own, or, above `MANY`, how many stand at each place in each way."""
-    return _counted_places(nodes, stands) if servers > MANY else _named_places(nodes, stands)
-
-
-def _named_places(nodes: Sequence[GraphNode], stands: Iterable[Stand]) -> tuple[GraphPlace, ...]:
-    there = _by_place(stands)
+    there: dict[str, list[Stand]] = {}
+    for one in sorted(stands, key=lambda one: (_ORDER.index(one.status), one.server)):
+        there.setdefault(one.place, []).append(one)
+    chips = _counted if servers > MANY else _named
     return tuple(
-        GraphPlace(node, tuple(_named(node, there.get(node.name, []))), len(there.get(node.name, [])), _list(node))
-        for node in nodes
+        GraphPlace(node, tuple(chips(node, here)), len(here)) for node in nodes for here in [there.get(node.name, [])]
     )
 
 
@@ -228,35 +222,13 @@ def _named(node: GraphNode, stands: Sequence[Stand]) -> Iterator[PlaceChip]:
     for one in shown:
         yield _chip(one, f"{one.server} {one.version}".strip())
     if rest := stands[len(shown) :]:
-        yield PlaceChip(f"{len(rest)} more", rest[0].status, f"{len(rest)} more servers at {node.name}", _list(node))
+        yield PlaceChip(f"{len(rest)} more", rest[0].status, f"{len(rest)} more servers at {node.name}", "/board/")
 
 
-def _counted_places(nodes: Sequence[GraphNode], stands: Iterable[Stand]) -> tuple[GraphPlace, ...]:
-    there = _by_place(stands)
-    return tuple(
-        GraphPlace(
-            node,
-            tuple(
-                PlaceChip(f"{number:,}", status, f"servers at {node.name}", f"{_list(node)}?status={status}")
-                for status, number in Counter(one.status for one in there.get(node.name, [])).items()
-            ),
-            len(there.get(node.name, [])),
-            _list(node),
-        )
-        for node in nodes
-    )
-
-
-def _by_place(stands: Iterable[Stand]) -> dict[str, list[Stand]]:
-    there: dict[str, list[Stand]] = {}
-    for one in sorted(stands, key=lambda one: (_ORDER.index(one.status), one.server)):
-        there.setdefault(one.place, []).append(one)
-    return there
-
-
-def _list(node: GraphNode) -> str:
-    """Return the path of the list of servers at a place."""
-    return f"/graph/{place_key(node.name)}/"
+def _counted(node: GraphNode, stands: Sequence[Stand]) -> Iterator[PlaceChip]:
+    for status, number in Counter(one.status for one in stands).items():
+        path = f"/?kind={status}" if status in _IN_INBOX else f"/board/?status={status}"
+        yield PlaceChip(f"{number:,}", status, f"servers at {node.name}", path)
 
 
 def _chip(one: Stand, label: str) -> PlaceChip:

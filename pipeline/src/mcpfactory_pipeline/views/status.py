@@ -71,19 +71,18 @@ def status(
     workspace: Workspace,
     names: Sequence[str] | None = None,
     *,
-    refresh: bool = False,
     count: Callable[[int, int], None] = lambda _done, _servers: None,
 ) -> list[dict[str, Any]]:
     """Return a row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`.
 
-    `refresh` reads the documents' URLs again. `count` is told before each server how many were read, and of how many.
+    `count` is told before each server how many were read, and of how many.
     """
     stages, store = workspace_stages(workspace), Store(workspace)
     servers, broken = workspace.survey(names)
     rows = []
     for done, server in enumerate(servers):
         count(done, len(servers))
-        rows.append(status_row(workspace, store, stages, server, refresh=refresh)[0])
+        rows.append(status_row(workspace, store, stages, server)[0])
     rows += [broken_row(one) for one in broken]
     return rows if names else sorted(rows, key=lambda row: str(row["server"]))
 
@@ -121,18 +120,15 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
         ) from error
 
 
-def read_report(
-    workspace: Workspace, server: str, candidate: str = "", *, form: str = "report.json"
-) -> tuple[str, str, str]:
+def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple[str, str, str]:
     """Return the report of `validate` on a candidate (the beginning of its id; by default the newest): id, version, text.
 
-    `form` is the file of one of `checks.formats`. Raises `NotFoundError` for a report that is not on this machine,
-    `PromotionError` where there is no such candidate.
+    Raises `NotFoundError` for a report that is not on this machine, `PromotionError` where there is no such candidate.
     """
     workspace.server(server)
     state = Store(workspace).state(server)
     chosen = choose_candidate(state, candidate or None)
-    file = workspace.artifacts / server / chosen / "validate" / form
+    file = workspace.artifacts / server / chosen / "validate" / "report.json"
     try:
         return chosen, state.candidates[chosen].version, file.read_text(encoding="utf-8")
     except OSError as error:
@@ -152,7 +148,7 @@ def status_row(
     at_work, problem = stages_at_work(store.locks, server.name), None
 
     def read() -> tuple[ServerState, ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
-        state = store.shown_state(server.name)
+        state = store.state(server.name)
         now = with_broken_off(state, broken_off(store, server.name))
         seen = look_again(server) if refresh and not state.retired else []  # first: what is known is an input
         inputs = read_inputs(stages, InputReader(server, now))

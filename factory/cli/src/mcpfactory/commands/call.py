@@ -9,7 +9,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Demo, Mode, Name, Root, workspace_in
+from mcpfactory.options import AsJson, Demo, Mode, Name, workspace_in
 
 _MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
 _MODES: Final = ("full", "search")
@@ -31,7 +31,6 @@ def call(
     mode: Mode = "full",
     demo: Demo = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.001)] = 60.0,
-    workspace: Root = None,
 ) -> None:
     """Call one tool of a server and print what it answers."""
     from mcpfactory_pipeline.workspace.address import refuse_among_many
@@ -39,7 +38,7 @@ def call(
     if mode not in _MODES:
         output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
     typed = _parse_arguments(arg or [], args)
-    space = workspace_in(workspace)
+    space = workspace_in()
     server = space.server(name)
     refuse_among_many(space, server, os.environ)
     _warn_of_drift(space, server)
@@ -83,7 +82,7 @@ def _warn_of_drift(space: Any, server: Any) -> None:
     from mcpfactory_pipeline.promotion.offered import drift_sentence, offered_drift
     from mcpfactory_pipeline.state.store import Store
 
-    for one in offered_drift(space, server, Store(space).shown_state(server.name)):
+    for one in offered_drift(space, server, Store(space).state(server.name)):
         output.warning(drift_sentence(server, one))
         output.hint(one.command)
 

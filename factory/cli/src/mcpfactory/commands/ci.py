@@ -189,9 +189,6 @@ def run(
         ),
     ] = "",
     run_id: RunId = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the events of the run, one JSON object a line.")
-    ] = False,
 ) -> None:
     """Run what is due, and write what this run found and built into a folder, from the memory of the process that ran it.
 
@@ -206,7 +203,7 @@ def run(
     from mcpfactory_pipeline.run.run import run_pipeline
 
     workspace = workspace_in()
-    reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
+    reporter = make_reporter("live" if output.read_by_person(sys.stdout) else "plain")
     adopt_orphans()
     outcome = run_pipeline(
         workspace,
@@ -219,9 +216,8 @@ def run(
         output.note(f"ended {pluralize(left, 'orphan')} that jobs left behind")
     folder.mkdir(parents=True, exist_ok=True)
     packed = bundle.pack_run(workspace, folder, outcome.recorded)
-    if not as_json:
-        for server in packed:
-            output.note(f"{server.server}: {server.files} files, {server.bytes} bytes in {folder}")
+    for server in packed:
+        output.note(f"{server.server}: {server.files} files, {server.bytes} bytes in {folder}")
     raise typer.Exit(exit_of_run(outcome))
 
 
@@ -229,7 +225,6 @@ def run(
 def pack(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to; made when it is not there.")],
     names: Names = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write all that is known of servers into a folder: histories, logs, and each file below the hash of its bytes.
 
@@ -241,9 +236,6 @@ def pack(
     workspace = workspace_in()
     folder.mkdir(parents=True, exist_ok=True)
     packed = bundle.pack(workspace, folder, [server.name for server in workspace.survey(names)[0]])
-    if as_json:
-        output.data([server.to_json() for server in packed])
-        return
     for server in packed:
         output.line(f"{server.server}: {pluralize(server.files, 'file')}, {server.bytes} bytes")
     output.note(f"{pluralize(len(packed), 'server')} packed")
@@ -276,7 +268,6 @@ def fold(
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append what was found to this file, as Markdown.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Fold what jobs found and built into state, history, artifacts and channels of this workspace.
 
@@ -299,10 +290,7 @@ def fold(
     if summary is not None:
         with summary.open("a", encoding="utf-8") as stream:
             stream.write(folding.summary(found, refused))
-    if as_json:
-        output.data({"folded": [one.to_json() for one in found], "refused": [one.to_json() for one in refused]})
-    else:
-        _print_folded(found, refused)
+    _print_folded(found, refused)
     if refused:
         raise typer.Exit(Exit.NO)
 

@@ -20,7 +20,7 @@ _Export = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Write a static site there instead of serving. In a folder with an earlier export only files that differ are written.",
+        help="Write a static site there instead of serving; it replaces an earlier export.",
     ),
 ]
 _AllowActions = Annotated[
@@ -41,15 +41,9 @@ _ProxyHeader = Annotated[
         help="With --allow-actions: the header in which a proxy names whom it logged in. It counts with the secret of MCPFACTORY_DASHBOARD_PROXY_SECRET.",
     ),
 ]
-_ProxyFrom = Annotated[
-    list[str] | None,
-    typer.Option(metavar="ADDRESS", help="From where that proxy asks, an address or a network; repeatable."),
-]
 _PublicUrl = Annotated[
     str,
-    typer.Option(
-        metavar="URL", help="Where people open the dashboard, if a proxy is in front of it, or the exported site."
-    ),
+    typer.Option(metavar="URL", help="Where people open the dashboard, if a proxy is in front of it."),
 ]
 
 
@@ -60,22 +54,21 @@ def dashboard(
     allow_actions: _AllowActions = False,
     token_file: _TokenFile = None,
     proxy_header: _ProxyHeader = "",
-    proxy_from: _ProxyFrom = None,
     public_url: _PublicUrl = "",
     as_json: AsJson = False,
 ) -> None:
     """Show where every server of the workspace stands, in a browser; with --allow-actions also decide there."""
     workspace = workspace_in()
     if export is not None:
-        _export(workspace.root, export, public_url, as_json=as_json)
+        _export(workspace.root, export, as_json=as_json)
         return
-    if (token_file or proxy_header or proxy_from) and not allow_actions:
-        option = "--token-file" if token_file else "--proxy-header" if proxy_header else "--proxy-from"
+    if (token_file or proxy_header) and not allow_actions:
+        option = "--token-file" if token_file else "--proxy-header"
         output.fail(f"{option} is for --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
     from mcpfactory_pipeline.dashboard.proxy import public_origin
     from mcpfactory_runtime.transports.http.serve import listen, listening_hint
 
-    origin, proxy = public_origin(public_url), _proxy(proxy_header, proxy_from or [])
+    origin, proxy = public_origin(public_url), _proxy(proxy_header)
     people = _people(host, token_file, needed=proxy is None) if allow_actions else None
     _note_readers(host, public_url)
     try:
@@ -100,19 +93,15 @@ def dashboard(
     server.run(sockets=[listener])
 
 
-def _export(root: Path, folder: Path, url: str, *, as_json: bool) -> None:
+def _export(root: Path, folder: Path, *, as_json: bool) -> None:
     from mcpfactory_pipeline.dashboard.export import export
-    from mcpfactory_pipeline.dashboard.feed import folder_url
 
-    site = export(root, folder, url=folder_url(url))
-    numbers = {"written": site.written, "unchanged": site.unchanged, "removed": site.removed}
+    files, folder = export(root, folder), folder.resolve()
     if as_json:
-        names = [str(file.relative_to(folder)) for file in site.files]
-        output.data({"folder": str(folder.resolve()), **numbers, "files": names})
+        output.data({"folder": str(folder), "files": [str(file.resolve().relative_to(folder)) for file in files]})
         return
-    words = ", ".join(f"{number} {what}" for what, number in numbers.items())
-    output.line(f"{len(site.files)} files in {folder.resolve()}: {words}")
-    output.note(f"open {folder.resolve() / 'index.html'}")
+    output.line(f"{len(files)} files in {folder}")
+    output.note(f"open {folder / 'index.html'}")
 
 
 def _note_readers(host: str, public_url: str) -> None:
@@ -124,19 +113,17 @@ def _note_readers(host: str, public_url: str) -> None:
         output.note(f"it answers under {host} and loopback only: --public-url URL is for the name that people type")
 
 
-def _proxy(header: str, addresses: list[str]) -> TrustedProxy | None:
-    """The proxy that says who people are, with its secret, which no process that is started from here will see."""
-    if not header and not addresses:
+def _proxy(header: str) -> TrustedProxy | None:
+    """Return the proxy that authenticates people, with its secret, which no process that is started from here will see."""
+    if not header:
         return None
     import os
 
     from mcpfactory_pipeline.dashboard.proxy import PROXY_SECRET_VARIABLE, read_proxy
 
-    if not header:
-        output.fail("--proxy-from is for --proxy-header", "--proxy-header X-Forwarded-User", Exit.USAGE)
-    proxy = read_proxy(os.environ, header, addresses)
+    proxy = read_proxy(os.environ, header)
     os.environ.pop(PROXY_SECRET_VARIABLE, None)
-    output.note(f"whom the proxy at {', '.join(addresses)} names in {header} may act, too")
+    output.note(f"whom the proxy names in {header} may act, too")
     return proxy
 
 

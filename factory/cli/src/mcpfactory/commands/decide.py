@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import output
 from mcpfactory.exits import Exit
 from mcpfactory.options import (
     AsJson,
     Candidate,
     Channel,
     DryRun,
-    Expect,
     Name,
+    OptionalName,
     Reason,
     RequiredReason,
     SignWith,
@@ -34,21 +34,17 @@ def register(app: typer.Typer) -> None:
 
 
 def promote(
-    name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="A server of this workspace.", autocompletion=complete.servers)
-    ] = "",
+    name: OptionalName = "",
     channel: Channel = "production",
     candidate: Candidate = "",
     reason: Reason = "",
     due: Annotated[bool, typer.Option("--due", help="All servers whose policy allows it by now; for timers.")] = False,
-    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Move a candidate into a channel when the channel's policy allows it."""
-    if bool(name) == due or (due and expect):
-        said = "--expect is about one server" if expect and not name else "give either NAME or --due"
-        output.fail(said, "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
+    if bool(name) == due:
+        output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
     from mcpfactory_pipeline.promotion.promote import promote as move
     from mcpfactory_pipeline.promotion.promote import promote_due
 
@@ -56,7 +52,7 @@ def promote(
     if due:
         _print_due(promote_due(workspace, channel, dry_run=dry_run), channel, as_json)
         return
-    moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run, expect=expect)
+    moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
     already = " already" if moved["already"] else ""
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}{already}", as_json)
     if moved["callers"] and not as_json:
@@ -71,14 +67,13 @@ def approve(
     candidate: Candidate = "",
     reason: Reason = "",
     sign_with: SignWith = None,
-    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Say that a candidate may go into a channel (it is not moved yet), or that what a stage shows is as it should be."""
     from mcpfactory_pipeline.promotion import decision, stage_decision
 
-    wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with, "expect": expect}
+    wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with}
     if stage:
         made = stage_decision.approve_stage(workspace_in(), name, stage, **wish, dry_run=dry_run)
         _print_stage(made, "approved", as_json)
@@ -106,19 +101,17 @@ def reject(
     stage: Stage = "",
     candidate: Candidate = "",
     sign_with: SignWith = None,
-    expect: Expect = "",
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Say that a candidate may not go into a channel, or that what a stage shows may not pass; its approvals are gone."""
     from mcpfactory_pipeline.promotion import decision, stage_decision
 
-    wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with, "expect": expect}
+    wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with}
     if stage:
-        made = stage_decision.reject_stage(workspace_in(), name, stage, **wish, dry_run=dry_run)
+        made = stage_decision.reject_stage(workspace_in(), name, stage, **wish)
         _print_stage(made, "rejected", as_json)
         return
-    made = decision.reject(workspace_in(), name, channel, **wish, dry_run=dry_run)
+    made = decision.reject(workspace_in(), name, channel, **wish)
     _print(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
 
 
@@ -132,16 +125,12 @@ def rollback(
             metavar="CANDIDATE", help="The beginning of its id; by default the last older one that the channel offered."
         ),
     ] = "",
-    expect: Expect = "",
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Move a channel back to an older candidate, and hold the channel."""
     from mcpfactory_pipeline.promotion.promote import rollback as move
 
-    moved = move(
-        workspace_in(), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run, expect=expect
-    )
+    moved = move(workspace_in(), name, channel, reason=reason, candidate=candidate or None)
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
     if not as_json:
         for skipped, why in moved["skipped"].items():
@@ -156,14 +145,12 @@ def hold(
     reason: RequiredReason,
     channel: Channel = "production",
     sign_with: SignWith = None,
-    expect: Expect = "",
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Keep a channel as it is, until the hold is lifted."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.hold(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run, expect=expect)
+    made = decision.hold(workspace_in(), name, channel, reason=reason, key=sign_with)
     _print(made, f"{channel} of {name} is held", as_json)
 
 
@@ -172,33 +159,29 @@ def unhold(
     channel: Channel = "production",
     reason: Reason = "",
     sign_with: SignWith = None,
-    expect: Expect = "",
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Lift a hold: the channel may move again."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.release(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run, expect=expect)
+    made = decision.release(workspace_in(), name, channel, reason=reason, key=sign_with)
     _print(made, f"{channel} of {name} is no longer held", as_json)
 
 
-def retire(
-    name: Name, reason: RequiredReason, channel: Channel = "", dry_run: DryRun = False, as_json: AsJson = False
-) -> None:
+def retire(name: Name, reason: RequiredReason, channel: Channel = "", as_json: AsJson = False) -> None:
     """Take a server out of one channel and hold that, or (without --channel) out of all, for good."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.retire(workspace_in(), name, channel or None, reason=reason, dry_run=dry_run)
+    made = decision.retire(workspace_in(), name, channel or None, reason=reason)
     out = ", ".join(made["channels"]) or "no channel"
     _print(made, f"{name} is retired, and out of {out}" if made["retired"] else f"{name} is out of {out}", as_json)
 
 
-def revive(name: Name, reason: Reason = "", dry_run: DryRun = False, as_json: AsJson = False) -> None:
+def revive(name: Name, reason: Reason = "", as_json: AsJson = False) -> None:
     """Take a retirement back."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.revive(workspace_in(), name, reason=reason, dry_run=dry_run)
+    made = decision.revive(workspace_in(), name, reason=reason)
     _print(made, f"{name} is no longer retired", as_json)
     if not as_json:
         output.note(f"next: mcpfactory pipeline run {name}")
@@ -209,8 +192,6 @@ def _print(made: dict[str, Any], sentence: str, as_json: bool) -> None:
         output.data(made)
     else:
         output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
-        if made["dry_run"] and "expect" in made:
-            output.note(f"to do it only while nothing has changed: --expect {made['expect']}")
 
 
 def _note_texts(name: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.evaluation import Evaluation, EvaluationCase
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-_COUNTED: Final = 5  # places within which --min-found counts
+_COUNTED: Final = 5  # places within which a question must find its tool
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 _MODES: Final = ("full", "search")
@@ -41,36 +41,30 @@ _Modes = Annotated[
 _Profiles = Annotated[
     list[str] | None, typer.Option(help="Which tools of a generated server: full, read-only or your own.")
 ]
-_Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Questions that a model is asked at once.", min=1)]
 _MaxCost = Annotated[
     float | None,
     typer.Option(metavar="AMOUNT", help="Ask no more once so much was spent, by the prices of the workspace.", min=0),
 ]
-_MinPassRate = Annotated[
+_Min = Annotated[
     float,
     typer.Option(
-        metavar="SHARE", help="Fail when the lower bound of a model's pass rate, from 0 to 1, is less.", min=0, max=1
+        "--min",
+        metavar="SHARE",
+        help=f"Fail when fewer of the questions, from 0 to 1, lead to their tools within {_COUNTED} places; "
+        "with --model when the lower bound of the pass rate is less.",
+        min=0,
+        max=1,
     ),
 ]
 _Baseline = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="An earlier report of a model: show the difference with its interval."),
 ]
-_Stream = Annotated[bool, typer.Option("--stream", help="Let the model's answers come as a stream.")]
 _Report = Annotated[
     bool,
     typer.Option(
         "--report",
         help=f"Keep what was found beside the cases: {_PAGE}, and of a model {_REPORTS}/KIND-MODEL.md and .json.",
-    ),
-]
-_MinFound = Annotated[
-    float,
-    typer.Option(
-        metavar="SHARE",
-        help=f"Fail when fewer of the questions, from 0 to 1, lead to their tools within {_COUNTED} places.",
-        min=0,
-        max=1,
     ),
 ]
 _CheckCases = Annotated[
@@ -104,13 +98,10 @@ def evaluate(
     repeat: _Repeat = 1,
     mode: _Modes = None,
     profile: _Profiles = None,
-    jobs: _Jobs = 2,
     max_cost: _MaxCost = None,
-    min_pass_rate: _MinPassRate = 0.0,
+    minimum: _Min = 0.0,
     baseline: _Baseline = None,
-    stream: _Stream = False,
     report: _Report = False,
-    min_found: _MinFound = 0.0,
     check_cases: _CheckCases = False,
     suggest: _Suggest = False,
     propose: _Propose = False,
@@ -125,11 +116,9 @@ def evaluate(
         modes=_chosen("--mode", mode, _MODES),
         profiles=profile or ["full"],
         check=check_cases,
-        jobs=jobs,
-        stream=stream,
         timeout=timeout,
         max_cost=max_cost,
-        min_pass_rate=min_pass_rate,
+        minimum=minimum,
         against=baseline,
         keep=report,
         as_json=as_json,
@@ -147,7 +136,7 @@ def evaluate(
     elif model:
         show_report(server, ask_model(workspace, server, cases, wish), wish)
     else:
-        _show(server, _without_model(server, cases, wish), wish, min_found)
+        _show(server, _without_model(server, cases, wish), wish)
 
 
 def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[str]:
@@ -187,7 +176,7 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wis
         )
 
 
-def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish, min_found: float) -> None:
+def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish) -> None:
     from mcpfactory_pipeline.base.files import replace_file
     from mcpfactory_pipeline.evaluation import markdown_page
 
@@ -197,9 +186,9 @@ def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish, min_found: 
         output.data(found.to_json())
     else:
         _print_evaluation(found)
-    low = [mode for mode in found.lists if found.share(mode, _COUNTED) < min_found]
+    low = [mode for mode in found.lists if found.share(mode, _COUNTED) < wish.minimum]
     if low:
-        output.error(f"fewer than {min_found:.0%} are found within {_COUNTED} places in mode {' and '.join(low)}")
+        output.error(f"fewer than {wish.minimum:.0%} are found within {_COUNTED} places in mode {' and '.join(low)}")
     if found.faults or low:
         raise typer.Exit(Exit.NO)
 

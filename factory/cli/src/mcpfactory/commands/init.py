@@ -19,7 +19,6 @@ def init(
     folder: Annotated[
         Path, typer.Argument(help="Where the workspace goes; made if it is not there. A repository may be there.")
     ] = Path(),
-    name: Annotated[str, typer.Option(help="Name of the workspace; the folder's name by default.")] = "",
     factory: Factory = "",
     git: Annotated[
         bool, typer.Option("--git/--no-git", help="Run `git init` when the folder is in no repository.")
@@ -33,7 +32,7 @@ def init(
     from mcpfactory_pipeline.init import apply_setup, read_setup, repository
 
     folder_given, folder = folder, folder.resolve()
-    setup = read_setup(folder, name, _origin(folder, factory))
+    setup = read_setup(folder, "", _origin(folder, factory))
     if dry_run:
         _show(setup, as_json=as_json)
         raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)

@@ -11,8 +11,8 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name, Root, workspace_in
-from mcpfactory.summaries import print_groups, print_overview
+from mcpfactory.options import AsJson, OptionalName, workspace_in
+from mcpfactory.summaries import print_groups
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
@@ -27,10 +27,7 @@ _Start = Annotated[
 
 
 def inspect(
-    name: Name,
-    short: Annotated[
-        bool, typer.Option("--overview", help="Only what `new` prints: one screen, with what is worth deciding.")
-    ] = False,
+    name: OptionalName = "",
     start: _Start = False,
     texts: Annotated[
         bool,
@@ -39,27 +36,26 @@ def inspect(
         ),
     ] = False,
     as_json: AsJson = False,
-    workspace: Root = None,
 ) -> None:
-    """Show what a server offers: its tools, where their arguments go, and what they cost a model to read.
+    """Show what a server offers: its tools, where their arguments go, and what they cost a model to read; without NAME list all servers.
 
     Nothing of the server's runs, unless it has no report and --start says so.
     """
+    if not name:
+        _list(as_json=as_json)
+        return
     from mcpfactory_codegen.servers.overview import overview
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
 
-    server = workspace_in(workspace).server(name)
+    server = workspace_in().server(name)
     if texts:
         _print_texts(server, start=start, as_json=as_json)
         return
     shown = inspection_report(server.folder) or _started_report(server, start=start)
     view = overview(server.name, shown)
     if as_json:
-        output.data(view.to_json() if short else {**shown, "overview": view.to_json()})
-        return
-    if short:
-        print_overview(view)
+        output.data({**shown, "overview": view.to_json()})
         return
     tools = shown["tools"]
     tokens = sum(tool["tokens"] for tool in tools)
@@ -83,6 +79,25 @@ def inspect(
         print_groups(
             shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
         )
+
+
+def _list(*, as_json: bool) -> None:
+    """List the servers of this workspace."""
+    from mcpfactory_pipeline.views.status import list_servers
+
+    rows = list_servers(workspace_in())
+    if as_json:
+        output.data(rows)
+    elif rows:
+        output.table(("SERVER", "TEMPLATE", "TOOLS", "FROM"), [_server_row(row) for row in rows])
+    else:
+        output.note("no server yet; hint: mcpfactory new --from-openapi FILE")
+
+
+def _server_row(row: dict[str, Any]) -> tuple[str, ...]:
+    problem = row.get("problem")
+    origin = f"error: {problem['message']}; hint: {problem['hint']}" if problem else row["source"] or "-"
+    return row["server"], row["template"] or "-", "-" if row["tools"] is None else str(row["tools"]), origin
 
 
 def _print_settings(shown: dict[str, Any], name: str) -> None:

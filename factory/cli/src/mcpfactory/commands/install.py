@@ -1,4 +1,4 @@
-"""`mcpfactory install`, `uninstall` and `installed`: the clients of this person or of a project."""
+"""`mcpfactory install` and `uninstall`: the clients of this person or of a project."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,16 +22,9 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.clients.table import ClientProfile
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-Clients = Annotated[
-    list[str],
-    typer.Option(
-        "--client",
-        "-c",
-        metavar="CLIENT",
-        help="The client; repeatable.",
-        autocompletion=complete.clients,
-    ),
-]
+_CLIENT: Final = typer.Option(
+    "--client", "-c", metavar="CLIENT", help="The client; repeatable.", autocompletion=complete.clients
+)
 Project = Annotated[
     bool, typer.Option("--project", help="The configuration of the project in this folder, not the user's own.")
 ]
@@ -56,20 +49,18 @@ def install(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="NAME|URL", help="A server of this workspace, or the URL of one.", autocompletion=complete.servers
+            metavar="[NAME|URL]",
+            help="A server of this workspace, or the URL of one; without it what clients have is listed.",
+            autocompletion=complete.servers,
         ),
-    ],
-    clients: Clients,
+    ] = "",
+    clients: Annotated[list[str] | None, _CLIENT] = None,
     name: Annotated[str, typer.Option(help="Its name in the client; the server's, or made from the host.")] = "",
     source: _Source = "",
     env: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="A variable for the server; without VALUE a reference. Repeatable."),
     ] = None,
-    env_from_shell: Annotated[
-        bool,
-        typer.Option("--env-from-shell", help="Write the server's settings that are set in this shell, but secrets."),
-    ] = False,
     literal: _Literal = False,
     token_variable: Annotated[
         str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
@@ -78,17 +69,28 @@ def install(
     workspace: Root = None,
     show: Annotated[bool, typer.Option("--print", help="Print what would stand in the file; change nothing.")] = False,
     force: _Force = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Without NAME: list servers that are not of this workspace, too.")
+    ] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add a server to the configuration of MCP clients; everything else in their files stays as it is."""
+    """Add a server to the configuration of MCP clients; everything else in their files stays as it is.
+
+    Without NAME: list which clients have which servers of this workspace, for the user and in this folder, and which are stale.
+    """
+    if not what:
+        _list(everything=everything, as_json=as_json)
+        return
+    if not clients:
+        output.fail("a client is missing", f"mcpfactory install {what} --client CLIENT", Exit.USAGE)
     from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.clients.install import install as install_entry
     from mcpfactory_pipeline.clients.install import select_clients, server_target, snippet
 
     rows, home, folder = select_clients(clients), this_machine(os.environ), Path.cwd() if project else None
     local = bool(source or env or workspace)
-    env = _environment(what, env or [], workspace, take=env_from_shell, ask=not (project or show or as_json))
+    env = _environment(what, env or [], workspace, ask=not (project or show or as_json))
     if "://" in what:
         target = _remote(what, name, token_variable, local=local)
     elif token_variable:
@@ -118,13 +120,9 @@ def _print_notes(rows: Sequence[ClientProfile], *, project: bool) -> None:
             output.note(f"{row.title}: {words}")
 
 
-def _environment(what: str, given: list[str], workspace: Path | None, *, take: bool, ask: bool) -> list[str]:
+def _environment(what: str, given: list[str], workspace: Path | None, *, ask: bool) -> list[str]:
     """Return the variables of the entry, as the command line and the shell say; a URL takes none from the shell."""
-    if "://" in what:
-        if take:
-            output.fail("a URL takes no --env-from-shell", "--token-variable NAME", Exit.USAGE)
-        return given
-    return _entry_variables(workspace_in(workspace).server(what), given, take=take, ask=ask)
+    return given if "://" in what else _entry_variables(workspace_in(workspace).server(what), given, ask=ask)
 
 
 def _print_address(what: str, env: list[str], workspace: Path | None) -> None:
@@ -150,9 +148,8 @@ def uninstall(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Its name in the client.", autocompletion=complete.servers)
     ],
-    clients: Clients,
+    clients: Annotated[list[str], _CLIENT],
     project: Project = False,
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove a server from the configuration of MCP clients; everything else in their files stays as it is."""
@@ -160,23 +157,17 @@ def uninstall(
     from mcpfactory_pipeline.clients.install import select_clients
     from mcpfactory_pipeline.clients.install import uninstall as uninstall_entry
 
-    home, folder = this_machine(os.environ), Path.cwd() if project else None
-    changes = [
-        uninstall_entry(row, name, home, project=folder, dry_run=True) for row in select_clients(clients)
-    ]  # all, or none
-    if not dry_run:
-        changes = [uninstall_entry(row, name, home, project=folder) for row in select_clients(clients)]
-    _print(changes, dry_run, as_json)
+    home, folder, rows = this_machine(os.environ), Path.cwd() if project else None, select_clients(clients)
+    for row in rows:  # all, or none
+        uninstall_entry(row, name, home, project=folder, dry_run=True)
+    changes = [uninstall_entry(row, name, home, project=folder) for row in rows]
+    _print(changes, False, as_json)
     if all(change.outcome == "absent" for change in changes):
-        output.hint("mcpfactory installed --all lists what clients have")
+        output.hint("mcpfactory install --all lists what clients have")
         raise typer.Exit(Exit.NOT_FOUND)
 
 
-def installed(
-    everything: Annotated[bool, typer.Option("--all", help="Servers that are not of this workspace, too.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show which clients have which servers of this workspace, for the user and in this folder, and which are stale."""
+def _list(*, everything: bool, as_json: bool) -> None:
     from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.clients.installed import installed as read_installed
     from mcpfactory_pipeline.workspace.workspace import WorkspaceError
@@ -231,25 +222,19 @@ def _print(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
             output.hint(todo)
 
 
-def _entry_variables(server: WorkspaceServer, given: list[str], *, take: bool, ask: bool) -> list[str]:
-    """Return the variables of an entry: those that were given, and of the shell's what the person wants.
-
-    Args:
-        server: whose entry it is.
-        given: `NAME` or `NAME=VALUE`.
-        take: everything that may be written.
-        ask: for each, where a person is at a terminal; else it is only said.
-    """
+def _entry_variables(server: WorkspaceServer, given: list[str], *, ask: bool) -> list[str]:
+    """Return the variables of an entry: those that were given, and of the shell's what the person wants; without `ask` these are only reported."""
     from mcpfactory_pipeline.checks.calls import api_variables, required_variables
     from mcpfactory_pipeline.clients.environment import shell_variables, with_settings
 
     wanted = required_variables(server.folder) | dict.fromkeys(api_variables(server.folder).of_servers, False)
     found = shell_variables(server, wanted, os.environ, given)
     settings = dict(found.settings)
-    if not take and ask and sys.stdin.isatty() and sys.stderr.isatty():
+    if ask and sys.stdin.isatty() and sys.stderr.isatty():
         settings = {name: value for name, value in settings.items() if _confirm(name, value)}
-    elif not take and settings:
-        output.note(f"note: set in this shell and not written: {', '.join(settings)}; hint: --env-from-shell writes it")
+    elif settings:
+        names = " ".join(f"--env {name}={value}" for name, value in settings.items())
+        output.note(f"note: set in this shell and not written: {', '.join(settings)}; hint: {names}")
         settings = {}
     if found.shared:
         output.note(

@@ -63,9 +63,7 @@ def new(
         bool, typer.Option("--shared-credentials", help="Equal security schemes of several documents are one.")
     ] = False,
     mode: Mode = "",
-    strict: Annotated[bool, typer.Option("--strict", help="Make nothing when the document has any problem.")] = False,
     dry_run: DryRun = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what is going on.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a server from an API document or from a template."""
@@ -84,11 +82,10 @@ def new(
         overlays=tuple(overlay or ()),
         credentials="shared" if shared_credentials else "",
         mode=mode,
-        strict=strict,
         permit=True,
     )
     trusted(template, lambda: make(dry_run=True).files, trust=trust or dry_run, as_json=as_json)
-    with progress(quiet=as_json or quiet) as tell:
+    with progress(quiet=as_json) as tell:
         created = make(dry_run=dry_run, notify=tell)
     if as_json:
         output.data(created.to_json(dry_run=dry_run))

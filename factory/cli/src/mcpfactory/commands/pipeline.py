@@ -11,7 +11,7 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.commands import decide
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Channel, DryRun, Name, Names, Refresh, Show, workspace_in
+from mcpfactory.options import AsJson, DryRun, Name, Names, Show, workspace_in
 from mcpfactory.progress import counting
 
 if TYPE_CHECKING:
@@ -45,13 +45,12 @@ _SHOWN_FIELDS: Final = (
     "reason",
 )  # of an event, in a table
 _NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
-All = Annotated[bool, typer.Option("--all", help="All servers; the same as naming none.")]
 
 
 @app.command()
-def plan(names: Names = None, _all: All = False, until: Until = "", as_json: AsJson = False) -> None:
+def plan(names: Names = None, as_json: AsJson = False) -> None:
     """Say which stages would run, and why; run nothing."""
-    _plan(names, until, as_json)
+    _plan(names, "", as_json)
 
 
 def _plan(names: list[str] | None, until: str, as_json: bool, *, again: str = "", force: bool = False) -> None:
@@ -83,7 +82,6 @@ def _print_plan(steps: Sequence[PlanStep]) -> None:
 @app.command()
 def run(
     names: Names = None,
-    _all: All = False,
     until: Until = "",
     again: Again = "",
     force: Annotated[bool, typer.Option("--force", help="Run stages that are up to date, too.")] = False,
@@ -161,33 +159,27 @@ def exit_of_run(outcome: Any) -> Exit:
 
 
 @app.command()
-def log(
-    name: Name,
-    stage: Annotated[str, typer.Argument(help="A stage.", autocompletion=complete.stages)],
-    as_json: AsJson = False,
-) -> None:
-    """Print what a stage printed when it ran last, on this machine."""
-    from mcpfactory_pipeline.views.status import read_log
-
-    text = read_log(workspace_in(), name, stage)
-    if as_json:
-        output.data({"server": name, "stage": stage, "log": text})
-    else:
-        output.raw(text)
-
-
-@app.command()
 def status(
     names: Names = None,
-    refresh: Refresh = False,
+    graph: Annotated[
+        str,
+        typer.Option(
+            "--graph",
+            metavar="FORMAT",
+            help="Draw the stages, and where one server stands in them, instead: text, svg (with the candidates), json or mermaid.",
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show where every server stands: stages, candidate, channels, and what is stale."""
+    """Show where every server stands: stages, candidate, channels, and what is stale; with --graph what needs what, and where people decide."""
     from mcpfactory_pipeline.report import status_table
     from mcpfactory_pipeline.views.status import status as read_status
 
+    if graph:
+        _draw(workspace_in(), names or [], graph)
+        return
     with counting() as count:
-        rows = read_status(workspace_in(), names or None, refresh=refresh, count=count)
+        rows = read_status(workspace_in(), names or None, count=count)
     if as_json:
         output.data(rows)
     else:
@@ -206,27 +198,7 @@ def status(
                 output.hint(f"mcpfactory release apply {row['server']}")
 
 
-@app.command()
-def graph(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="[NAME]", help="A server, to see where it stands in the graph.", autocompletion=complete.servers
-        ),
-    ] = "",
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-f",
-            help="How the graph is written: text, svg (a picture, with the candidates in it), json or mermaid.",
-        ),
-    ] = "text",
-) -> None:
-    """Draw the stages of this workspace: what needs what, where people decide, and where one server stands.
-
-    As svg also where the candidates are: those of one server, or of all of them, which are counted where they are many.
-    """
+def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     from mcpfactory_pipeline.plan.policy import read_channels
     from mcpfactory_pipeline.stages import workspace_stages
     from mcpfactory_pipeline.views.graph import FORMATS, graph_of
@@ -235,40 +207,44 @@ def graph(
 
     if form not in (*FORMATS, "svg"):
         output.fail(f"there is no format {form!r}", f"formats: {', '.join((*FORMATS, 'svg'))}", Exit.USAGE)
-    workspace = workspace_in()
+    if len(names) > 1:
+        output.fail(
+            "--graph draws one server, or all of them", f"mcpfactory pipeline status --graph {form}", Exit.USAGE
+        )
     if form == "svg":
-        output.document(read_picture(workspace, name))
+        output.document(read_picture(workspace, "".join(names)))
         return
-    row = read_status(workspace, [name])[0] if name else None
+    row = read_status(workspace, names)[0] if names else None
     output.document(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
 
 
 @app.command()
 def history(
     name: Name,
+    stage: Annotated[
+        str, typer.Argument(metavar="[STAGE]", help="A stage, to see what it printed.", autocompletion=complete.stages)
+    ] = "",
     show: Show = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happened to a server, newest last."""
+    """Show what happened to a server, newest last; with STAGE what that printed when it ran last, on this machine."""
     from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history
+    from mcpfactory_pipeline.views.status import read_log
 
+    if stage:
+        text = read_log(workspace_in(), name, stage)
+        if as_json:
+            output.data({"server": name, "stage": stage, "log": text})
+        else:
+            output.raw(text)
+        return
     events = read_history(workspace_in(), name)[-show:]
     if as_json:
         output.data(events)
-    else:
-        output.table(
-            ("WHEN", "WHO", "EVENT", "WHAT"),
-            [
-                (
-                    e["at"],
-                    actor_of(e),
-                    e["event"],
-                    " ".join(str(e[k]) for k in _SHOWN_FIELDS if e.get(k)),
-                )
-                for e in events
-            ],
-        )
+        return
+    rows = [(e["at"], actor_of(e), e["event"], " ".join(str(e[k]) for k in _SHOWN_FIELDS if e.get(k))) for e in events]
+    output.table(("WHEN", "WHO", "EVENT", "WHAT"), rows)
 
 
 @app.command()
@@ -334,12 +310,10 @@ def _print_difference(entry: dict[str, Any]) -> None:
 @app.command()
 def restore(
     names: Names = None,
-    channel: Channel = "",
     candidate: Annotated[
         str,
         typer.Option(metavar="CANDIDATE", help="Restore this candidate's files instead; needs one NAME."),
     ] = "",
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Restore the folders of the channels as the state has them; build wheels again that are missing."""
@@ -348,11 +322,11 @@ def restore(
 
     workspace = workspace_in()
     if candidate:
-        if len(names or ()) != 1 or channel:
-            output.fail("--candidate needs one NAME and no --channel", "mcpfactory pipeline history NAME", Exit.USAGE)
-        found = [restore_candidate(workspace, (names or [""])[0], candidate, dry_run=dry_run)]
+        if len(names or ()) != 1:
+            output.fail("--candidate needs one NAME", "mcpfactory pipeline history NAME", Exit.USAGE)
+        found = [restore_candidate(workspace, (names or [""])[0], candidate)]
     else:
-        found = restore_channels(workspace, names or None, channel=channel or None, dry_run=dry_run)
+        found = restore_channels(workspace, names or None)
     missing = [entry for entry in found if entry.outcome == "missing"]
     if as_json:
         output.data([entry.to_json() for entry in found])
@@ -373,21 +347,14 @@ def restore(
 @app.command()
 def prune(
     names: Names = None,
-    keep: Annotated[
-        int | None,
-        typer.Option(
-            help="So many of the newest candidates of each server stay; by default as many as [artifacts] keep says.",
-            show_default=False,
-        ),
-    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the files of old candidates; what is in a channel, or can be rolled back to, stays."""
+    """Delete the files of candidates that [artifacts] keep does not name; what is in a channel, or can be rolled back to, stays."""
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.prune import prune as prune_files
 
-    found = prune_files(workspace_in(), names or None, keep=keep, dry_run=dry_run)
+    found = prune_files(workspace_in(), names or None, dry_run=dry_run)
     if as_json:
         output.data([entry.to_json() for entry in found])
         return

@@ -9,7 +9,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, Name, Names, Provider, check_provider, workspace_in
+from mcpfactory.options import AsJson, Name, Names, Provider, check_provider, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.channels.contract import Contract
@@ -45,31 +45,27 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
 @app.command("apply")
 def apply(
     names: Names = None,
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Release what is due: one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed."""
     from mcpfactory_pipeline.releases.apply import apply_releases
 
-    made = apply_releases(workspace_in(), names, _read, dry_run=dry_run)
+    made = apply_releases(workspace_in(), names, _read)
     if as_json:
-        output.data({"dry_run": dry_run, "releases": [one.to_json() for one in made]})
+        output.data({"releases": [one.to_json() for one in made]})
         return
     for one in made:
         if one.outcome in {"released", "continued"}:
-            would = "would be " if dry_run else ""
             output.line(
-                f"{one.server} {one.version}: {would}{one.outcome}, {one.tag}"
+                f"{one.server} {one.version}: {one.outcome}, {one.tag}"
                 + (f" at {one.commit[:12]}" if one.commit else "")
             )
-            for file in one.files if dry_run else ():
-                output.line(f"  {file}")
         else:
             output.line(f"{one.server} {one.version}: {one.outcome}".replace(" :", ":"))
     released = [one.server for one in made if one.outcome in {"released", "continued"}]
     if not released:
         output.note("nothing is due")
-    elif not dry_run:
+    else:
         output.note(f"next: mcpfactory pipeline run {' '.join(released)}, then git push --follow-tags")
 
 
@@ -81,9 +77,6 @@ def note(
         str,
         typer.Option(metavar="KIND", help="added, changed, fixed, removed or security.", autocompletion=complete.kinds),
     ] = "changed",
-    step: Annotated[
-        str, typer.Option(metavar="STEP", help="patch, minor or major, where that is more than the kind says.")
-    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Write a changelog fragment; the server's next release gathers it."""
@@ -95,7 +88,7 @@ def note(
     if (packages := read_packages(workspace)) and packages.name == name:
         raise ReleaseError("note", f"{name} has no notes", hint="write it below ## Unreleased in CHANGELOG.md")
     server = workspace.server(name)
-    made = add_note(server.folder, text, kind, step)
+    made = add_note(server.folder, text, kind)
     if as_json:
         output.data({"server": name, **made.to_json()})
     else:
@@ -107,7 +100,6 @@ def check(
     tag: Annotated[str, typer.Argument(metavar="TAG", help="The tag of a release, <server>-vX.Y.Z.")],
     branch: Annotated[str, typer.Option(metavar="BRANCH", help="Refuse a tag that this branch does not contain.")] = "",
     provider: Provider = "",
-    as_json: AsJson = False,
 ) -> None:
     """Check that a tag is a release that may be published from what is checked out; for CI.
 
@@ -118,9 +110,7 @@ def check(
     from mcpfactory_pipeline.releases.check import check_tag
 
     found = check_tag(workspace_in(), tag, branch=branch)
-    if as_json:
-        output.data(found.to_json())
-    elif provider:
+    if provider:
         for key in ("server", "version", "candidate"):
             output.line(f"{key}={getattr(found, key)}")
         output.line(f"run={new_id()}")

@@ -92,7 +92,6 @@ def rename(
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: [a-z][a-z0-9-]*.")],
     keep_channels: Keep = False,
-    reason: Reason = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -107,7 +106,6 @@ def rename(
             new,
             this_machine(os.environ),
             project=Path.cwd(),
-            reason=reason,
             keep_channels=keep_channels,
             dry_run=dry_run,
             notify=tell,

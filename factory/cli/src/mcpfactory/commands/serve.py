@@ -37,7 +37,6 @@ def serve(
     search: Annotated[
         bool, typer.Option("--search", help="Three tools that find, describe and call those of all servers.")
     ] = False,
-    idle: Annotated[float, typer.Option(help="Seconds without a call after which a server is stopped.")] = 600.0,
     http: Http = False,
     host: Host = "127.0.0.1",
     port: Port = 8000,
@@ -68,7 +67,7 @@ def serve(
         for one in found.survey()[1] if all_ else ():
             output.warning(f"{one.name} is left out: {one.message}")
             output.note(f"hint: {one.hint}")
-        options = {"search": search, "idle": idle, "private": not http, "unset": secret_variables(place)}
+        options = {"search": search, "private": not http, "unset": secret_variables(place)}
         _serve_gateway(found, names, place, options)
     else:
         from mcpfactory_pipeline.serve.factory import make_factory

@@ -12,7 +12,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import Answers, AnswersFile, AsJson, answers_of, workspace_in
+from mcpfactory.options import AsJson, workspace_in
 from mcpfactory.progress import progress
 
 if TYPE_CHECKING:
@@ -98,7 +98,6 @@ def show(source: Source, as_json: AsJson = False) -> None:
 @app.command("new")
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the template; its folder is templates/NAME.")],
-    about: Annotated[str, typer.Option(help="One sentence about what it makes.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Begin a template of your own in templates/: files that pass `mcpfactory template check`."""
@@ -108,7 +107,7 @@ def new(
     if not NAME.match(name):
         output.fail(f"{name!r} is no name of a template", "a name is [a-z][a-z0-9-]*", Exit.USAGE)
     folder = workspace_in().root / "templates" / name
-    files = new_template(folder, about)
+    files = new_template(folder)
     if as_json:
         output.data({"template": name, "path": str(folder), "files": list(files)})
         return
@@ -131,8 +130,6 @@ class _Step(NamedTuple):
 @app.command("check")
 def check(
     source: Source,
-    answers_file: AnswersFile = None,
-    answer: Answers = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a server with the defaults and with each choice of each question, and lint, type-check, test and validate it."""
@@ -143,8 +140,7 @@ def check(
     template = find_template(source)
     if template.origin:
         output.note(f"{source} is from somebody else: its files are rendered, and its tests are run in the sandbox")
-    given = answers_of(answers_file, answer)
-    tried = list(variants(questions(template), _TOLD, given))
+    tried = list(variants(questions(template), _TOLD, {}))
     steps: list[_Step] = []
     with TemporaryDirectory(prefix="mcpfactory-check-") as folder, progress(quiet=as_json) as tell:
         root = Path(folder, "workspace")

@@ -29,7 +29,6 @@ def run_declared(
         bool, typer.Option("--live", help="Ask the real API, with read-only tools only; keeps nothing.")
     ] = False,
     update: Annotated[bool, typer.Option("--update", help="Keep the answers as the new snapshots.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds for one call.")] = 30.0,
     as_json: AsJson = False,
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
@@ -58,7 +57,7 @@ def run_declared(
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     api = api_variables(server.folder)
-    bench = ServerSetup(server_command(server), environ, secrets=secrets, api=api, timeout=timeout)
+    bench = ServerSetup(server_command(server), environ, secrets=secrets, api=api)
     mode = "record" if record else "live" if live else "replay"
     found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
     if as_json:

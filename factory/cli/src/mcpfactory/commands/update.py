@@ -9,7 +9,6 @@ from mcpfactory import output
 from mcpfactory.exits import Exit
 from mcpfactory.options import (
     Answers,
-    AnswersFile,
     AsJson,
     DryRun,
     Name,
@@ -48,7 +47,6 @@ def update(
         ),
     ] = False,
     template: TemplateOption = "",
-    answers_file: AnswersFile = None,
     answer: Answers = None,
     trust: Trust = False,
     dry_run: DryRun = False,
@@ -72,7 +70,7 @@ def update(
         permit=True,
         accept_origin=accept_origin,
         template=template,
-        answers=answers_of(answers_file, answer),
+        answers=answers_of(None, answer),
     )
     trusted(template, lambda: _written(make(dry_run=True)), trust=trust or dry_run, as_json=as_json)
     with progress(quiet=as_json) as tell:

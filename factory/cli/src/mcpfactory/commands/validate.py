@@ -72,10 +72,6 @@ _PolicyName = Annotated[
     ),
 ]
 
-_ApiTimeout = Annotated[
-    float, typer.Option(help="Seconds that the server is told to give its API while that fails.", min=0.1)
-]
-
 _Explain = Annotated[
     str,
     typer.Option(
@@ -107,7 +103,6 @@ def validate(
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Also print what each tool did while its API failed, failure by failure.")
     ] = False,
-    api_timeout: _ApiTimeout = 1.5,
     limit: _Limits = None,
     cases: _Cases = None,
     env: _Env = None,
@@ -130,9 +125,7 @@ def validate(
     limits = _limits(limit or [])
     foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
-    report = asyncio.run(
-        _examine(name, command, url, foreign, matrix=matrix, timeout=timeout, api_timeout=api_timeout, limits=limits)
-    )
+    report = asyncio.run(_examine(name, command, url, foreign, matrix=matrix, timeout=timeout, limits=limits))
     _write_reports(report, destinations)
     if matrix and not as_json:
         from mcpfactory_pipeline.checks.matrix import matrix_text

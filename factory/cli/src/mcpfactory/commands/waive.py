@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.options import AsJson, DryRun, RequiredReason, workspace_in
+from mcpfactory.options import AsJson, RequiredReason, workspace_in
 
 
 def waive(
@@ -17,19 +17,16 @@ def waive(
     reason: RequiredReason,
     expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is accepted.")],
     tool: Annotated[str, typer.Option(help="Accept it for this tool only.", autocompletion=complete.tools)] = "",
-    person: Annotated[str, typer.Option(help="Who accepts it; by default whoever acts (MCPFACTORY_ACTOR).")] = "",
-    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Accept a rule's findings about a server for a time, by name and with a reason; in waivers.toml beside the server."""
     from mcpfactory_pipeline.checks.waive import waive as accept
 
-    made = accept(workspace_in(), server, rule, reason=reason, until=expires, tool=tool, person=person, dry_run=dry_run)
+    made = accept(workspace_in(), server, rule, reason=reason, until=expires, tool=tool)
     if as_json:
         output.data(made)
     else:
         about = f" for {tool}" if tool else ""
-        would = "would be: " if dry_run else ""
-        output.line(f"{would}{rule}{about} is waived at {server} until {expires} by {made['person']}: {made['file']}")
+        output.line(f"{rule}{about} is waived at {server} until {expires} by {made['person']}: {made['file']}")
         if covers := made.get("covers"):
             output.line(covers)

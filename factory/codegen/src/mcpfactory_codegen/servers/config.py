@@ -83,7 +83,7 @@ def read_config(folder: Path) -> ServerConfig:
         text = path.read_text("utf-8-sig")  # editors on Windows put a mark before the text
     except FileNotFoundError:
         raise ServerConfigError(
-            f"{path} does not exist", "is this the folder of a server? see: mcpfactory list"
+            f"{path} does not exist", "is this the folder of a server? see: mcpfactory inspect"
         ) from None
     except UnicodeDecodeError as error:
         raise ServerConfigError(f"{path}: {error}", "save it as UTF-8") from None

@@ -241,9 +241,9 @@ def _from_documents(
     if strict and built.problems:
         problem = built.problems[0]
         raise CreateError(
-            f"the document has {len(built.problems)} problems, and --strict allows none; the first: {problem.message}"
+            f"the document has {len(built.problems)} problems, and strict allows none; the first: {problem.message}"
             + (f" (at {problem.pointer})" if problem.pointer else ""),
-            problem.hint or "correct the document, or leave out --strict",
+            problem.hint or "correct the document, or leave out strict",
             "strict",
         )
     return name, replace(built, document={path: content for one in taken for path, content in one.files.items()})

@@ -14,12 +14,11 @@ __all__ = ["new_template"]
 _FIRST: Final = "minimal"
 
 
-def new_template(folder: Path, about: str = "") -> tuple[str, ...]:
+def new_template(folder: Path) -> tuple[str, ...]:
     """Write a template that passes `mcpfactory template check` into a new folder, and return its files.
 
     Args:
         folder: must not exist; its name is the template's.
-        about: one sentence about what the template makes.
 
     Raises:
         TemplateSourceError: the folder exists.
@@ -29,6 +28,5 @@ def new_template(folder: Path, about: str = "") -> tuple[str, ...]:
     shutil.copytree(find_template(_FIRST).folder, folder, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     settings = folder / "copier.yml"
     _, _, rest = settings.read_text("utf-8").partition("\n")
-    sentence = " ".join(about.split()) or f"Servers as {folder.name} makes them."
-    settings.write_text(f"# {sentence}\n{rest}", "utf-8")
+    settings.write_text(f"# Servers as {folder.name} makes them.\n{rest}", "utf-8")
     return tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))

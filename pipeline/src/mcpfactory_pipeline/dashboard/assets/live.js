@@ -61,19 +61,7 @@ function tail(step) {
   return [...document.querySelectorAll("#tails > details")].find((one) => one.dataset.step === step);
 }
 
-// What a step printed, with the colours that it gave it.
-function printed(text, pieces) {
-  if (!pieces) return [text];
-  return pieces.map(([words, style]) => {
-    if (!style) return words;
-    const span = document.createElement("span");
-    span.className = style;
-    span.textContent = words;
-    return span;
-  });
-}
-
-function append({ step, text, fresh, pieces }) {
+function append({ step, text, fresh }) {
   let place = tail(step);
   if (!place) {
     place = document.createElement("details");
@@ -93,7 +81,7 @@ function append({ step, text, fresh, pieces }) {
   const box = place.querySelector("pre");
   const code = place.querySelector("code");
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 8;
-  if (fresh) code.replaceChildren(...printed(text, pieces));
-  else code.append(...printed(text, pieces));
+  if (fresh) code.textContent = text;
+  else code.append(text);
   if (atEnd) box.scrollTop = box.scrollHeight;
 }
