@@ -127,9 +127,9 @@ def _words(line: str, program: str) -> tuple[str, ...]:
 
 
 def read_pages(root: Path) -> list[Page]:
-    """README, CONTRIBUTING and the like, and everything below docs/ that is not generated."""
+    """README, CONTRIBUTING and the like, and everything below docs/ that is not generated; the changelog names what is gone."""
     files = [
-        *sorted(root.glob("*.md")),
+        *sorted(file for file in root.glob("*.md") if file.name != "CHANGELOG.md"),
         *sorted((root / "docs").rglob("*.md")),
         *sorted((root / ".github").rglob("*.md")),
     ]
