@@ -25,7 +25,6 @@ __all__ = ["Stamp", "read_snapshot", "stamp_of", "write_snapshot"]
 Stamp = tuple[int, int, int, int]
 
 _LARGEST: Final = 1 << 26  # bytes
-_RULES: Final = ("folded.py", "order.py", "schema.py", "state.py", "history.py")
 
 
 def stamp_of(file: Path) -> Stamp:
@@ -65,7 +64,7 @@ def write_snapshot(file: Path, stamp: Stamp, folded: FoldedHistory) -> None:
 
 @functools.cache
 def _rules() -> str:
-    folder, digest = Path(__file__).parent, hashlib.sha256()
-    for name in _RULES:
-        digest.update((folder / name).read_bytes())
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
