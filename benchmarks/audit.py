@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["advisories", "main"]
-
 _LOCKS: Final = ("requirements.lock", "requirements-docs.lock")
 _TOOL: Final = "pip-audit==2.10.1"
 _TIME: Final = 900.0  # seconds

@@ -17,11 +17,9 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
+from mcpfactory_pipeline.delivery.publish.release import read_release
+from mcpfactory_pipeline.delivery.publish.sbom import LockedPackage, locked_packages, sbom_document
 from mcpfactory_pipeline.plan.stage import Artifact
-from mcpfactory_pipeline.publish.release import read_release
-from mcpfactory_pipeline.publish.sbom import LockedPackage, locked_packages, sbom_document
-
-__all__ = ["bill", "main"]
 
 _LOCK: Final = Path(__file__).resolve().parents[1] / "requirements.lock"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["IN_TWO_YEARS", "NEXT_MONTH", "TODAY"]
-
 
 def _in(days: int) -> str:
     return (datetime.now(UTC) + timedelta(days)).date().isoformat()

@@ -6,8 +6,6 @@ import os
 import re
 from typing import Final
 
-__all__ = ["FACTOR", "SEARCHING", "examples", "tried"]
-
 SEARCHING: Final = bool(os.environ.get("MCPFACTORY_FUZZ"))
 FACTOR: Final = max(1, int(os.environ.get("MCPFACTORY_FUZZ") or 1))
 

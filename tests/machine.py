@@ -15,8 +15,6 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-__all__ = ["LACKING", "Need", "needs", "skip_without", "unexplained"]
-
 LACKING: Final = "not on this machine: "
 
 

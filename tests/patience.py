@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["PATIENCE", "advance", "until"]
-
 PATIENCE: Final = 120.0
 """Seconds; a hundred times what an idle machine needs for the slowest of what is waited for."""
 _PAUSE: Final = 0.01

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["rows"]
-
 
 def _title(value: object, number: int) -> str:
     """Return a value as text if that is short by nature, else its name or the number of its row."""

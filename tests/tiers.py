@@ -16,8 +16,6 @@ from typing import Final
 
 import pytest
 
-__all__ = ["FILES", "FIXTURES", "assign_tier", "full", "is_left_out"]
-
 FILES: Final[Mapping[str, str]] = {
     path: reason
     for reason, paths in {

@@ -4,7 +4,7 @@ A document is fetched at its first use by the registry's own client, and kept in
 those who published them; none of them is a part of this project.
 """
 
-from benchmarks.apis.documents import Document, DocumentError, path, select
-from benchmarks.apis.table import DOCUMENTS
+from benchmarks.apis.documents import DocumentError, path, select
+from benchmarks.apis.table import DOCUMENTS, Document
 
 __all__ = ["DOCUMENTS", "Document", "DocumentError", "path", "select"]

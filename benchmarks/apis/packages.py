@@ -12,8 +12,6 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.bench.peers.outsiders import node
 
-__all__ = ["CLIENTS", "PackageError", "files"]
-
 _PATIENCE = 600  # seconds for one package
 _PARTS = (".json", ".yaml", ".yml")  # endings of files that a document may consist of
 _TOLD = 4  # lines of what a client says when it fails

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from benchmarks.apis.table import Document
 
-__all__ = ["digest", "parts_of"]
-
 
 def parts_of(one: Document, contents: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files of a document among those of its package, by their place below its folder; one file by its path.

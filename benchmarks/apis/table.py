@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-__all__ = ["DOCUMENTS", "Document"]
-
 
 @dataclass(frozen=True)
 class Document:

@@ -30,8 +30,6 @@ from benchmarks.bench import report
 from benchmarks.bench.workspace import prepared
 from mcpfactory_pipeline.dashboard.export import export
 
-__all__ = ["Answer", "ask", "main"]
-
 _SERVERS = 1000
 _TIMES = 7
 _PAGES = ("/board/", "/board/?sort=-score&group=prefix", "/", "/runs/")

@@ -15,9 +15,7 @@ from typing import Any
 
 from benchmarks.bench import stdio
 from benchmarks.bench.wire import Pipe, call
-from mcpfactory_pipeline.init import init_workspace
-
-__all__ = ["COUNT", "measure"]
+from mcpfactory_pipeline.lifecycle import init_workspace
 
 COUNT = 20
 ONE_TOOL = Path(__file__).resolve().parent / "peers/servers/ours.py"

@@ -18,8 +18,6 @@ from benchmarks.bench import http, stdio
 from benchmarks.bench.wire import Pipe, call
 from mcpfactory_codegen.servers.create import create_server
 
-__all__ = ["document", "making", "peer_loading", "startups_with_tools", "upstream_calls", "upstream_floor"]
-
 BARE = Path(__file__).resolve().parent / "peers/servers/bare.py"
 OWN_TOOL = '''
 

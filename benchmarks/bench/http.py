@@ -18,8 +18,6 @@ from pathlib import Path
 
 from benchmarks.bench.wire import call, initialize, modern_meta
 
-__all__ = ["Served", "calls_per_second", "serving"]
-
 REQUEST = """
 wrk.method = "POST"
 wrk.body = [==[{body}]==]

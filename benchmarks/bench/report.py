@@ -13,8 +13,6 @@ from typing import Any
 from benchmarks.bench.targets import TARGETS, Samples
 from benchmarks.bench.workloads import OURS, QUANTITIES
 
-__all__ = ["as_text", "facts", "fill", "merged", "save"]
-
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
 

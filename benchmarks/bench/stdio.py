@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.bench.wire import Pipe, call
 
-__all__ = ["ADD", "echo", "flood", "growth", "in_bursts", "in_flight", "one_at_a_time", "startup"]
-
 ADD = {"a": 1, "b": 2}
 
 

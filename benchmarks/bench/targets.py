@@ -20,8 +20,6 @@ from benchmarks.bench.workloads import (
 )
 from benchmarks.bench.workspace import COMMANDS
 
-__all__ = ["TARGETS", "Samples", "Target", "median"]
-
 Samples = Mapping[str, Mapping[str, list[float]]]
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
-__all__ = ["Pipe", "call", "initialize", "modern_meta", "resident"]
-
 
 def initialize() -> list[dict[str, Any]]:
     """The handshake of the newest legacy revision."""

@@ -14,10 +14,6 @@ from benchmarks.bench import gateway, generated, http, stdio, workspace
 from benchmarks.trials.redis_server import HINT, install_redis
 from benchmarks.trials.two_processes import figures
 
-__all__ = [
-    "BARE", "BETWEEN", "DIRECT", "ECHO", "FASTMCP", "OURS", "OURS_DEF", "OURS_INLINE", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
-]  # fmt: skip
-
 OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "TypeScript SDK"
 OURS_DEF, OURS_INLINE = "mcpfactory, `def`", "mcpfactory, `def` inline"
 PYTHON_DEF, FASTMCP_DEF = "Python SDK, `def`", "FastMCP, `def`"

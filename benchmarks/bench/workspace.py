@@ -22,7 +22,7 @@ from typing import Any
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.lifecycle import init_workspace
 from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprint, read_inputs
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
@@ -30,8 +30,6 @@ from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import ServerState, apply, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-
-__all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared"]
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs/examples/bookshop/openapi.yaml"
 CANDIDATES = 4

@@ -12,8 +12,6 @@ from benchmarks.bench.peers.wishes import WISHES, faults, told, wishes
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.exam.places import ROOT, STDIO, everything
 
-__all__ = ["python1", "python2", "typescript"]
-
 PATIENCE = 120  # seconds for one client with all its wishes
 Run = tuple[str, str, list[str]]  # transport, lifecycle, program
 

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from benchmarks.bench.peers.outsiders import node, npm_package
 from benchmarks.exam.places import ROOT
 
-__all__ = ["Check", "Suite"]
-
 VERSION = "0.2.0-alpha.12"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LISTED = re.compile(r"^  - (\S+)(.*)$", re.MULTILINE)

@@ -18,8 +18,6 @@ from benchmarks.exam.listing import faults, listed
 from benchmarks.exam.making import MOST_MEGABYTES, MOST_SECONDS, Making, make
 from benchmarks.exam.outcome import Outcome, judged, unavailable
 
-__all__ = ["documents"]
-
 LEAST = 0.995  # the share of operations that have to become tools; the others are left out for a reason that is told
 
 

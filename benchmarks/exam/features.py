@@ -12,8 +12,6 @@ from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.features.model import PEERS, FeaturePeer
 from benchmarks.features.table import FEATURES
 
-__all__ = ["features"]
-
 _PROBE = Path(__file__).resolve().parents[1] / "features/probe.py"
 
 

@@ -16,8 +16,6 @@ import jsonschema
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-__all__ = ["faults", "listed"]
-
 PATIENCE = 120  # seconds for the start and the whole list
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _METASCHEMA = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)

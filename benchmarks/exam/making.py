@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["MOST_MEGABYTES", "MOST_SECONDS", "Making", "make"]
-
 MOST_SECONDS, MOST_MEGABYTES = 60, 1000
 _MAKE = """
 import sys

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Outcome", "exit_code", "judged", "table", "unavailable"]
-
 Verdict = Literal["ok", "fault", "not run"]
 _CODES: dict[Verdict, int] = {"ok": 0, "fault": 1, "not run": 3}
 

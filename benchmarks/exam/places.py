@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["ROOT", "STDIO", "everything"]
-
 ROOT = Path(__file__).resolve().parents[2]
 STDIO = [sys.executable, "-m", "mcpfactory", "run", "everything"]
 

@@ -15,8 +15,6 @@ from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.exam.places import ROOT, everything
 from mcpfactory_runtime.revisions import REVISIONS
 
-__all__ = ["client", "conformance"]
-
 _KNOWN = list(REVISIONS)[1:]  # the suite does not know the first one
 _OURS = shlex.join([sys.executable, str(ROOT / "benchmarks/bench/peers/conformance_client.py")])
 _SERVER, _CLIENT = ("--timeout", "30000"), ("--timeout", "60000")  # milliseconds for one scenario

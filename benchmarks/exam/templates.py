@@ -21,8 +21,6 @@ from typing import Any, Final, NamedTuple
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.exam.places import ROOT
 
-__all__ = ["LEAST", "PAGE", "TABLE", "Made", "drawn", "templates"]
-
 LEAST: Final = 95
 PAGE: Final = ROOT / "docs/reference/templates.md"
 TABLE: Final = re.compile(

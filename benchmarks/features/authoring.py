@@ -6,8 +6,6 @@ from typing import Final
 
 from benchmarks.features.model import Feature, Ours, no, ours, partly, yes
 
-__all__ = ["COMPOSITION", "CONTEXT", "MIDDLEWARE", "TOOLS"]
-
 _API: Final = "reference/server-api.md"
 _MIDDLEWARE: Final = "reference/middleware.md"
 _FAST: Final = "fastmcp:FastMCP"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["PEERS", "Feature", "FeaturePeer", "Ours", "PeerClaim", "no", "ours", "partly", "yes"]
-
 Level = Literal["yes", "partly", "no"]
 
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from benchmarks.features.model import Feature, Ours, no, ours, partly, yes
 
-__all__ = ["AUTHORIZATION", "CLIENT", "COMMANDS", "OPERATION", "TRANSPORTS"]
-
 _API: Final = "reference/server-api.md"
 _AUTH: Final = "reference/authorization.md"
 _WIRE: Final = "reference/transports.md"

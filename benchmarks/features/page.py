@@ -7,8 +7,6 @@ from collections import Counter
 from benchmarks.features.model import PEERS, Feature, Ours, PeerClaim
 from benchmarks.features.table import CHECKED, FEATURES, GROUPS
 
-__all__ = ["features_page"]
-
 
 def features_page() -> str:
     """Return the page."""

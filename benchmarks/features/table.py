@@ -8,8 +8,6 @@ from benchmarks.features.authoring import COMPOSITION, CONTEXT, MIDDLEWARE, TOOL
 from benchmarks.features.model import Feature
 from benchmarks.features.operating import AUTHORIZATION, CLIENT, COMMANDS, OPERATION, TRANSPORTS
 
-__all__ = ["CHECKED", "FEATURES", "GROUPS"]
-
 CHECKED: Final = "2026-11-24"
 """When `python -m benchmarks.exam features` last found the claims about the peers to hold."""
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from benchmarks.house import graph
 from benchmarks.house.modules import WHEELS, Module
 
-__all__ = ["Figures", "figures", "repeated_classes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Figures:

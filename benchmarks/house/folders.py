@@ -9,8 +9,6 @@ from typing import Final
 from benchmarks.house.measure import ROOT
 from benchmarks.house.modules import WHEELS
 
-__all__ = ["folders_page"]
-
 _HEAD: Final = """\
 # What the folders hold
 

@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import TypeVar
 
-__all__ = ["Graph", "circles", "contract", "layers", "sources", "without_shortcuts"]
-
 Node = TypeVar("Node", bound=Hashable)
 Group = TypeVar("Group", bound=Hashable)
 Graph = Mapping[Node, Collection[Node]]

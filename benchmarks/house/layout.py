@@ -9,8 +9,6 @@ from typing import Final
 
 from benchmarks.house import graph
 
-__all__ = ["Drawing", "Point", "lay_out"]
-
 _SWEEPS: Final = 40
 _GAP: Final = 14.0
 _BEND: Final = 6.0  # the width of a place where an edge passes a row

@@ -16,8 +16,6 @@ from benchmarks.house.figures import Figures, figures
 from benchmarks.house.modules import read_tree
 from benchmarks.house.recipes import read_recipes
 
-__all__ = ["ROOT", "Measured", "commit_tree", "measure"]
-
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 

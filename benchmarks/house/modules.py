@@ -10,8 +10,6 @@ from typing import Final
 
 from benchmarks.house.source import Source, read_sources
 
-__all__ = ["WHEELS", "Module", "parse", "read_tree"]
-
 WHEELS: Final = {  # folder of the sources → import package
     "factory/runtime/src": "mcpfactory_runtime",
     "factory/codegen/src": "mcpfactory_codegen",

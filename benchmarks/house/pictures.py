@@ -21,8 +21,6 @@ from benchmarks.house.measure import ROOT
 from benchmarks.house.modules import WHEELS, Module, read_tree
 from benchmarks.house.way import Way, trace
 
-__all__ = ["FOLDER", "PICTURES", "summaries", "way", "ways_picture", "wheels"]
-
 FOLDER: Final = ROOT / "docs" / "pictures"
 _MARGIN: Final = 16.0
 _HEAD: Final = 34.0

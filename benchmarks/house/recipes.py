@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Recipe", "read_recipes"]
-
 _SECTION: Final = re.compile(r"^## Recipes$(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
 _RECIPE: Final = re.compile(r"^### (.+?)$(.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
 _FILE: Final = re.compile(r"^- `([^`]+)`", re.MULTILINE)

@@ -18,8 +18,6 @@ from typing import Any, Final
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_runtime.client import Client
 
-__all__ = ["EXAMPLES", "ServerFigures", "figures", "server_names", "table_rows"]
-
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXAMPLES: Final = frozenset({"bookshop", "everything"})  # named below the table
 _READ_ONLY: Final = "read-only"  # a profile of every server, and no cell of the table

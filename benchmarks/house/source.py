@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-__all__ = ["Source", "read_sources"]
-
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from benchmarks.house.measure import Measured
 
-__all__ = ["as_json", "as_names", "as_text", "rows"]
-
 _UNKNOWN: Final = "–"
 _FIGURES: Final[tuple[tuple[str, Callable[[Measured], float]], ...]] = (
     ("modules", lambda it: it.figures.modules),

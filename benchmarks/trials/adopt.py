@@ -22,10 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.lifecycle import init_workspace
 from mcpfactory_runtime.client import connect_stdio
-
-__all__ = ["run"]
 
 PATIENCE = 1200  # seconds for one command
 TYPESCRIPT = "@modelcontextprotocol/server-everything"

@@ -21,7 +21,7 @@ from typing import IO, Any
 from benchmarks.trials.ground import CHEAP
 from benchmarks.trials.mutants import apply_mutant
 from mcpfactory.main import main as mcpfactory
-from mcpfactory_pipeline.report import make_reporter
+from mcpfactory_pipeline.reporting import make_reporter
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
 

@@ -32,8 +32,6 @@ from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["faults_of", "run"]
-
 WORKERS = 8
 SERVERS = ("a", "b", "c")
 Note = Mapping[str, Any]  # of a command, or an event
@@ -51,8 +49,8 @@ _TURN = 4  # seconds in which all crowd at one server
 _SLACK: Final = 0.005  # seconds that the moments of ids and of notes may differ: ids have milliseconds
 _LOADED = (
     "mcpfactory.main",
-    "mcpfactory_pipeline.promotion.decision",
-    "mcpfactory_pipeline.promotion.promote",
+    "mcpfactory_pipeline.decisions.decision",
+    "mcpfactory_pipeline.decisions.promote",
     "mcpfactory_pipeline.run.run",
 )
 

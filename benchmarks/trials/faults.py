@@ -28,8 +28,6 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["FAULTS", "Fault", "meet", "prepare", "run"]
-
 HOLD = "hold books --channel staging --reason audit"
 PROMOTE = "promote books --channel production"
 _DAC = (1, 2)  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: with them, root writes into read-only folders

@@ -17,8 +17,6 @@ from pathlib import Path
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.by_hand import Ran, Runner, run_pipeline, run_workflow
 
-__all__ = ["GITHUB", "Pushed", "broken_test", "faults", "git", "prepare", "run"]
-
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = ROOT / "docs/examples/bookshop/openapi.yaml"
 GITHUB = {"plan": "success", "shard-1": "success", "fold": "success", "keep": "success"}

@@ -15,7 +15,7 @@ from pathlib import Path
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import BuiltCandidate, store_candidate
-from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.lifecycle import init_workspace
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.state import fold, to_text
@@ -23,8 +23,6 @@ from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = ["CHEAP", "environment", "kept_promises", "ledger", "make", "sound"]
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONFIG = """\

@@ -24,8 +24,6 @@ from benchmarks.trials import services as outside
 from benchmarks.trials.ground import ROOT
 from mcpfactory_pipeline.base.hashing import hash_file
 
-__all__ = ["WAYS", "run"]
-
 PYTHON = "/usr/bin/python3"
 SHOP = ROOT / "docs" / "examples" / "bookshop"
 TOOLS = 11  # of the bookshop

@@ -21,8 +21,6 @@ from benchmarks.trials.mutants import has_mutant
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["run"]
-
 SERVERS = ("a", "b", "c")
 _LIMIT = 300  # seconds for a command that nobody kills
 # What is killed, and how often; {server} is one of the three. A retirement and a hold are lifted again after the trial.

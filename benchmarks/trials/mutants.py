@@ -21,8 +21,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-__all__ = ["MUTANTS", "Mutant", "apply_mutant", "examine", "has_mutant", "names_of"]
-
 _VARIABLE: Final = "TRIAL_MUTANT"
 _APPLY: Final = "from benchmarks.trials.mutants import apply_mutant; apply_mutant()"
 _PACKAGE: Final = "mcpfactory_pipeline."

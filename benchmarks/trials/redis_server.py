@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["HINT", "find_redis", "install_redis", "redis_server"]
-
 HINT: Final = "neither redis-server nor valkey-server is installed; hint: apt-get install redis-server"
 _PATIENCE: Final = 60.0  # seconds for its start
 

@@ -22,8 +22,6 @@ import uv
 
 from mcpfactory_runtime.client import Client
 
-__all__ = ["PASSWORD", "USER", "install_cli", "install_index", "list_tools", "package_index", "plain", "start_bundle", "unpack_bundle"]  # fmt: skip
-
 _INDEX: Final = "pypiserver[passlib]==2.4.2"
 _CLI: Final = "@anthropic-ai/mcpb@2.1.2"
 _ASK: Final = """\

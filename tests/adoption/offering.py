@@ -13,8 +13,6 @@ from typing import Any
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY
 
-__all__ = ["Offering", "offering", "tool"]
-
 Json = dict[str, Any]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.adoption.reports import read_junit, read_tap
-from mcpfactory_pipeline.adoption.trial import judge
+from mcpfactory_pipeline.adoption.project_tests import judge, read_junit, read_tap
 from tests.rows import rows
 
 JUNIT = b"""<?xml version="1.0"?><testsuites tests="99"><testsuite name="a" tests="99" failures="0">

@@ -18,8 +18,6 @@ from typing import Any, Final
 
 from tests.attacks.place import HarmError
 
-__all__ = ["MOST_HELD", "MOST_MEMORY", "ROWS"]
-
 MOST_HELD: Final = 1.0
 """Seconds of the processor for which an answer may hold the event loop; those that were found held it for 4 to 36."""
 

@@ -9,8 +9,6 @@ from typing import Final
 
 from tests.attacks import answers, connections, logins, places, questions, strangers, surroundings, texts, wires
 
-__all__ = ["ATTEMPTS", "Attempt"]
-
 
 @dataclass(frozen=True)
 class Attempt:

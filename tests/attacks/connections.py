@@ -14,8 +14,6 @@ from mcpfactory_runtime.transports.http import serve
 from tests.attacks.place import Answer, HarmError, exchange, post, serving
 from tests.patience import PATIENCE
 
-__all__ = ["ROWS"]
-
 _HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": LATEST_LEGACY.name, "capabilities": {}, "clientInfo": {"name": "n", "version": "1"}},

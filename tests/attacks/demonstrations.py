@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DEMONSTRATIONS", "Demonstration", "run_tests"]
-
 
 @dataclass(frozen=True)
 class Demonstration:

@@ -17,8 +17,6 @@ from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.transports.http.serve import listen, web_config
 from tests.patience import PATIENCE, until
 
-__all__ = ["Answer", "HarmError", "exchange", "modern", "post", "serving"]
-
 
 class HarmError(AssertionError):
     """An attack opened what should be closed."""

@@ -13,19 +13,14 @@ from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
 from mcpfactory_codegen.servers.tree import TreeError, locate
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.ci.settings import read_ci
-from mcpfactory_pipeline.ci.shard_results import assigned_results, read_run
-from mcpfactory_pipeline.ci.shards import changed
+from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, read_run
+from mcpfactory_pipeline.delivery.ci.settings import read_ci
 from mcpfactory_pipeline.plan.plan import BROKEN, PlanStep
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from mcpfactory_runtime.addresses import is_public
-from mcpfactory_runtime.redirects import redirect_of
+from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.attacks.place import HarmError
 from tests.attacks.refused import Rows, each_refused
-
-__all__ = ["ADDRESSES", "AGENTS", "NAMES", "ORIGINS", "REDIRECTS", "SETTINGS", "TEMPLATES"]
-
 
 # --- documents that agents name ---
 

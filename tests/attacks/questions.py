@@ -14,8 +14,6 @@ from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.sealing import Sealer
 from tests.attacks.place import HarmError, modern, serving
 
-__all__ = ["ROWS"]
-
 Json = dict[str, Any]
 _YES: Json = {"action": "accept", "content": {"yes": True}}
 _FORM: Json = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_codegen.servers.create import CreateError, create_server
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_runtime.testing import connect
 from tests.attacks.table import Attack
 from tests.patience import PATIENCE
-
-__all__ = ["SECONDS", "Outcome", "attempt"]
 
 SECONDS = PATIENCE
 """For the whole of one attack. What is bounded takes seconds; what is not takes hours."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.attacks.place import HarmError
 
-__all__ = ["Rows", "each_refused", "named"]
-
 Rows = dict[str, tuple[str, Callable[[Path], str]]]
 
 

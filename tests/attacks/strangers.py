@@ -11,8 +11,6 @@ from pathlib import Path
 
 from tests.attacks.place import HarmError
 
-__all__ = ["ROWS"]
-
 
 def _workspace(folder: Path) -> Path:
     """A workspace with a server whose interpreter and modules note that they ran, with what was around them."""

@@ -12,8 +12,6 @@ from mcpfactory_pipeline.launch.command import server_environ
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from tests.attacks.place import HarmError
 
-__all__ = ["ROWS"]
-
 _OTHERS = {"BANK_TOKEN": "s3cret", "MCPF_SHOP_EU_TOKEN": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "MCPFACTORY_DASHBOARD_TOKEN": "s3cret", "GITHUB_TOKEN": "s3cret"}  # fmt: skip
 _OWN = {"MCPF_SHOP_API_KEY": "mine", "MCPF_SHOP_API_KEY_FILE": "mine", "MCPF_SHOP_BASE_URL": "mine", "DATABASE_URL": "mine", "HOME": "mine"}  # fmt: skip
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["ATTACKS", "Attack"]
-
 _DOCUMENTS = Path(__file__).parent / "documents"
 _FRONT = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "https://api.test/v1"}]}
 Calls = tuple[tuple[str, dict[str, Any]], ...]

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from mcpfactory_codegen.servers.tree import locate
 from mcpfactory_pipeline.build.leaks import find_leaks_among
-from mcpfactory_pipeline.ci import shards
+from mcpfactory_pipeline.delivery.ci import fold
 from mcpfactory_pipeline.plan.plan import RUN, PlanStep
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
-from mcpfactory_runtime.addresses import is_public
 from mcpfactory_runtime.auth.tokens import check_claims, read_header
 from mcpfactory_runtime.protocol.http import LOOPBACK, check_origin, is_json
-from mcpfactory_runtime.redirects import redirect_of
+from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.attacks import wires
 from tests.attacks.attempts import ATTEMPTS
 from tests.attacks.demonstrations import DEMONSTRATIONS
@@ -26,7 +25,7 @@ def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: P
     (tmp_path / "a.yaml").touch()
     assert WorkspaceAccess(tmp_path).document("a.yaml") == str(tmp_path.resolve() / "a.yaml")
     assert WorkspaceAccess(tmp_path).document("https://8.8.8.8/x") == "https://8.8.8.8/x"
-    assert shards.changed([PlanStep("books-2.x_y", "x", RUN)]) == (["books-2.x_y"], [])
+    assert fold.changed([PlanStep("books-2.x_y", "x", RUN)]) == (["books-2.x_y"], [])
     assert is_public("8.8.8.8")
     assert check_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
     assert is_json({"content-type": "Application/JSON; charset=utf-8"})

@@ -13,11 +13,9 @@ from mcpfactory import output
 from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.checks.formats import FORMATS
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report
-from mcpfactory_pipeline.ci.settings import read_ci
-from mcpfactory_pipeline.ci.workflow import workflow
+from mcpfactory_pipeline.delivery.ci.github import workflow
+from mcpfactory_pipeline.delivery.ci.settings import read_ci
 from tests.attacks.place import HarmError
-
-__all__ = ["HOSTILE", "ROWS", "harm_in"]
 
 HOSTILE = (
     "ok\x1b]0;title\x07\x1b[2J\x1b[8mconcealed\x9b31m\r\n::error file=a::forged\n \u00a0::set-output name=x::y\n\x1b[0m::add-mask::a\n"

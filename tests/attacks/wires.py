@@ -25,8 +25,6 @@ from mcpfactory_runtime.protocol.jsonrpc import check, decode
 from mcpfactory_runtime.server.sealing import LIFETIME, Sealer
 from tests.attacks.refused import Rows, each_refused
 
-__all__ = ["DASHBOARD", "MESSAGES", "PACKAGES", "PAGES", "STATES", "TOKENS"]
-
 Json = dict[str, Any]
 
 # --- web pages of others ---

@@ -9,8 +9,6 @@ from typing import Any
 from mcpfactory_pipeline.base.ids import acting_as, new_id
 from tests.dashboard.conftest import Bench
 
-__all__ = ["WORD", "make_hostile"]
-
 WORD = "W" + "o" * 297 + "rd"
 _POLICY = """
 [[pipeline.channels]]

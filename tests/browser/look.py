@@ -10,8 +10,6 @@ from typing import Any
 
 from tests.browser.tools import AXE
 
-__all__ = ["SHAPES", "Looker", "looker"]
-
 # Colour scheme × size: what people have before them.
 SHAPES = {
     f"{scheme}-{name}": {"color_scheme": scheme, "viewport": {"width": width, "height": height}}

@@ -19,8 +19,6 @@ from tests.browser.look import SHAPES, Looker, looker
 from tests.browser.shop import TOKEN, command, dashboard
 from tests.days import NEXT_MONTH
 
-__all__ = ["SCENES", "Told"]
-
 Told = tuple[str, list[str]]  # how much was seen, and what is wrong with it
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["ROOT", "TOKEN", "TOKENS", "command", "dashboard", "make", "run", "set_version"]
-
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-for-the-trial-of-the-browser"
 TOKENS = {"Ada": TOKEN, "Grace": "another-token-for-the-trial-of-the-browser"}

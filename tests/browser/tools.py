@@ -8,8 +8,6 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-__all__ = ["AXE", "FOLDER", "chromium", "provide"]
-
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "browser"
 _AXE_VERSION = "4.14.1"
 AXE = FOLDER / f"axe-core-{_AXE_VERSION}.js"

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.events import (
     StepStarted,
 )
 from mcpfactory_pipeline.base.text import cell_width
-from mcpfactory_pipeline.report.live import RunTable
+from mcpfactory_pipeline.reporting.live import RunTable
 from tests.cli.capture import COLUMNS, run, screens
 from tests.cli.workshop import make
 

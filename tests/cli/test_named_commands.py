@@ -17,8 +17,8 @@ import pytest
 import typer
 
 from mcpfactory.main import app
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Inside

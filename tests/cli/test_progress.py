@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from mcpfactory import progress
+from mcpfactory import output
 
 
 @pytest.fixture
 def shell(inside, prepared, monkeypatch):
     """A workspace, and nobody is patient."""
     prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index"))
-    monkeypatch.setattr(progress, "_LONG", 0.0)
+    monkeypatch.setattr(output, "_LONG", 0.0)
     return inside.at(inside.folder / "ws")
 
 
@@ -40,12 +40,12 @@ class Terminal(io.StringIO):
 def test_a_terminal_has_one_line_that_goes_away(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_TICK", 0.001)
+    monkeypatch.setattr(output, "_PATIENCE", 0.0)
+    monkeypatch.setattr(output, "_TICK", 0.001)
     for name in ("CI", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.progress(quiet=False) as tell:
+    with output.progress(quiet=False) as tell:
         tell("reading \x1b[2Ja.yaml")
         while "reading" not in screen.getvalue():
             pass

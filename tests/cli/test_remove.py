@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from mcpfactory_pipeline.clients.files import this_machine
+from mcpfactory_pipeline.delivery.clients.files import this_machine
 from mcpfactory_pipeline.lifecycle.remove import remove
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Inside

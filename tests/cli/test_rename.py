@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.clients.files import this_machine
+from mcpfactory_pipeline.decisions.decision import hold
+from mcpfactory_pipeline.delivery.clients.files import this_machine
 from mcpfactory_pipeline.lifecycle.rename import rename
-from mcpfactory_pipeline.promotion.decision import hold
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.workshop import contents, interrupt, make, stage
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_pipeline.clients.files import Home, path_of
-from mcpfactory_pipeline.clients.table import ClientProfile, ConfigFile, Form
+from mcpfactory_pipeline.delivery.clients.files import Home, path_of
+from mcpfactory_pipeline.delivery.clients.table import ClientProfile, ConfigFile, Form
 
 _JSON = """\
 // mine, and nobody else's

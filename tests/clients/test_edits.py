@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.clients import edits, jsonc
-from mcpfactory_pipeline.clients.errors import UnreadableError
-from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
+from mcpfactory_pipeline.delivery.clients import edits, jsonc
+from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile
 from tests.fuzzing import examples
 from tests.rows import rows
 

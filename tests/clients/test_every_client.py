@@ -6,12 +6,11 @@ import shutil
 
 import pytest
 
-from mcpfactory_pipeline.clients import edits
-from mcpfactory_pipeline.clients.entry import PROJECT, Launch
-from mcpfactory_pipeline.clients.errors import ClientError
-from mcpfactory_pipeline.clients.files import backups, path_of
-from mcpfactory_pipeline.clients.install import InstallTarget, install, remote_target, uninstall
-from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
+from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients.entry import PROJECT, Launch
+from mcpfactory_pipeline.delivery.clients.files import ClientError, backups, path_of
+from mcpfactory_pipeline.delivery.clients.install import InstallTarget, install, remote_target, uninstall
+from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile
 from tests.clients.configs import UNREADABLE, config, give, home_in, is_only_more
 from tests.rows import rows
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.clients.install import server_target
-from mcpfactory_pipeline.clients.launch import launch
-from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.delivery.clients.install import server_target
+from mcpfactory_pipeline.delivery.clients.launch import launch
+from mcpfactory_pipeline.lifecycle import init_workspace
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 

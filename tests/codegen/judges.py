@@ -10,8 +10,6 @@ from typing import Final
 
 from filelock import FileLock
 
-__all__ = ["assert_passes", "check_types", "run"]
-
 ROOT: Final = Path(__file__).parents[2]
 CACHE: Final = ROOT / "build/mypy-of-tests"
 THEIRS: Final = (

@@ -9,16 +9,15 @@ SOURCES = Path(__file__).parents[2] / "factory/codegen/src/mcpfactory_codegen"
 SHARED = {
     "errors": "the root of all errors",
     "protocol.decoding": "how a body is decompressed, in bounded steps",
-    "redirects": "which redirects are followed",
     "server.generated.catalogue": "modes and dialects that a server may be given",
     "server.schema.json_schema": "what a tool will accept: cases, defaults and workflows are held against it",
-    "addresses": "which addresses are private",
+    "urls": "which addresses are private, and which redirects are followed",
+    "server.schema.references": "which errors a schema has",
+    "server.schema.values": "how a value is repaired",
     "upstream.body": "which content types are JSON values in a row",
     "upstream.encoding": "which content types are XML",
-    "upstream.names": "names that headers and XML elements can have",
-    "upstream.operation": "the records that generated code consists of",
-    "upstream.settings": "variables and bounds of a server",
-    "upstream.styles": "parameter styles and places",
+    "upstream.operation": "the records that generated code consists of, with their names, styles and places",
+    "upstream.secrets": "variables and bounds of a server",
 }
 
 

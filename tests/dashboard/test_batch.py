@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving

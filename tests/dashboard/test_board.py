@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_pipeline.dashboard.board import board
-from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
-from mcpfactory_pipeline.dashboard.values import to_json
+from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts, to_json
 
 
 def stage(outcome: str | None, verdict: str = "up-to-date", **facts: Any) -> dict[str, Any]:

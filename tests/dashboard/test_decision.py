@@ -96,7 +96,7 @@ def test_what_stands_for_and_against_it_is_on_the_page_that_confirms(shop: Bench
 
 
 def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirmed(shop: Bench) -> None:
-    from mcpfactory_pipeline.promotion import decision
+    from mcpfactory_pipeline.decisions import decision
 
     with serving(shop.root, PEOPLE) as address:
         ada = Browser(address).login("Ada")
@@ -108,7 +108,7 @@ def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirme
 
 
 def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: Bench) -> None:
-    from mcpfactory_pipeline.promotion import decision
+    from mcpfactory_pipeline.decisions import decision
 
     with serving(shop.root, PEOPLE) as address:
         ada, path = Browser(address).login("Ada"), "/servers/bookshop/actions/approve/"

@@ -18,8 +18,7 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run, run_lock
 from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.files import plain_text
-from mcpfactory_pipeline.dashboard.follow import Followers
-from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, events_since, read_tail
+from mcpfactory_pipeline.dashboard.live import Followers, Position, Snapshot, Tail, events_since, read_tail
 from tests.dashboard.conftest import Bench
 from tests.patience import PATIENCE
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.export import export
-from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.decisions import decision
 from tests.dashboard.conftest import TOOLS, Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 from tests.dashboard.test_decision import shop

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.statuses import STATUSES
+from mcpfactory_pipeline.dashboard.facts import STATUSES
 from tests.dashboard.conftest import EVIL, Bench
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote, rollback
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 from tests.dashboard.test_action_routes import offered

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.dashboard.inbox import RejectedCandidate, inbox
 from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
-from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.views.status import status
 from tests.dashboard.conftest import EVIL, Bench, serving
 from tests.dashboard.person import PEOPLE, Browser

@@ -9,8 +9,6 @@ from typing import Any
 
 from docs.generated import PAGES, page_text
 
-__all__ = ["ROOT", "run_shown", "says", "section"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -15,8 +15,6 @@ from markdown_it.token import Token
 
 from docs import generated
 
-__all__ = ["Command", "Page", "generated_pages", "read_pages"]
-
 _READER = MarkdownIt("commonmark").enable("table")
 _SHELLS = {"", "sh", "bash", "shell", "console", "text"}
 _BEFORE = re.compile(r"^(\$ |[A-Z_][A-Z0-9_]*=\S+ )*")  # a prompt, and variables for one command

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcpfactory_pipeline.ci.workflow import ACTIONS
+from mcpfactory_pipeline.delivery.ci.github import ACTIONS
 
 
 @pytest.fixture(scope="module")

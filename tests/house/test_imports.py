@@ -18,24 +18,24 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/upstream/client.py",
         "factory/runtime/src/mcpfactory_runtime/client/http.py",
         "factory/runtime/src/mcpfactory_runtime/protocol/decoding.py",  # its error for a body that cannot be read
-        "factory/codegen/src/mcpfactory_codegen/read/fetch.py",
-        "pipeline/src/mcpfactory_pipeline/notices/webhook.py",
-        "pipeline/src/mcpfactory_pipeline/publish/http.py",
+        "factory/codegen/src/mcpfactory_codegen/read/document.py",
+        "pipeline/src/mcpfactory_pipeline/reporting/receivers.py",
+        "pipeline/src/mcpfactory_pipeline/delivery/publish/http.py",
     ),
     "graphql": ("factory/codegen/src/mcpfactory_codegen/sources/graphql/",),
     "starlette": (
-        "factory/runtime/src/mcpfactory_runtime/transports/http/routes.py",
+        "factory/runtime/src/mcpfactory_runtime/transports/http/probes.py",
         "pipeline/src/mcpfactory_pipeline/dashboard/",
     ),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": (
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
-        "factory/runtime/src/mcpfactory_runtime/oauth/assertion.py",
-        "factory/runtime/src/mcpfactory_runtime/oauth_proxy/tokens.py",
+        "factory/runtime/src/mcpfactory_runtime/oauth/grants.py",
+        "factory/runtime/src/mcpfactory_runtime/oauth_proxy/grants.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),
     "opentelemetry": (
-        "factory/runtime/src/mcpfactory_runtime/client/trace_context.py",  # where the program has loaded it
+        "factory/runtime/src/mcpfactory_runtime/client/http_messages.py",  # where the program has loaded it
         "factory/runtime/src/mcpfactory_runtime/server/observe/",
         "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
     ),
@@ -44,15 +44,15 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
     ),
     "redis": ("factory/runtime/src/mcpfactory_runtime/store/redis.py",),
-    "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/signature.py",),
-    "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),
-    "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
-    "dask": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
+    "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/auth.py",),
+    "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/truncate.py",),
+    "distributed": ("pipeline/src/mcpfactory_pipeline/run/dask.py",),
+    "dask": ("pipeline/src/mcpfactory_pipeline/run/dask.py",),
     "typer": ("factory/cli/",),
-    "openai": ("pipeline/src/mcpfactory_pipeline/evaluation/ask_openai.py",),
-    "anthropic": ("pipeline/src/mcpfactory_pipeline/evaluation/ask_anthropic.py",),
+    "openai": ("pipeline/src/mcpfactory_pipeline/checks/evaluation/providers.py",),
+    "anthropic": ("pipeline/src/mcpfactory_pipeline/checks/evaluation/providers.py",),
     "jsonpath": ("factory/codegen/src/mcpfactory_codegen/read/overlay.py",),
-    "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
+    "rich": ("pipeline/src/mcpfactory_pipeline/reporting/",),
 }
 
 
@@ -120,7 +120,7 @@ def test_help_loads_no_heavy_library():
 
 
 def test_a_run_loads_the_http_client_only_for_a_webhook():
-    names = loaded("import mcpfactory_pipeline.run.run, mcpfactory_pipeline.promotion.promote")
+    names = loaded("import mcpfactory_pipeline.run.run, mcpfactory_pipeline.decisions.promote")
     assert "filelock" in names
     assert names & {"httpx", "distributed", "dask", "starlette", "jinja2"} == set()
 
@@ -131,7 +131,7 @@ def test_help_loads_none_of_our_other_parts_but_the_root_of_errors():
     assert runtime == {"mcpfactory_runtime", "mcpfactory_runtime.errors"}
 
 
-SERVED = "from mcpfactory_pipeline.serve import factory, gateway, listen"
+SERVED = "from mcpfactory_pipeline.serve import factory, gateway"
 
 
 def test_what_mcpfactory_serves_on_stdio_loads_no_web_server_http_client_template_or_rule():

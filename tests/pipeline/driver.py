@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mcpfactory_pipeline.promotion.promote import promote
-from mcpfactory_pipeline.report import make_reporter
+from mcpfactory_pipeline.decisions.promote import promote
+from mcpfactory_pipeline.reporting import make_reporter
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import SIDE_BY_SIDE, STAGES

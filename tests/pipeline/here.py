@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from mcpfactory_pipeline.executors import EXECUTORS
 from mcpfactory_pipeline.plan.stage import StageOutputs
+from mcpfactory_pipeline.run.executor import EXECUTORS
 from mcpfactory_pipeline.run.job import run_job
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.ids import format_time, parse_time
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server

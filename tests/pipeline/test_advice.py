@@ -21,10 +21,10 @@ from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import acting_as
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionCall, next_action
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
 from mcpfactory_pipeline.plan.stage import RUN_DIED
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import hinted_command, read_suggestion

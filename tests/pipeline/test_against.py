@@ -10,9 +10,9 @@ import pytest
 from mcpfactory_pipeline.base.errors import NotFoundError, RefusedError
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.ci.pull_request import refusals
-from mcpfactory_pipeline.promotion.restore import restore
-from mcpfactory_pipeline.publish.publish import find_release
+from mcpfactory_pipeline.decisions.restore import restore
+from mcpfactory_pipeline.delivery.ci.pull_request import refusals
+from mcpfactory_pipeline.delivery.publish.publish import find_release
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify

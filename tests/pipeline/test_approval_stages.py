@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store

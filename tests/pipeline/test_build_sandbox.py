@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.build import backend
+from mcpfactory_pipeline.build import pep517_backend
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import build_packages, build_wheel
 from mcpfactory_pipeline.isolation import levels
@@ -141,5 +141,5 @@ def test_a_source_distribution_is_unpacked_by_pythons_without_filters(tmp_path, 
 
     monkeypatch.delattr(tarfile, "data_filter", raising=False)
     monkeypatch.setattr(tarfile.TarFile, "extractall", without_filters)
-    folder = backend._unpacked(tmp_path / "hello-1.0.tar.gz", tmp_path / "out")
+    folder = pep517_backend._unpacked(tmp_path / "hello-1.0.tar.gz", tmp_path / "out")
     assert (folder / "test.py").read_bytes() == Path(__file__).read_bytes()

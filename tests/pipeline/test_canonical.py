@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.base.canonical import canonical_text
+from mcpfactory_pipeline.base.hashing import canonical_text
 
 FACTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from mcpfactory_pipeline.promotion.promote import promote
-from mcpfactory_pipeline.promotion.stage_decision import approve_stage
+from mcpfactory_pipeline.decisions.promote import promote
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
@@ -149,7 +149,7 @@ def test_a_soak_goes_on_until_the_channel_has_offered_the_candidate_long_enough(
     before = len(books.events("stage.finished"))
     books.run()
     assert len(books.events("stage.finished")) == before + 1, "the health command runs with every run"
-    monkeypatch.setattr("mcpfactory_pipeline.run.watch.seconds_in_channel", lambda *_: 3600.0)
+    monkeypatch.setattr("mcpfactory_pipeline.run.runner.seconds_in_channel", lambda *_: 3600.0)
     books.run()
     assert books.state.stages["smoke"].outcome == "passed"
     before = len(books.events("stage.finished"))

@@ -12,17 +12,24 @@ import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.ci.bundle import pack_run
-from mcpfactory_pipeline.ci.fold import fold_in, summary
-from mcpfactory_pipeline.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
-from mcpfactory_pipeline.ci.release import release_workflow
-from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
-from mcpfactory_pipeline.ci.shard_results import ShardResult, assigned_results, named_results, read_run
-from mcpfactory_pipeline.ci.shards import changed, matrix, shards
-from mcpfactory_pipeline.ci.workflow import PLACE, workflow
-from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.decisions.restore import restore
+from mcpfactory_pipeline.delivery.ci.bundle import pack_run
+from mcpfactory_pipeline.delivery.ci.fold import (
+    ShardResult,
+    assigned_results,
+    changed,
+    fold_in,
+    matrix,
+    named_results,
+    read_run,
+    shards,
+    summary,
+)
+from mcpfactory_pipeline.delivery.ci.github import PLACE, release_workflow, workflow
+from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
+from mcpfactory_pipeline.delivery.ci.settings import MOST_JOBS, read_ci
+from mcpfactory_pipeline.lifecycle import init_workspace
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
-from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify

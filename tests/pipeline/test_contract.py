@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
-from mcpfactory_pipeline.base.semver import next_version, permits, step_between
+from mcpfactory_pipeline.base.versions import next_version, permits, step_between
 from mcpfactory_pipeline.channels.contract import (
     Contract,
     compare,
@@ -19,8 +19,8 @@ from mcpfactory_pipeline.channels.contract import (
     count_breaking_changes,
     find_contract,
 )
+from mcpfactory_pipeline.decisions.basis import callers_line
 from mcpfactory_pipeline.plan.gates import closed_gates
-from mcpfactory_pipeline.promotion.proof import callers_line
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from tests.rows import rows
 

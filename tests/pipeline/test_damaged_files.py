@@ -12,8 +12,7 @@ import pytest
 from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.workspace.adopted import Adopted
-from mcpfactory_pipeline.workspace.known_drift import read_known_drift
+from mcpfactory_pipeline.workspace.adopted import Adopted, read_known_drift
 from tests.rows import rows
 
 REFUSED = (PipelineError, ProgramRefusedError)

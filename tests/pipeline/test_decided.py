@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.views.decided import decided_channel, decision_path
 from mcpfactory_pipeline.views.inbox import InboxItem
+from mcpfactory_pipeline.views.waiting import decided_channel, decision_path
 from tests.rows import rows
 
 PLACES = {

@@ -16,8 +16,15 @@ import httpx
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
-from mcpfactory_pipeline.declared import DeclaredTest, ServerSetup, check_result, read_tests, recording_path, run_tests
-from mcpfactory_pipeline.declared.recorder import RequestRecorder
+from mcpfactory_pipeline.checks.declared import (
+    DeclaredTest,
+    ServerSetup,
+    check_result,
+    read_tests,
+    recording_path,
+    run_tests,
+)
+from mcpfactory_pipeline.checks.declared.recorder import RequestRecorder
 from tests.rows import rows
 
 SECRET = "s3cret/of+the=zoo"

@@ -16,8 +16,8 @@ import uv
 
 from mcpfactory import version
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.build.canonical_wheel import canonical_wheel, read_wheel
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel, runtime_wheel
+from mcpfactory_pipeline.build.wheels import canonical_wheel, read_wheel
 
 pytestmark = pytest.mark.xdist_group("distributions")  # what the module's fixtures build is built once
 ROOT = Path(__file__).resolve().parents[2]

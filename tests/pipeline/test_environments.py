@@ -12,8 +12,8 @@ import pytest
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.build import environment
-from mcpfactory_pipeline.build.canonical_wheel import canonical_name, canonical_wheel
-from mcpfactory_pipeline.build.installed import check_installed, contents
+from mcpfactory_pipeline.build.environment import check_installed, contents
+from mcpfactory_pipeline.build.wheels import canonical_name, canonical_wheel
 from mcpfactory_pipeline.isolation.levels import LEVELS
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 from mcpfactory_pipeline.stages import validate

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.stages.test import judge_tests
-from mcpfactory_pipeline.stages.tested import (
+from mcpfactory_pipeline.stages.test import (
     compare_tests,
     defined_tests,
+    judge_tests,
     keep_tests,
     prepare_evidence,
     read_evidence,

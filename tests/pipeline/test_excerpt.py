@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.run.excerpt import log_excerpt
+from mcpfactory_pipeline.run.runner import log_excerpt
 
 LOG = """NOT PROMOTABLE  server
 closed gates: security.orders, startup.starts

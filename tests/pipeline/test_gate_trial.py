@@ -16,7 +16,7 @@ from benchmarks.trials.gate import ATTEMPTS, attack
 from benchmarks.trials.gate.field import Done, Field
 from benchmarks.trials.ground import environment
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record
-from mcpfactory_pipeline.ci import admission
+from mcpfactory_pipeline.delivery.ci import admission
 from mcpfactory_pipeline.plan.stage import Built, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
@@ -115,5 +115,5 @@ def test_what_must_not_come_into_a_channel_or_be_believed_is_refused_and_what_is
 
 
 def test_without_a_guard_the_row_is_red(origin, tmp_path, monkeypatch):
-    monkeypatch.setattr("mcpfactory_pipeline.ci.fold.RUN_EVENTS", admission.RUN_EVENTS | {"approved"})
+    monkeypatch.setattr("mcpfactory_pipeline.delivery.ci.fold.RUN_EVENTS", admission.RUN_EVENTS | {"approved"})
     assert "fold ended with 0, and refused nothing of alpha" in met(origin, tmp_path, "approval in a shard result")

@@ -10,9 +10,9 @@ import subprocess
 import pytest
 import yaml
 
-from mcpfactory_pipeline.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
-from mcpfactory_pipeline.ci.settings import read_ci
-from mcpfactory_pipeline.ci.shards import matrix
+from mcpfactory_pipeline.delivery.ci.fold import matrix
+from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
+from mcpfactory_pipeline.delivery.ci.settings import read_ci
 
 SETTINGS = read_ci(
     {"ci": {"branch": "trunk", "channel": "stable", "environment": "guarded", "image": "ours@sha256:00"}}

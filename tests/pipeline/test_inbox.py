@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mcpfactory_pipeline.channels.channel import publish_files
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import KINDS as DRIFTS
 from mcpfactory_pipeline.views.inbox import KINDS, next_commands, read_inbox

@@ -21,14 +21,12 @@ import pytest
 from mcpfactory.commands.pipeline import warn_of_isolation
 from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
-from mcpfactory_pipeline.executors import LocalExecutor
 from mcpfactory_pipeline.isolation import levels
 from mcpfactory_pipeline.isolation.confine import seccomp_program
 from mcpfactory_pipeline.isolation.contain import client_command
-from mcpfactory_pipeline.isolation.environ import clean_environ
-from mcpfactory_pipeline.isolation.paths import interpreter_paths
-from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
+from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, interpreter_paths, make_sandbox
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.run.executor import LocalExecutor
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import STAGES, workspace_stages

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.promotion.restore import restore
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote, rollback
+from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.notices.settings import DECISIONS, KINDS
-from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.reporting.settings import DECISIONS, KINDS
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify

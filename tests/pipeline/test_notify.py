@@ -13,9 +13,9 @@ from html import unescape
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.notices import make_notifier
-from mcpfactory_pipeline.notices.settings import read_events
-from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.reporting import make_notifier
+from mcpfactory_pipeline.reporting.settings import read_events
 from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.waiting import tell_waiting
 from tests.pipeline.cheap import STAGES

@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
-from mcpfactory_pipeline.ci.origin import (
+from mcpfactory_pipeline.delivery.ci.origin import (
     SUBFOLDERS,
     VENDORED,
     choose_origin,
@@ -19,8 +19,9 @@ from mcpfactory_pipeline.ci.origin import (
     is_public,
     is_readable,
     parse_origin,
+    with_origin,
+    with_uv_tables,
 )
-from mcpfactory_pipeline.ci.origin_files import with_origin, with_uv_tables
 from tests.rows import rows
 
 PLACES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.channels.owner import refuse_foreign_project
+from mcpfactory_pipeline.channels.channel import refuse_foreign_project
 from tests.pipeline.cheap import add_server
 
 

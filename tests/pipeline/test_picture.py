@@ -13,15 +13,16 @@ import pytest
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.views.drawing import DARK, LIGHT, draw, to_svg
-from mcpfactory_pipeline.views.graph import GraphNode, graph_of
-from mcpfactory_pipeline.views.inbox import InboxItem
-from mcpfactory_pipeline.views.places import (
+from mcpfactory_pipeline.views.graph import (
+    GraphNode,
     GraphPlace,
     PlaceChip,
+    graph_of,
     server_places,
     stands_of,
     workspace_places,
 )
+from mcpfactory_pipeline.views.inbox import InboxItem
 from tests.rows import rows
 
 SVG = "{http://www.w3.org/2000/svg}"

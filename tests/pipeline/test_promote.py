@@ -9,7 +9,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import PromotionError, StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.channels.channel import publish_files
-from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.cheap import STAGES, add_server

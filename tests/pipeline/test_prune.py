@@ -8,8 +8,8 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import RunFinished
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.channels.prune import prune
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify

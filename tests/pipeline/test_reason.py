@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.base.reason import LONGEST_REASON, ReasonError
-from mcpfactory_pipeline.clients.files import this_machine
+from mcpfactory_pipeline.base.text import LONGEST_REASON, ReasonError
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage, reject_stage
+from mcpfactory_pipeline.delivery.clients.files import this_machine
 from mcpfactory_pipeline.lifecycle.remove import remove
-from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime.errors import Exit
 from tests.pipeline.space import two_in_production

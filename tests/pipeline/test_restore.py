@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote
-from mcpfactory_pipeline.promotion.restore import restore
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.promote import promote
+from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import STAGES, add_server

@@ -9,9 +9,9 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.ci.pull_request import refusals
-from mcpfactory_pipeline.promotion.soundness import faults
-from mcpfactory_pipeline.promotion.stage_decision import approve_stage
+from mcpfactory_pipeline.decisions.integrity import faults
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage
+from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import fold, to_text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.launch.unmet import unmet_requirement
+from mcpfactory_pipeline.launch.requirements import unmet_requirement
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import RefusedError, StateError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.promotion.promote import promote
+from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.state.history import event_line
 from mcpfactory_pipeline.state.state import SCHEMA, fold, to_text
 from mcpfactory_pipeline.state.store import Store

@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks.trials.ground import environment
 from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.decisions.decision import approve
+from mcpfactory_pipeline.decisions.promote import promote, rollback
+from mcpfactory_pipeline.decisions.restore import restore_candidate
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
-from mcpfactory_pipeline.promotion.decision import approve
-from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.promotion.restore import restore_candidate
 from mcpfactory_pipeline.stages import build
 from mcpfactory_pipeline.state.store import Store
 from tests.cli.conftest import Inside

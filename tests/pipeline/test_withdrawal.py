@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.promotion.promote import promote_due
-from mcpfactory_pipeline.promotion.proof import proof_lines
+from mcpfactory_pipeline.decisions.basis import proof_lines
+from mcpfactory_pipeline.decisions.promote import promote_due
 from mcpfactory_pipeline.state.state import Candidate
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import read_inbox

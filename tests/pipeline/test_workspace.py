@@ -6,11 +6,12 @@ import tomllib
 
 import pytest
 
-from mcpfactory_pipeline.ci.settings import CiSettings
-from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.publish.table import TARGETS
-from mcpfactory_pipeline.workspace import keys
-from mcpfactory_pipeline.workspace.workspace import ConfigError, NotFoundError, Workspace, WorkspaceError
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
+from mcpfactory_pipeline.delivery.ci.settings import CiSettings
+from mcpfactory_pipeline.delivery.publish.table import TARGETS
+from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.workspace import workspace as keys
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import add_server
 
 

@@ -10,9 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from mcpfactory_pipeline.publish.server_rules import judge
-
-__all__ = ["GITHUB_TOKEN", "IDENTITY", "REQUEST_TOKEN", "Registry", "serving"]
+from mcpfactory_pipeline.delivery.publish.server_rules import judge
 
 GITHUB_TOKEN, REQUEST_TOKEN, IDENTITY = "gh-secret-token", "actions-secret-token", "job-identity"
 _TOKEN = "registry-secret-token"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.publish.publish import publish
+from mcpfactory_pipeline.delivery.publish.publish import publish
 from tests.publish.shelf import packages
 
 BASE = f"docker.io/library/python:3.13-slim@sha256:{'0' * 64}"

@@ -6,10 +6,9 @@ import io
 import json
 import zipfile
 
-from mcpfactory_pipeline.base.archives import ArchiveEntry, gzip_bytes, tar_bytes
-from mcpfactory_pipeline.publish.layout import LAYER, Layout
-from mcpfactory_pipeline.publish.leaks import find_published_leaks
-from mcpfactory_pipeline.publish.publish import find_release, publish
+from mcpfactory_pipeline.base.hashing import ArchiveEntry, gzip_bytes, tar_bytes
+from mcpfactory_pipeline.delivery.publish.layout import LAYER, Layout
+from mcpfactory_pipeline.delivery.publish.publish import find_published_leaks, find_release, publish
 
 TOKEN = f"ghp_{'aB3d' * 9}".encode()
 CODE = b"TOKEN = '" + TOKEN + b"'\n"

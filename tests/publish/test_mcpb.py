@@ -15,7 +15,7 @@ import pytest
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.channel import publish_files as promote
-from mcpfactory_pipeline.publish.publish import publish
+from mcpfactory_pipeline.delivery.publish.publish import publish
 from tests.publish.shelf import TOOLS, packages
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
-from mcpfactory_pipeline.publish.publish import publish
+from mcpfactory_pipeline.delivery.publish.publish import publish
 from tests.cli.conftest import Inside
 from tests.patience import PATIENCE
 from tests.publish.package_index import LOGIN, REQUEST_TOKEN

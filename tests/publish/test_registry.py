@@ -7,8 +7,8 @@ import json
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
-from mcpfactory_pipeline.publish.publish import publish
-from mcpfactory_pipeline.publish.server_rules import PUBLISHER, SCHEMA
+from mcpfactory_pipeline.delivery.publish.publish import publish
+from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA
 from tests.publish.mcp_registry import IDENTITY, REQUEST_TOKEN
 from tests.publish.shelf import CONFIG, NAME
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mcpfactory_pipeline.publish.publish import find_release, publish
-from mcpfactory_pipeline.publish.sbom import LockedPackage, locked_packages, sbom_document
+from mcpfactory_pipeline.delivery.publish.publish import find_release, publish
+from mcpfactory_pipeline.delivery.publish.sbom import LockedPackage, locked_packages, sbom_document
 
 LOCKED = """\
 # for sha256:0

@@ -6,7 +6,7 @@ import copy
 import json
 from typing import Any
 
-from mcpfactory_pipeline.publish.server_rules import PUBLISHER, RULES, SCHEMA, judge
+from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, RULES, SCHEMA, judge
 from tests.rows import rows
 
 RIGHT: dict[str, Any] = {

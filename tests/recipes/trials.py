@@ -13,8 +13,6 @@ from mcpfactory_pipeline.checks.report import RULES_VERSION
 from tests.runtime.upstream.test_styles import STEPS
 from tests.trial_revision import add_record
 
-__all__ = ["TRIALS", "Trial"]
-
 RUNTIME: Final = "factory/runtime/src/mcpfactory_runtime"
 CODEGEN: Final = "factory/codegen/src/mcpfactory_codegen"
 PIPELINE: Final = "pipeline/src/mcpfactory_pipeline"
@@ -114,7 +112,7 @@ class Windbag(Packaged):
 
 
 def rule(root: Path) -> None:
-    family = f"{PIPELINE}/checks/families/packaging.py"
+    family = f"{PIPELINE}/checks/rules/packaging.py"
     replace(root, family, "\nRULES", f"\n{CHECK}")
     replace(root, family, ")  # fmt: skip\n", RULE)
     replace(
@@ -135,7 +133,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcpfactory_pipeline.publish.target import PublishTarget
+from mcpfactory_pipeline.delivery.publish.target import PublishTarget
 
 __all__ = ["TARGET"]
 
@@ -151,7 +149,7 @@ TARGET: Final = PublishTarget(id="label", title="A label: the name of the releas
 
 def target(root: Path) -> None:
     write(root, f"{PIPELINE}/publish/label.py", TARGET)
-    table = f"{PIPELINE}/publish/table.py"
+    table = f"{PIPELINE}/delivery/publish/table.py"
     replace(root, table, "import docker, mcpb", "import docker, label, mcpb")
     replace(root, table, "    sbom.TARGET,\n", "    sbom.TARGET,\n    label.TARGET,\n")
     replace(root, f"{CLI}/complete.py", '"sbom", "registry")', '"sbom", "label", "registry")')
@@ -167,7 +165,7 @@ def template(root: Path) -> None:
 def style(root: Path) -> None:
     places = {"runtime": RUNTIME, "codegen": CODEGEN}
     (before, after), *steps = STEPS["query"]
-    replace(root, f"{RUNTIME}/upstream/styles.py", before, after)
+    replace(root, f"{RUNTIME}/upstream/operation.py", before, after)
     for name, _, before, after in steps:
         wheel, _, path = name.partition("/")
         replace(root, f"{places[wheel]}/{path}", before, after)

@@ -146,7 +146,7 @@ KILLER = "#!/bin/sh\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\
 APPLY = """\
 import sys
 from pathlib import Path
-from mcpfactory_pipeline.releases.apply import apply_releases
+from mcpfactory_pipeline.delivery.releases.apply import apply_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.releases.conftest import read
 apply_releases(Workspace.find(Path(sys.argv[1])), None, read)

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
-from mcpfactory_pipeline.ci.release import release_workflow
-from mcpfactory_pipeline.ci.settings import read_ci
-from mcpfactory_pipeline.releases.check import check_tag
+from mcpfactory_pipeline.delivery.ci.github import release_workflow
+from mcpfactory_pipeline.delivery.ci.settings import read_ci
+from mcpfactory_pipeline.delivery.releases.packages import check_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 

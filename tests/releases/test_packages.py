@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ReleaseError
-from mcpfactory_pipeline.releases.check import check_tag
+from mcpfactory_pipeline.delivery.releases.packages import check_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.releases.conftest import Space
 
@@ -113,7 +113,7 @@ def test_a_table_that_cannot_be_used_is_refused(space, table, said):
 
 
 def test_this_repository_names_its_own_packages():
-    from mcpfactory_pipeline.releases.packages import read_packages
+    from mcpfactory_pipeline.delivery.releases.packages import read_packages
 
     root = Path(__file__).resolve().parents[2]
     packages = read_packages(Workspace.find(root))

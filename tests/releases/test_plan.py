@@ -133,7 +133,7 @@ def test_what_people_promoted_is_what_a_server_without_a_tag_is_compared_with(tm
 
 def test_a_workspace_without_git_without_a_commit_or_with_half_a_history_is_refused(space, tmp_path):
     from mcpfactory_pipeline.base.errors import ReleaseError
-    from mcpfactory_pipeline.releases.git import Repository
+    from mcpfactory_pipeline.delivery.releases.git import Repository
 
     codes = {}
     for name, words in {
@@ -155,7 +155,7 @@ def test_a_workspace_below_the_top_of_its_repository_is_released_all_the_same(tm
     top = Space(tmp_path / "top")
     inner = Space.__new__(Space)
     inner.root = tmp_path / "top" / "inner"
-    from mcpfactory_pipeline.init import init_workspace
+    from mcpfactory_pipeline.lifecycle import init_workspace
 
     inner.workspace = init_workspace(inner.root)
     folder = inner.server("books")

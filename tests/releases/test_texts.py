@@ -7,9 +7,8 @@ from datetime import date
 import pytest
 
 from mcpfactory_codegen.servers.diff import Change
-from mcpfactory_pipeline.build.version import with_version
-from mcpfactory_pipeline.releases.changelog import section, section_of, with_section
-from mcpfactory_pipeline.releases.notes import add_note, read_notes
+from mcpfactory_pipeline.build.wheels import with_version
+from mcpfactory_pipeline.delivery.releases.changelog import add_note, read_notes, section, section_of, with_section
 
 DAY = date(2030, 5, 4)
 

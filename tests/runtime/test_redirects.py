@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirects, redirect_of
 from mcpfactory_runtime.upstream import Operation
-from mcpfactory_runtime.upstream.redirection import redirect_message
+from mcpfactory_runtime.upstream.servers import redirect_message
+from mcpfactory_runtime.urls import MAX_REDIRECTS, Redirects, redirect_of
 from tests.rows import rows
 
 URL = "http://api.test/v1/books"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.serve.listen import HttpAddress, authorization
+from mcpfactory_pipeline.serve.factory import HttpAddress, authorization
 from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
 from tests.cli.conftest import Inside
 from tests.cli.workshop import make

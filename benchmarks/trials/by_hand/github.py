@@ -16,8 +16,6 @@ import yaml
 from benchmarks.trials.by_hand.expressions import evaluate, filled
 from benchmarks.trials.by_hand.runner import Ran, Runner
 
-__all__ = ["run_workflow"]
-
 
 def run_workflow(
     runner: Runner,

@@ -13,8 +13,6 @@ import yaml
 
 from benchmarks.trials.by_hand.runner import Ran, Runner
 
-__all__ = ["run_pipeline"]
-
 _STAGES = [".pre", "build", "test", "deploy", ".post"]
 _RULE = re.compile(r'\$(\w+) == "([^"]*)"')
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import uv
 
-__all__ = ["Ran", "Runner"]
-
 _BASE = "/usr/local/bin:/usr/bin:/bin"
 _FETCHING = re.compile(
     r"(PIP|UV)_.*|SSL_CERT_(FILE|DIR)|(HTTPS?|ALL|NO)_PROXY", re.IGNORECASE

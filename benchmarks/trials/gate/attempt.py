@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from benchmarks.trials.gate.field import Field
 
-__all__ = ["Attempt", "Met"]
-
 
 @dataclass(frozen=True, slots=True)
 class Attempt:

@@ -13,8 +13,6 @@ from typing import Final
 from benchmarks.trials.gate.attempt import Attempt
 from benchmarks.trials.gate.field import Done, Field
 
-__all__ = ["ATTEMPTS"]
-
 _SECRET: Final = "s3cr3t-of-the-caller"
 _SECRETS: Final = {
     "GITHUB_TOKEN": _SECRET,

@@ -8,8 +8,6 @@ from typing import Final
 from benchmarks.trials.gate.attempt import Attempt
 from benchmarks.trials.gate.field import Field
 
-__all__ = ["ATTEMPTS"]
-
 _ASK: Final = """\
     import os
     import urllib.request

@@ -20,8 +20,6 @@ from typing import Any
 from benchmarks.trials.ground import environment
 from mcpfactory_pipeline.base.ids import new_id
 
-__all__ = ["Done", "Field", "make_origin"]
-
 _CONFIG = """\
 [workspace]
 name = "field"

@@ -16,8 +16,6 @@ from typing import Final
 from benchmarks.trials.gate.attempt import Attempt
 from benchmarks.trials.gate.field import Field
 
-__all__ = ["ATTEMPTS"]
-
 _PRODUCTION: Final = ("--channel", "production")
 _TOOLS_APPROVED: Final = """
 [[pipeline.stages]]

@@ -10,8 +10,6 @@ from benchmarks.trials.gate.attempt import Attempt
 from benchmarks.trials.gate.field import Field
 from mcpfactory_pipeline.checks.rules import RULES
 
-__all__ = ["ATTEMPTS"]
-
 _BROKEN: Final = "def test_broken() -> None:\n    assert 1 == 2\n"
 
 

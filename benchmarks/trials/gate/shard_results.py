@@ -22,8 +22,6 @@ from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.state.schema import KINDS
 
-__all__ = ["ATTEMPTS"]
-
 
 @dataclass(slots=True)
 class _Job:

@@ -10,8 +10,6 @@ from benchmarks.trials.gate.attempt import Attempt
 from benchmarks.trials.gate.field import Field
 from mcpfactory_pipeline.base.ids import format_time, utc_now
 
-__all__ = ["ATTEMPTS"]
-
 _PROMOTE: Final = ("pipeline", "promote", "alpha", "--channel", "production")
 
 

@@ -15,8 +15,6 @@ from benchmarks.trials.two_processes.fleet import Fleet
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_06_18, TASKS
 
-__all__ = ["Tally", "call_anew", "call_in_a_session", "cancel", "run_tasks"]
-
 Json = dict[str, Any]
 
 _STEPS: Final = 12

@@ -18,8 +18,6 @@ from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
-__all__ = ["COUNTS", "WAYS", "measured"]
-
 COUNTS: Final = (1, 2, 4)
 ELSEWHERE: Final = "in a session of another process"
 WAYS: Final[dict[str, int | None]] = {"without a session": None, "in a session of this process": 0, ELSEWHERE: 1}

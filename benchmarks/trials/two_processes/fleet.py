@@ -12,8 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Fleet"]
-
 _LEDGER: Final = "TRIAL_LEDGER"
 _PATIENCE: Final = 60.0  # seconds for the start of a process
 

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from mcpfactory_pipeline.base.errors import PipelineError as PipelineError
     from mcpfactory_pipeline.channels.prune import prune as prune
+    from mcpfactory_pipeline.decisions.decision import approve as approve
+    from mcpfactory_pipeline.decisions.decision import hold as hold
+    from mcpfactory_pipeline.decisions.decision import reject as reject
+    from mcpfactory_pipeline.decisions.decision import release as release
+    from mcpfactory_pipeline.decisions.decision import retire as retire
+    from mcpfactory_pipeline.decisions.decision import revive as revive
+    from mcpfactory_pipeline.decisions.promote import promote as promote
+    from mcpfactory_pipeline.decisions.promote import promote_due as promote_due
+    from mcpfactory_pipeline.decisions.promote import rollback as rollback
+    from mcpfactory_pipeline.decisions.restore import restore as restore
+    from mcpfactory_pipeline.decisions.restore import restore_candidate as restore_candidate
     from mcpfactory_pipeline.plan.stage import Stage as Stage
     from mcpfactory_pipeline.plan.stage import StageInputs as StageInputs
     from mcpfactory_pipeline.plan.stage import StageOutputs as StageOutputs
-    from mcpfactory_pipeline.promotion.decision import approve as approve
-    from mcpfactory_pipeline.promotion.decision import hold as hold
-    from mcpfactory_pipeline.promotion.decision import reject as reject
-    from mcpfactory_pipeline.promotion.decision import release as release
-    from mcpfactory_pipeline.promotion.decision import retire as retire
-    from mcpfactory_pipeline.promotion.decision import revive as revive
-    from mcpfactory_pipeline.promotion.promote import promote as promote
-    from mcpfactory_pipeline.promotion.promote import promote_due as promote_due
-    from mcpfactory_pipeline.promotion.promote import rollback as rollback
-    from mcpfactory_pipeline.promotion.restore import restore as restore
-    from mcpfactory_pipeline.promotion.restore import restore_candidate as restore_candidate
     from mcpfactory_pipeline.run.run import plan_servers as plan_servers
     from mcpfactory_pipeline.run.run import run_pipeline as run_pipeline
     from mcpfactory_pipeline.state.store import Store as Store
@@ -43,23 +43,23 @@ _WHERE: Final = {
     "StageOutputs": "plan.stage",
     "Store": "state.store",
     "Workspace": "workspace.workspace",
-    "approve": "promotion.decision",
+    "approve": "decisions.decision",
     "history": "views.status",
-    "hold": "promotion.decision",
+    "hold": "decisions.decision",
     "mend": "state.verify",
     "next_commands": "views.inbox",
     "plan_servers": "run.run",
-    "promote": "promotion.promote",
-    "promote_due": "promotion.promote",
+    "promote": "decisions.promote",
+    "promote_due": "decisions.promote",
     "prune": "channels.prune",
     "read_inbox": "views.inbox",
-    "reject": "promotion.decision",
-    "release": "promotion.decision",
-    "restore": "promotion.restore",
-    "restore_candidate": "promotion.restore",
-    "retire": "promotion.decision",
-    "revive": "promotion.decision",
-    "rollback": "promotion.promote",
+    "reject": "decisions.decision",
+    "release": "decisions.decision",
+    "restore": "decisions.restore",
+    "restore_candidate": "decisions.restore",
+    "retire": "decisions.decision",
+    "revive": "decisions.decision",
+    "rollback": "decisions.promote",
     "run_pipeline": "run.run",
     "status": "views.status",
     "verify": "state.verify",

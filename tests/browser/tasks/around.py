@@ -11,11 +11,6 @@ from tests.browser.tasks.decide import confirm, look_at_the_candidate
 from tests.browser.tasks.person import PHONE, Person, Setting
 from tests.browser.tasks.workspace import MANY, TORN_TEST
 
-__all__ = [
-    "back_button", "command_line", "dark", "deep_links", "export", "filter_many", "keyboard", "phone", "read_json",
-    "reload", "screen_reader", "waiting", "without_javascript",
-]  # fmt: skip
-
 _APPROVED = ("approved", "Ada")
 # What a screen reader would read out as a bare role.
 _NAMELESS = re.compile(r"^\s*- (?:link|button|checkbox|radio|textbox|searchbox|combobox|img)(?::|$)", re.MULTILINE)

@@ -6,10 +6,6 @@ from tests.browser.shop import run
 from tests.browser.tasks.person import Person, Setting
 from tests.days import NEXT_MONTH
 
-__all__ = [
-    "approve", "bulk_approve", "hold", "promote", "reject", "roll_back", "two_browsers", "waive",
-]  # fmt: skip
-
 _DONE = "Done: "
 
 

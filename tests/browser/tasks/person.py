@@ -13,8 +13,6 @@ from tests.browser.shop import TOKENS
 from tests.browser.tasks.workspace import Shop
 from tests.patience import PATIENCE
 
-__all__ = ["PHONE", "WIDE", "Person", "Setting", "setting"]
-
 WIDE: Final = {"viewport": {"width": 1440, "height": 900}}
 PHONE: Final = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 _SLOW: Final = PATIENCE * 5  # seconds of a run of the pipeline on a busy machine

@@ -9,8 +9,6 @@ from typing import Final
 from tests.browser.tasks import around, decide, work
 from tests.browser.tasks.person import Setting
 
-__all__ = ["TASKS", "DashboardTask"]
-
 
 @dataclass(frozen=True, slots=True)
 class DashboardTask:

@@ -8,8 +8,6 @@ import re
 from tests.browser.tasks.person import Person, Setting
 from tests.browser.tasks.workspace import TORN_TEST
 
-__all__ = ["cancel", "failed_log", "follow_run", "run_again", "search_log", "try_tool"]
-
 
 def _begin_run(person: Person, server: str) -> None:
     """From the front page: everything of a server runs anew."""

@@ -15,8 +15,6 @@ from typing import Any
 from benchmarks.bench.workspace import make as make_many
 from tests.browser.shop import ROOT, command, run, set_version
 
-__all__ = ["MANY", "TORN_TEST", "Shop"]
-
 MANY = 1000  # servers of the large workspace
 _POLICY = """
 [[pipeline.channels]]

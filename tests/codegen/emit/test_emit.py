@@ -25,7 +25,7 @@ from mcpfactory_codegen.ir import (
     Response,
 )
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.servers.style import formatted
+from mcpfactory_codegen.servers.tree import formatted
 from tests.codegen.emit.apis import BOOKSHOP, files_of
 from tests.codegen.judges import check_types
 from tests.rows import rows

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.config import read_config
-from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.create import create_server, regenerate
+from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.update import update_server
 
 PING = {"get": {"operationId": "ping", "responses": {"200": {"description": "pong"}}}}

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.describe.suggest import BOUND
+from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.select import Selection
-from mcpfactory_codegen.servers.apis import ApiConfig
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, render_config
 from mcpfactory_codegen.servers.create import Created, create_server, regenerate
+from mcpfactory_codegen.servers.documents import ApiConfig
 from mcpfactory_codegen.servers.update import update_server
+from mcpfactory_codegen.servers.values import ServerConfigError
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
 from tests.codegen.judges import run

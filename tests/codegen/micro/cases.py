@@ -20,8 +20,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["CASES", "Micro"]
-
 _FOLDER = Path(__file__).parent / "documents"
 _SERVERS = "servers: [{url: https://api.test/v1}]\n"
 _FRONT = {

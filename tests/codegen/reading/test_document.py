@@ -15,11 +15,9 @@ from typing import Any, ClassVar
 import pytest
 
 from mcpfactory_codegen.openapi import read_api
-from mcpfactory_codegen.read import fetch as fetching
-from mcpfactory_codegen.read.document import DocumentError, load
-from mcpfactory_codegen.read.fetch import FetchError, public_only, redirected
-from mcpfactory_runtime.addresses import is_public
-from mcpfactory_runtime.redirects import redirect_of
+from mcpfactory_codegen.read import document as fetching
+from mcpfactory_codegen.read.document import DocumentError, FetchError, load, public_only, redirected
+from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 from tests.rows import rows
 

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["document", "read", "written"]
-
 ITEM: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
 
 

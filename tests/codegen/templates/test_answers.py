@@ -8,20 +8,23 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers.answers import (
+    TemplateQuestion,
     checked_answers,
     load_answers,
+    questions,
+    refused_settings,
     render_answers,
     typed_answers,
+    variants,
     with_answers,
     with_template,
 )
-from mcpfactory_codegen.servers.create import CreateError, create_server
-from mcpfactory_codegen.servers.questions import TemplateQuestion, questions, refused_settings
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.scaffold import ScaffoldError, find_template
-from mcpfactory_codegen.servers.template_source import TemplateSourceError
+from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_codegen.servers.values import ServerConfigError
-from mcpfactory_codegen.servers.variants import variants
 from tests.rows import rows
 
 ASKED = (

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.select import Selection
-from mcpfactory_codegen.servers.apis import ApiConfig
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, render_config
+from mcpfactory_codegen.servers.documents import ApiConfig
+from mcpfactory_codegen.servers.values import ServerConfigError
 from tests.rows import rows
 
 

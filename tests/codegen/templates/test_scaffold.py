@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers import rendering, scaffold
-from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.create import create_server, regenerate
+from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.scaffold import ScaffoldError, render, templates
 
 

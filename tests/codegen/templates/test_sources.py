@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers import fetching, scaffold
-from mcpfactory_codegen.servers.create import CreateError, create_server
+from mcpfactory_codegen.servers import scaffold, templates
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.scaffold import find_template, render
-from mcpfactory_codegen.servers.template_source import TemplateSourceError, parse_source
+from mcpfactory_codegen.servers.templates import TemplateSourceError, parse_source
 from mcpfactory_codegen.servers.update import update_server
 from tests.rows import rows
 
@@ -119,7 +120,7 @@ def test_sources_in_their_parts(text: str, parts: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_no_source_is_refused_before_anything_runs(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "subprocess", None)
+    monkeypatch.setattr(templates, "subprocess", None)
     with pytest.raises(TemplateSourceError) as raised:
         find_template(text)
     assert raised.value.hint
@@ -238,11 +239,11 @@ def test_a_fetched_template_that_wants_to_run_something_is_refused(
 
 
 def test_the_size_of_a_template_is_bounded(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "_MOST_BYTES", 100)
+    monkeypatch.setattr(templates, "_MOST_BYTES", 100)
     with pytest.raises(TemplateSourceError, match="more than"):
         find_template(source_of(repository))
-    monkeypatch.setattr(fetching, "_MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(fetching, "_MOST_FILES", 1)
+    monkeypatch.setattr(templates, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(templates, "_MOST_FILES", 1)
     with pytest.raises(TemplateSourceError, match="more than"):
         find_template(source_of(repository))
 

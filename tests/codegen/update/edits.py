@@ -10,8 +10,6 @@ from typing import Any
 
 from tests.codegen.execution.documents import document
 
-__all__ = ["API", "CONFLICTS", "PERSON", "UNSEEN", "Api", "Person"]
-
 SERVER = "src/bookshop_mcp/server.py"
 INIT = "src/bookshop_mcp/__init__.py"
 BOOKS = "src/bookshop_mcp/_generated/tools/books.py"

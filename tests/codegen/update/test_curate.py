@@ -13,9 +13,10 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcpfactory_codegen.servers.config import ServerConfigError, read_config
+from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
+from mcpfactory_codegen.servers.values import ServerConfigError
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.execution.documents import written

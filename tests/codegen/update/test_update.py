@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.create import CreateError, create_server
-from mcpfactory_codegen.servers.lock import Lock
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.errors import CreateError
+from mcpfactory_codegen.servers.merge import Lock
 from mcpfactory_codegen.servers.scaffold import template_version
 from mcpfactory_codegen.servers.update import Updated, update_server
 from tests.codegen.execution.documents import written

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.config import ServerConfigError
-from mcpfactory_codegen.servers.create import CreateError, regenerate
+from mcpfactory_codegen.servers.create import regenerate
+from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.update import update_server
+from mcpfactory_codegen.servers.values import ServerConfigError
 from tests.codegen.execution.documents import WORKFLOW, document
 
 Use = Callable[..., tuple[list[dict[str, Any]], list[str], Any]]

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CASES", "Case", "document"]
-
 Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
 NUMBER: Json = {"type": "integer"}

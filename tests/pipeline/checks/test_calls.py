@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.calls import plan_calls, read_examples
+from mcpfactory_pipeline.checks.call_plan import plan_calls, read_examples
 from mcpfactory_pipeline.checks.target import ExamineError
 from tests.rows import rows
 

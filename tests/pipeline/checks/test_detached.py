@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.checks.evidence import ServerProcess
-from mcpfactory_pipeline.checks.wire import stdio
-from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
+from mcpfactory_pipeline.checks.transport import stdio
+from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_pipeline.isolation.orphans import adopt_orphans
 from tests.machine import needs
 from tests.patience import PATIENCE, until

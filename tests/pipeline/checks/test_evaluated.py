@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks import Report, ValidationTarget, evaluated, validate
-from mcpfactory_pipeline.checks.evaluated import Evaluations
-from mcpfactory_pipeline.launch.modelled import run_model
+from mcpfactory_pipeline.checks import Report, ValidationTarget, declared_calls, validate
+from mcpfactory_pipeline.checks.declared_calls import Evaluations
+from mcpfactory_pipeline.launch.connection import run_model
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.machine import needs
 from tests.rows import rows
@@ -144,7 +144,7 @@ def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
     ids=["silent", "ended"],
 )
 def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does(tmp_path, monkeypatch, body, closed):
-    monkeypatch.setattr(evaluated, "_ANSWER", 20.0)
+    monkeypatch.setattr(declared_calls, "_ANSWER", 20.0)
     lives = "if 'STOCK_BASE_URL' not in os.environ: raise ToolError('not set')\n"
     report = examined(tmp_path, body=lives + body, reads=False)
     (message,) = found(report, "behaviour.evaluated")

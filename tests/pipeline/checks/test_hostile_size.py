@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.bait import tempt
-from mcpfactory_pipeline.checks.wire import conversation
-from mcpfactory_pipeline.checks.wire.conversation import Watch, heard_apart
+from mcpfactory_pipeline.checks.canaries import tempt
+from mcpfactory_pipeline.checks.transport import conversation
+from mcpfactory_pipeline.checks.transport.conversation import Watch, heard_apart
 from tests.rows import rows
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from mcpfactory_pipeline.checks.evidence import Evidence, ProbeAnswer
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.wire import http_probes
-from mcpfactory_pipeline.checks.wire.http import connected
-from mcpfactory_pipeline.checks.wire.http_probes import _body, _events, probe_http
+from mcpfactory_pipeline.checks.transport import http_probes
+from mcpfactory_pipeline.checks.transport.http import connected
+from mcpfactory_pipeline.checks.transport.http_probes import _body, _events, probe_http
 from tests.rows import rows
 
 

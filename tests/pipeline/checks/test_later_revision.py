@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mcpfactory_pipeline.checks.families.modern import RULES
+from mcpfactory_pipeline.checks.rules.modern import RULES
 from tests.patience import PATIENCE
 from tests.trial_revision import trial
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mcpfactory_pipeline.checks.evidence import ServerProcess
-from mcpfactory_pipeline.checks.noise import noise_cause, noise_hint
+from mcpfactory_pipeline.checks.transport.stdio import noise_cause, noise_hint
 from tests.pipeline.checks.test_rules import judged, observed
 from tests.rows import rows
 

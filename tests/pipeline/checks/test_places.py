@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_pipeline.checks.places import source_places
+from mcpfactory_pipeline.checks.source import source_places
 
 SERVER = '''"""A server."""
 from mcpfactory_runtime import Server

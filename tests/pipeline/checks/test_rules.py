@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks import RULES, eras
+from mcpfactory_pipeline.checks import RULES
+from mcpfactory_pipeline.checks import exchange as eras
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess, Transport
 from mcpfactory_pipeline.checks.exchange import WireExchange

@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.evaluate import evaluate
-from mcpfactory_pipeline.checks.formats.badge import to_badge
+from mcpfactory_pipeline.checks.formats import to_badge
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import (

@@ -21,8 +21,6 @@ from typing import Any
 from tests.patience import PATIENCE
 from tests.pipeline.evaluation.scripted_model import Script, Step, choose, given
 
-__all__ = ["HABITS", "KEY", "ModelServer", "serve_model"]
-
 KEY = "sk-local-0123456789abcdef"
 HABITS = {
     "scripted": "answers as the script says",

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from mcpfactory_pipeline.evaluation.intervals import difference, mean_rate, wilson
+from mcpfactory_pipeline.checks.evaluation.model_report import difference, mean_rate, wilson
 from tests.rows import rows
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.evaluation.attempt import NO_TOOL, VERDICTS, MadeCall, ModelTranscript, ToolChoice
-from mcpfactory_pipeline.evaluation.judgement import judge
+from mcpfactory_pipeline.checks.evaluation.judgement import (
+    NO_TOOL,
+    VERDICTS,
+    MadeCall,
+    ModelTranscript,
+    ToolChoice,
+    judge,
+)
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.rows import rows
 

@@ -9,17 +9,24 @@ from datetime import date
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.evaluation.attempt import NO_TOOL, Attempt, MadeCall, Setting, ToolChoice, WrongArgument
-from mcpfactory_pipeline.evaluation.model import TokenUsage
-from mcpfactory_pipeline.evaluation.model_page import against_rows, model_case_rows, model_page, setting_rows
-from mcpfactory_pipeline.evaluation.model_report import (
+from mcpfactory_pipeline.checks.evaluation.judgement import (
+    NO_TOOL,
+    Attempt,
+    MadeCall,
+    Setting,
+    ToolChoice,
+    WrongArgument,
+)
+from mcpfactory_pipeline.checks.evaluation.model import TokenUsage
+from mcpfactory_pipeline.checks.evaluation.model_report import (
     ModelPrices,
     ModelReport,
     hash_cases,
     hash_tools,
     read_report,
 )
-from mcpfactory_pipeline.evaluation.recorded import load_report, read_reports, report_file, write_report
+from mcpfactory_pipeline.checks.evaluation.pages import against_rows, model_case_rows, model_page, setting_rows
+from mcpfactory_pipeline.checks.evaluation.recorded import load_report, read_reports, report_file, write_report
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.rows import rows
 

@@ -8,16 +8,15 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.evaluation.ask_anthropic import AnthropicEndpoint
-from mcpfactory_pipeline.evaluation.ask_openai import OpenAIEndpoint
-from mcpfactory_pipeline.evaluation.asking import ShownTools, converse, system_text
-from mcpfactory_pipeline.evaluation.model import (
+from mcpfactory_pipeline.checks.evaluation.ask import ShownTools, converse, system_text
+from mcpfactory_pipeline.checks.evaluation.model import (
     EndpointError,
     ModelEndpoint,
     ModelUnreachableError,
     find_endpoint,
 )
-from mcpfactory_pipeline.evaluation.retrieval import SearchTools
+from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
+from mcpfactory_pipeline.checks.evaluation.providers import AnthropicEndpoint, OpenAIEndpoint
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.server.errors import ToolError

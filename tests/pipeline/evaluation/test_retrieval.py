@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.evaluation.retrieval import SearchTools, case_rank, chance_within, names_found, rank_tools
+from mcpfactory_pipeline.checks.evaluation.offer import SearchTools, case_rank, chance_within, names_found, rank_tools
 from tests.rows import rows
 
 

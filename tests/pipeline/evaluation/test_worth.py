@@ -7,11 +7,10 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.evaluation.attempt import Attempt, Setting, ToolChoice
-from mcpfactory_pipeline.evaluation.model_report import ModelReport
-from mcpfactory_pipeline.evaluation.rewording import DAMAGES, reword
-from mcpfactory_pipeline.evaluation.suggest import confused_pairs
-from mcpfactory_pipeline.evaluation.worth import LISTS, found_worth, model_worth
+from mcpfactory_pipeline.checks.evaluation.case_value import DAMAGES, LISTS, found_worth, model_worth, reword
+from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
+from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting, ToolChoice
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 
 ABOUT = {

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
-from mcpfactory_runtime.auth.metadata import canonical, metadata_paths, metadata_url, server_url
+from mcpfactory_runtime.auth.authorization import canonical, metadata_paths, metadata_url, server_url
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.revisions import R2025_03_26, REVISIONS

@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
 from mcpfactory_runtime.server.access import read_access
-from mcpfactory_runtime.transports.http.failures import FailureLimit
+from mcpfactory_runtime.transports.http.authentication import FailureLimit
 from tests.rows import rows
 from tests.runtime.auth.conftest import protected
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.auth.scopes import read_granted
+from mcpfactory_runtime.auth.tokens import read_granted
 from mcpfactory_runtime.revisions import REVISIONS
 from tests.rows import rows
 from tests.runtime.auth.conftest import Protected, books, challenge, listen, protected, request, serving

@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.client.oauth import IdentityProvider, OAuth, PrivateKey, Workload
+from mcpfactory_runtime.client.oauth import OAuth
+from mcpfactory_runtime.oauth.grants import IdentityProvider, PrivateKey, Workload
 from tests.runtime.client.authority import Authority, authority, basic
 
 pytestmark = pytest.mark.anyio

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_runtime.client.headers import encode_value, header_parameters, modern_headers
-from mcpfactory_runtime.protocol.param_headers import annotation_fault
+from mcpfactory_runtime.client.http_messages import encode_value, header_parameters, modern_headers
+from mcpfactory_runtime.protocol.http import annotation_fault
 from mcpfactory_runtime.revisions import LATEST
 from tests.rows import rows
 

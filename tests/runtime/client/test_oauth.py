@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import Client, http
-from mcpfactory_runtime.client.oauth import OAuth, OAuthError
+from mcpfactory_runtime.client.oauth import OAuth
+from mcpfactory_runtime.oauth.model import OAuthError
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 
 pytestmark = pytest.mark.anyio

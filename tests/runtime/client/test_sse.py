@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.client.sse import SseEvent, SseReader
+from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
 from tests.rows import rows
 
 

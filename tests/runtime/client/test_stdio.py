@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import Client, ConnectionLostError
-from mcpfactory_runtime.client.streams import StdioChannel
+from mcpfactory_runtime.client.stdio import StdioChannel
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2024_11_05
 from tests.patience import PATIENCE

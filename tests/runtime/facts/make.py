@@ -18,8 +18,6 @@ from pathlib import Path
 from tests.runtime.facts import TABLES
 from tests.runtime.facts.notation import shorten
 
-__all__ = ["main", "table"]
-
 
 def table(revision: str, published: bytes) -> str:
     """The table's text: a line for each type.

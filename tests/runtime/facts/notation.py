@@ -18,8 +18,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["KEY", "Kind", "bare", "expand", "shorten"]
-
 Kind = Any
 KEY = "$defs"
 _JSON = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})

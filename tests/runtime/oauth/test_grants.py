@@ -15,8 +15,7 @@ from mcpfactory_runtime.oauth.grants import (
     authorization_code_grant,
     client_credentials_grant,
 )
-from mcpfactory_runtime.oauth.metadata import AuthorizationServer
-from mcpfactory_runtime.oauth.model import HttpAnswer, OAuthError, Pause, Steps, Visit
+from mcpfactory_runtime.oauth.model import AuthorizationServer, HttpAnswer, OAuthError, Pause, Steps, Visit
 from mcpfactory_runtime.oauth.registration import Registration
 from tests.rows import rows
 

@@ -8,7 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from mcpfactory_runtime.client.oauth import Loopback, OAuthError
+from mcpfactory_runtime.oauth.loopback import Loopback
+from mcpfactory_runtime.oauth.model import OAuthError
 
 pytestmark = pytest.mark.anyio
 

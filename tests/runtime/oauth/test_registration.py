@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
-from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError, Steps
+from mcpfactory_runtime.oauth.model import AuthorizationServer, Fetch, HttpAnswer, OAuthError, Steps, read_metadata
 from mcpfactory_runtime.oauth.registration import Identity, Registration, register
 
 ISSUER = "https://as.example"

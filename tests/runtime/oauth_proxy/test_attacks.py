@@ -246,7 +246,7 @@ async def test_a_state_counts_once_and_for_a_time() -> None:
 
 @pytest.mark.parametrize("bound", ["_MOST", "_MOST_OF_ONE"])
 async def test_logins_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
-    monkeypatch.setattr(f"mcpfactory_runtime.oauth_proxy.logins.{bound}", 2)
+    monkeypatch.setattr(f"mcpfactory_runtime.oauth_proxy.grants.{bound}", 2)
     async with guarded() as at:
         app = await at.client()
         for status in (303, 303, 503):
@@ -333,7 +333,7 @@ def test_the_url_of_a_document_has_one_spelling(client_id: str, fits: bool) -> N
 
 
 async def test_strangers_cannot_make_the_server_fetch_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcpfactory_runtime.oauth_proxy.documents._MOST_FETCHES", 2)
+    monkeypatch.setattr("mcpfactory_runtime.oauth_proxy.clients._MOST_FETCHES", 2)
     web = Web({APP: ABOUT})
     async with guarded(fetch=web) as at:
         assert (await at.http.get(Attempt(at, APP).url())).status_code == 200

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader, sse_comment, sse_event, sse_retry
+from mcpfactory_runtime.protocol.jsonrpc import OVERSIZE, LineReader, sse_comment, sse_event, sse_retry
 from tests.runtime.requirements import requirement
 
 

@@ -22,13 +22,13 @@ from mcpfactory_runtime.protocol.http import (
     EndSession,
     Handshake,
     InSession,
+    Mirrored,
     ModernCall,
     OpenStream,
     Rejection,
     check_origin,
     route,
 )
-from mcpfactory_runtime.protocol.param_headers import Mirrored
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, Revision
 from tests.runtime.requirements import requirement

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, McpError
-from mcpfactory_runtime.protocol.param_headers import check_mirrored, find_mirrored
+from mcpfactory_runtime.protocol.http import check_mirrored, find_mirrored
 from tests.runtime.requirements import requirement
 
 

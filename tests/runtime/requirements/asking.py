@@ -5,8 +5,6 @@ from __future__ import annotations
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_06_18, R2025_11_25
 from tests.runtime.requirements.model import area, must, should
 
-__all__ = ["ROWS"]
-
 SAMPLING = area(
     "sampling",
     "client/sampling",

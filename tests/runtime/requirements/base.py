@@ -5,8 +5,6 @@ from __future__ import annotations
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
 from tests.runtime.requirements.model import area, must, should
 
-__all__ = ["ROWS"]
-
 MESSAGES = area(
     "message",
     "basic",

@@ -11,8 +11,6 @@ from tests.runtime.requirements.marks import RUNTIME, marked
 from tests.runtime.requirements.model import Row
 from tests.runtime.requirements.table import ROWS
 
-__all__ = ["draw"]
-
 _FOLDER = RUNTIME.parents[1] / "docs" / "reference"
 
 HEAD = """\

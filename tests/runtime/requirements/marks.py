@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["RUNTIME", "Marked", "marked"]
-
 RUNTIME = Path(__file__).resolve().parents[1]
 MARKS = {"requirement", "case"}
 

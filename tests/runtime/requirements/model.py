@@ -8,8 +8,6 @@ from typing import Any
 
 from mcpfactory_runtime.revisions import LATEST, R2024_11_05, REVISIONS, Revision
 
-__all__ = ["EXTENSION", "Row", "area", "must", "should"]
-
 EXTENSION = "extension"
 """`on` of rows that hold only where the extension is declared on both sides."""
 

@@ -6,8 +6,6 @@ import pytest
 
 from tests.runtime.requirements.table import TABLE
 
-__all__ = ["pytest_collection_modifyitems"]
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Expect failure of every test that names a row with a gap."""

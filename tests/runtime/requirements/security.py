@@ -5,8 +5,6 @@ from __future__ import annotations
 from mcpfactory_runtime.revisions import LATEST, R2025_03_26, R2025_06_18, R2025_11_25
 from tests.runtime.requirements.model import area, must, should
 
-__all__ = ["ROWS"]
-
 ROWS = area(
     "auth",
     "basic/authorization",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tests.runtime.requirements import asking, base, features, security, tasks, transports
 from tests.runtime.requirements.model import Row
 
-__all__ = ["ROWS", "TABLE"]
-
 ROWS: tuple[Row, ...] = (
     *base.ROWS,
     *transports.ROWS,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from mcpfactory_runtime.revisions import LATEST, R2025_11_25
 from tests.runtime.requirements.model import EXTENSION, area, must, should
 
-__all__ = ["ROWS"]
-
 CORE = area(
     "task-core",
     "basic/utilities/tasks",

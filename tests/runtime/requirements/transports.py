@@ -12,8 +12,6 @@ from mcpfactory_runtime.revisions import (
 )
 from tests.runtime.requirements.model import area, must, should
 
-__all__ = ["ROWS"]
-
 STDIO = area(
     "stdio",
     "basic/transports, stdio",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime import Context, Server
-from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.middleware import Caching
+from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import Operation, Upstream
 from mcpfactory_runtime.upstream.stub import StubUpstream

@@ -10,7 +10,8 @@ import pytest
 
 from mcpfactory_runtime import Context, Depends, Server, ToolError
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.testing import connect, override
+from mcpfactory_runtime.server.dependencies import override
+from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ import pytest
 
 from mcpfactory_runtime import Context, McpError, Server, ToolError
 from mcpfactory_runtime.revisions import LATEST_LEGACY
-from mcpfactory_runtime.server.middleware.protocol import Middleware, NextTool, ToolRequest
+from mcpfactory_runtime.server.middleware.layers import Middleware, NextTool, ToolRequest
 from mcpfactory_runtime.server.session import Session
 from tests.patience import PATIENCE
 

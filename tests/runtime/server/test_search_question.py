@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_runtime.server.generated.search_question import read_question
-from mcpfactory_runtime.server.generated.search_words import stem
+from mcpfactory_runtime.server.generated.search_words import read_question, stem
 from tests.rows import rows
 
 

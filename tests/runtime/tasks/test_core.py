@@ -10,8 +10,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import R2025_11_25
-from mcpfactory_runtime.server.tasks.manager import TaskOptions
-from mcpfactory_runtime.server.tasks.wire import RELATED
+from mcpfactory_runtime.server.tasks.manager import RELATED, TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement

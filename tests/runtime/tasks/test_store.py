@@ -11,11 +11,9 @@ from secrets import token_hex
 import pytest
 
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
-from mcpfactory_runtime.server.tasks.record import Task
 from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
-from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore, TaskStoreError
-from mcpfactory_runtime.store.base import SharedStore
-from mcpfactory_runtime.store.memory import MemoryStore
+from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, Task, TaskStore, TaskStoreError
+from mcpfactory_runtime.store.base import MemoryStore, SharedStore
 from mcpfactory_runtime.store.processes import Processes
 from mcpfactory_runtime.store.redis import RedisStore
 from mcpfactory_runtime.store.sqlite import SqliteStore

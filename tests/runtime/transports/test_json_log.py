@@ -13,7 +13,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.observe.lines import JsonFormatter, RequestLines
+from mcpfactory_runtime.server.observe.request import JsonFormatter, RequestLines
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, Upstream
 from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.test_probes import Probed

@@ -14,7 +14,7 @@ from starlette.routing import Mount
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.server.readiness import Readiness
+from mcpfactory_runtime.server.routes import Readiness
 from tests.runtime.transports.test_mounting import served
 
 pytestmark = pytest.mark.anyio

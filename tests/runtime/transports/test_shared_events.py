@@ -11,8 +11,7 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.store.base import SharedStore
-from mcpfactory_runtime.store.memory import MemoryStore
+from mcpfactory_runtime.store.base import MemoryStore, SharedStore
 from mcpfactory_runtime.store.processes import Processes
 from mcpfactory_runtime.store.redis import RedisStore
 from mcpfactory_runtime.store.sqlite import SqliteStore

@@ -23,7 +23,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from mcpfactory_runtime import Context, McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.client.trace_context import TRACE_FIELDS
+from mcpfactory_runtime.client.http_messages import TRACE_FIELDS
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import Operation, Upstream

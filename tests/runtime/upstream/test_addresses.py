@@ -1,6 +1,6 @@
 import pytest
 
-from mcpfactory_runtime.addresses import describe_private, is_public
+from mcpfactory_runtime.urls import describe_private, is_public
 from tests.rows import rows
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.upstream import Operation, Paging, Parameter
-from mcpfactory_runtime.upstream.cutting import compact, shorten
 from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.truncate import compact, shorten
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(max_size=60),

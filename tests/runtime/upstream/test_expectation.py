@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from mcpfactory_runtime.upstream.expectation import RecordedRequest, credential_faults, differences
+from mcpfactory_runtime.upstream.stub import RecordedRequest, credential_faults, differences
 from tests.rows import rows
 
 PARTS = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name="o"\r\n\r\n{"x": 1}\r\n--b--\r\n'

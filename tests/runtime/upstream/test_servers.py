@@ -8,8 +8,8 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, ServerAddress, StubUpstream, Upstream
+from mcpfactory_runtime.upstream.secrets import Settings, stand_in
 from mcpfactory_runtime.upstream.servers import Addresses, unmoved_notice
-from mcpfactory_runtime.upstream.settings import Settings, stand_in
 from tests.rows import rows
 
 ROOT = "https://api.test/2.0"

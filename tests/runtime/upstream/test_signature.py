@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote
 import pytest
 
 from mcpfactory_runtime.upstream import Body, Field, Operation, Parameter, SecurityScheme, Upstream
-from mcpfactory_runtime.upstream.signature import region_of, service_of
+from mcpfactory_runtime.upstream.auth import region_of, service_of
 from tests.rows import rows
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ import mcpfactory_runtime
 from mcpfactory_runtime.upstream import Parameter
 from tests.rows import rows
 
-STYLE_LIST = "runtime/upstream/styles.py"
+STYLE_LIST = "runtime/upstream/operation.py"
 EXPLODE = (STYLE_LIST, "EXPLODED", '"cookie": True,', '"cookie": True, "starred": False,')
 # Per place: where the name is listed, then file, table, and what a row for "starred" changes in it.
 STEPS = {

@@ -10,7 +10,7 @@ import pytest
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation
 from mcpfactory_runtime.upstream.response import read_response
-from mcpfactory_runtime.upstream.xml_answers import XmlAnswerError, parse_xml
+from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
 from tests.rows import rows
 
 LISTS = (("reservationSet", "item"), ("", "Contents"))

@@ -14,8 +14,6 @@ from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.transports.memory import MemoryStream, serve_memory
 
-__all__ = ["Reply", "Speaker", "Web", "speak", "web"]
-
 Json = dict[str, Any]
 PATIENCE = 10  # seconds, only to end a test that has failed already
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import typer
 
-__all__ = ["channels", "clients", "kinds", "origins", "providers", "servers", "stages", "targets", "templates", "tools"]
-
 Completion = Callable[[str], list[str]]
 
 _STAGES: Final = ("generate", "build", "test", "validate")

@@ -21,14 +21,12 @@ from mcpfactory.commands import (
     call,
     ci,
     dashboard,
-    diff,
     doctor,
     evaluate,
     inbox,
     init,
     inspect,
     install,
-    login,
     new,
     pipeline,
     publish,
@@ -40,11 +38,9 @@ from mcpfactory.commands import (
     test_,
     update,
     validate,
-    waive,
 )
-from mcpfactory.exits import Exit, exit_of, of_machine
-
-__all__ = ["app", "build_command", "main"]
+from mcpfactory.exits import exit_of, of_machine
+from mcpfactory_runtime.errors import Exit
 
 _UNBROKEN: Final = 10_000  # columns of help in a pipe: whoever searches it gets whole lines
 
@@ -64,7 +60,7 @@ app.command("inbox")(inbox.inbox)
 app.command("inspect")(inspect.inspect)
 app.command("run", context_settings={"allow_extra_args": False})(run.run)
 app.command("call")(call.call)
-app.command("login")(login.login)
+app.command("login")(run.login)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(ci.app, name="ci")
 app.add_typer(release.app, name="release")
@@ -76,9 +72,9 @@ app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)
 app.command("test")(test_.run_declared)
 app.command("evaluate")(evaluate.evaluate)
-app.command("diff")(diff.diff)
+app.command("diff")(update.diff)
 app.command("validate")(validate.validate)
-app.command("waive")(waive.waive)
+app.command("waive")(validate.waive)
 app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
 app.command("doctor")(doctor.doctor)

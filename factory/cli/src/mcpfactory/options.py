@@ -10,43 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = [
-    "Answers",
-    "AnswersFile",
-    "AsJson",
-    "Candidate",
-    "Channel",
-    "Demo",
-    "DryRun",
-    "Factory",
-    "Host",
-    "Http",
-    "Mode",
-    "Name",
-    "Names",
-    "OptionalName",
-    "Port",
-    "Provider",
-    "Reason",
-    "Refresh",
-    "RequiredReason",
-    "Root",
-    "Show",
-    "SignWith",
-    "Stage",
-    "TemplateOption",
-    "Trust",
-    "Yes",
-    "answers_of",
-    "check_provider",
-    "trusted",
-    "workspace_in",
-]
 
 Answers = Annotated[
     list[str] | None,
@@ -153,7 +120,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def check_provider(name: str) -> None:
     """End the command when a provider is named that there is none of."""
-    from mcpfactory_pipeline.ci.providers import PROVIDERS
+    from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
 
     if name and name not in PROVIDERS:
         output.fail(f"there is no provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
@@ -192,7 +159,7 @@ def trusted(template: str, files: Callable[[], Iterable[str]], *, trust: bool, a
         as_json: a program reads, and nobody can be asked.
     """
     from mcpfactory_codegen.servers.scaffold import find_template
-    from mcpfactory_codegen.servers.template_source import parse_source
+    from mcpfactory_codegen.servers.templates import parse_source
 
     if trust or not template or not parse_source(template).foreign:
         return
@@ -218,7 +185,8 @@ def workspace_in(folder: Path | None = None) -> Workspace:
     Raises:
         WorkspaceError: when the folder does not exist, or is in no workspace.
     """
-    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
+    from mcpfactory_pipeline.base.errors import WorkspaceError
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if (
         folder is not None and not folder.is_dir()

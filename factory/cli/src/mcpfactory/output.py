@@ -1,4 +1,4 @@
-"""What people and programs get to see: data on stdout, everything else on stderr, colour only where a person reads."""
+"""Output of commands: data on stdout, messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -6,28 +6,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TextIO
 
 import typer
 
-from mcpfactory.exits import Exit
-
-__all__ = [
-    "data",
-    "document",
-    "error",
-    "fail",
-    "hint",
-    "line",
-    "note",
-    "raw",
-    "read_by_person",
-    "styled",
-    "table",
-    "warning",
-    "width",
-]
+from mcpfactory_runtime.errors import Exit
 
 _COLOURS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
@@ -124,3 +111,153 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def width() -> int | None:
     """How many columns stdout has; None where it is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+_PATIENCE: Final = 1.0  # seconds that need no word on a terminal
+_LONG: Final = 3.0  # and none elsewhere, where words stay
+_TICK: Final = 0.25
+_CLEAR: Final = "\r\x1b[K"
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Yield the function to call with what begins now. Short work is not reported."""
+    if quiet:
+        yield lambda _step: None
+    elif read_by_person(sys.stderr):
+        with _Live() as live:
+            yield live.step
+    else:
+        began = time.monotonic()
+
+        def step(text: str) -> None:
+            if time.monotonic() - began >= _LONG:
+                note(f"{text} …")
+
+        yield step
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[int, int], None]]:
+    """Yield the function to call before each server with how many are read, and of how many: a word every few seconds."""
+    with progress(quiet=False) as step:
+        told = time.monotonic()
+
+        def count(done: int, servers: int) -> None:
+            nonlocal told
+            if time.monotonic() - told >= _LONG:
+                told = time.monotonic()
+                step(
+                    f"{done} of {servers} servers read; the first time in a clone, each history is folded from its beginning"
+                )
+
+        yield count
+
+
+class _Live:
+    """A line that says what goes on and for how long, until the work is done and the line is gone."""
+
+    def __init__(self) -> None:
+        self._text, self._began = "", time.monotonic()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="progress", daemon=True)
+
+    def __enter__(self) -> _Live:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        sys.stderr.write(_CLEAR)
+        sys.stderr.flush()
+
+    def step(self, text: str) -> None:
+        """Show what begins now."""
+        self._text = text
+
+    def _tick(self) -> None:
+        from mcpfactory_pipeline.base.text import printable, truncate
+
+        while not self._done.wait(_TICK):
+            seconds = time.monotonic() - self._began
+            if self._text and seconds >= _PATIENCE:
+                line = truncate(printable(f"{self._text} … {seconds:.0f} s"), shutil.get_terminal_size().columns - 1)
+                sys.stderr.write(f"{_CLEAR}{line}")
+                sys.stderr.flush()
+
+
+_STYLES: Final = {"breaking": "bad", "additive": "good", "cosmetic": "dim"}
+_MAX_COSMETIC: Final = 8
+_MAX_PROBLEMS: Final = 12
+
+
+def print_addresses(
+    server: str, address: Mapping[str, Any], environ: Mapping[str, str] | None = None, setting: str = "export"
+) -> None:
+    """Note on stderr each address of an API that is private, cannot be called, or stays where it is although the root was moved.
+
+    Args:
+        server: its name.
+        address: of its report; empty for servers that are not made from a document, or by an older mcpfactory.
+        environ: what the server will be started with; ours by default.
+        setting: how variables are set there, for hints.
+    """
+    from mcpfactory_pipeline.workspace.upstream import api_addresses
+
+    if not address:
+        return
+    for one in api_addresses(address, os.environ if environ is None else environ, server=server, setting=setting):
+        if one.hint:
+            warning(one.message)
+            note(f"  hint: {one.hint}")
+        elif one.nature:
+            note(f"note: {one.message}")
+
+
+def print_changes(changes: Any) -> None:
+    """Print what changes for callers, breaking changes first, the cosmetic ones cut short."""
+    if not changes:
+        line("nothing changes for callers")
+        return
+    for kind, style in _STYLES.items():
+        found = [change for change in changes if change.kind == kind]
+        shown = found[:_MAX_COSMETIC] if kind == "cosmetic" else found
+        if found:
+            line(styled(f"{kind}: {len(found)}", style))
+        for change in shown:
+            line(f"  {change.code}  {change.message}")
+        if len(shown) < len(found):
+            line(f"  … and {len(found) - len(shown)} more; --json prints all of them")
+
+
+def print_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> None:
+    """Print groups of tools with what they cost and how to select them, and how to have search mode; nothing without groups."""
+    if not groups:
+        return
+    line()
+    line(f"{tokens:,} tokens are much for a model to read before it begins. Select groups for `mcpfactory new`:")
+    line()
+    rows = [(group["name"], str(group["tools"]), str(group["tokens"]), group["flag"]) for group in groups]
+    table(("GROUP", "TOOLS", "TOKENS", "TO SELECT IT"), rows)
+    note(f"hint: to keep all of it within some 500 tokens, {search}")
+
+
+def print_overview(view: Any) -> None:
+    """Print on one screen what a server has, what a model finds hard, and what is worth deciding; nothing without a view."""
+    from mcpfactory_codegen.servers.overview import overview_lines
+
+    for text in overview_lines(view) if view is not None else ():
+        line(text)
+
+
+def print_problems(found: Sequence[Any]) -> None:
+    """Print the problems of an API document on stderr, worst first."""
+    ordered = sorted(found, key=lambda problem: problem.level != "error")
+    for problem in ordered[:_MAX_PROBLEMS]:
+        level = styled(problem.level, "bad" if problem.level == "error" else "warn", err=True)
+        note(f"{level} {problem.code}: {problem.message}")
+        at = f"{problem.pointer or '/'} (line {problem.line})" if problem.line else problem.pointer or "/"
+        note(f"  at {at}" + (f"\n  hint: {problem.hint}" if problem.hint else ""))
+    if len(ordered) > _MAX_PROBLEMS:
+        note(f"… and {len(ordered) - _MAX_PROBLEMS} more; hint: --json prints all of them")

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from mcpfactory.main import build_command
 
-__all__ = ["NO_JSON", "cli_reference", "commands"]
-
 # Why a command has no `--json`; every other one has it.
 NO_JSON: Final = {
     "mcpfactory": "what it prints is that of `mcpfactory inbox`, which has it",

@@ -27,9 +27,7 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.naming.variables import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
-from mcpfactory_runtime.addresses import host_port_of
-
-__all__ = ["alike", "combine", "common_title", "labelled"]
+from mcpfactory_runtime.urls import host_port_of
 
 _ABOUT: Final = 300  # characters of each document's description
 

@@ -29,8 +29,6 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.text import digest, identifier, is_identifier, shorten, words
 
-__all__ = ["PLACES", "Input", "Inputs", "Place", "inputs", "may_be_argument", "name_arguments"]
-
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
 PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")

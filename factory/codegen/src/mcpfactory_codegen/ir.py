@@ -13,45 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from mcpfactory_runtime.upstream.operation import Xml
-from mcpfactory_runtime.upstream.styles import ParameterLocation, QueryStyle, Style
-
-__all__ = [
-    "CODES",
-    "LISTS",
-    "MAPS",
-    "MARK_PREFIXES",
-    "MISLABELED",
-    "SINGLE",
-    "Api",
-    "ApiBody",
-    "ApiOAuthFlow",
-    "ApiOperation",
-    "ApiParameter",
-    "ApiSecurityScheme",
-    "ApiServer",
-    "Encoding",
-    "JsonSchema",
-    "Problem",
-    "Problems",
-    "Response",
-    "Skipped",
-    "carries_json",
-    "definition",
-    "escape",
-    "essence",
-    "is_json",
-    "is_structured",
-    "lookup",
-    "mapped",
-    "operation_key",
-    "references",
-    "split_label",
-    "subschemas",
-    "to_json",
-    "unescape",
-]
-
+from mcpfactory_runtime.upstream.operation import ParameterLocation, QueryStyle, Style, Xml
 
 JsonSchema = dict[str, Any] | bool
 

@@ -21,9 +21,6 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.text import listed
 
-__all__ = ["EXTENSIONS", "NOT_SELECTED", "Selection", "marked", "select"]
-
-
 NOT_SELECTED: Final = "not selected"
 """How the reason of a `Skipped` begins when the operation is fine and merely not wanted."""
 

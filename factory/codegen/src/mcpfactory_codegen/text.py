@@ -12,30 +12,6 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = [
-    "VERSION",
-    "clean",
-    "compact",
-    "count_tokens",
-    "digest",
-    "fit",
-    "identifier",
-    "is_identifier",
-    "json_lines",
-    "listed",
-    "markdown_text",
-    "nearest",
-    "one_line",
-    "plain",
-    "plural",
-    "shorten",
-    "singular",
-    "snake",
-    "unknown_field",
-    "words",
-]
-
-
 VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
 """A path segment or word that is a version: v1, 2, 1.0, v2beta1."""
 

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError as McpError
-    from mcpfactory_runtime.server.completion import Completion as Completion
     from mcpfactory_runtime.server.context import Context as Context
     from mcpfactory_runtime.server.dependencies import Depends as Depends
     from mcpfactory_runtime.server.errors import ToolError as ToolError
-    from mcpfactory_runtime.server.generated.hooks import ToolCall as ToolCall
+    from mcpfactory_runtime.server.errors import safe_join as safe_join
+    from mcpfactory_runtime.server.generated.manifest import ToolCall as ToolCall
+    from mcpfactory_runtime.server.inputs import Completion as Completion
     from mcpfactory_runtime.server.inputs import Elicit as Elicit
     from mcpfactory_runtime.server.inputs import Roots as Roots
     from mcpfactory_runtime.server.inputs import Sample as Sample
-    from mcpfactory_runtime.server.middleware.protocol import Middleware as Middleware
-    from mcpfactory_runtime.server.middleware.protocol import Request as Request
-    from mcpfactory_runtime.server.middleware.protocol import ToolRequest as ToolRequest
-    from mcpfactory_runtime.server.paths import safe_join as safe_join
-    from mcpfactory_runtime.server.remote.config import remote_servers as remote_servers
+    from mcpfactory_runtime.server.middleware.layers import Middleware as Middleware
+    from mcpfactory_runtime.server.middleware.layers import Request as Request
+    from mcpfactory_runtime.server.middleware.layers import ToolRequest as ToolRequest
     from mcpfactory_runtime.server.remote.server import RemoteServer as RemoteServer
+    from mcpfactory_runtime.server.remote.server import remote_servers as remote_servers
     from mcpfactory_runtime.server.results import Audio as Audio
     from mcpfactory_runtime.server.results import EmbeddedBlob as EmbeddedBlob
     from mcpfactory_runtime.server.results import EmbeddedText as EmbeddedText
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.results import ToolResult as ToolResult
     from mcpfactory_runtime.server.server import Server as Server
     from mcpfactory_runtime.server.tasks.manager import TaskOptions as TaskOptions
-    from mcpfactory_runtime.server.tasks.record import Task as Task
     from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore as SqliteTaskStore
     from mcpfactory_runtime.server.tasks.store import MemoryTaskStore as MemoryTaskStore
+    from mcpfactory_runtime.server.tasks.store import Task as Task
     from mcpfactory_runtime.server.tasks.store import TaskStore as TaskStore
 
 _WHERE: Final = {
     "Audio": "server.results",
-    "Completion": "server.completion",
+    "Completion": "server.inputs",
     "Context": "server.context",
     "Depends": "server.dependencies",
     "Elicit": "server.inputs",
@@ -51,24 +51,24 @@ _WHERE: Final = {
     "McpError": "protocol.errors",
     "MemoryTaskStore": "server.tasks.store",
     "Message": "server.results",
-    "Middleware": "server.middleware.protocol",
+    "Middleware": "server.middleware.layers",
     "RemoteServer": "server.remote.server",
-    "Request": "server.middleware.protocol",
+    "Request": "server.middleware.layers",
     "ResourceLink": "server.results",
     "Roots": "server.inputs",
     "Sample": "server.inputs",
     "Server": "server.server",
     "SqliteTaskStore": "server.tasks.sqlite",
-    "Task": "server.tasks.record",
+    "Task": "server.tasks.store",
     "TaskOptions": "server.tasks.manager",
     "TaskStore": "server.tasks.store",
     "Text": "server.results",
-    "ToolCall": "server.generated.hooks",
+    "ToolCall": "server.generated.manifest",
     "ToolError": "server.errors",
-    "ToolRequest": "server.middleware.protocol",
+    "ToolRequest": "server.middleware.layers",
     "ToolResult": "server.results",
-    "remote_servers": "server.remote.config",
-    "safe_join": "server.paths",
+    "remote_servers": "server.remote.server",
+    "safe_join": "server.errors",
 }
 
 __all__ = [  # noqa: PLE0604 - the list is the table above; __version__ is read from the installed package

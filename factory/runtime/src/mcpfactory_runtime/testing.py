@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.likeness import differences
 from mcpfactory_runtime.server.dependencies import override
 from mcpfactory_runtime.server.schema.json_schema import compile_schema
+from mcpfactory_runtime.shape_diff import differences
 from mcpfactory_runtime.transports.memory import serve_memory
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Final, Protocol
 
-__all__ = ["CURRENT", "CallTracer", "TracedCall", "traced"]
-
 
 class TracedCall(Protocol):
     """One request to an API.

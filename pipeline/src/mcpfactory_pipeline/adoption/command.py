@@ -1,20 +1,24 @@
-"""Commands: a program that was built elsewhere, or a script, with the files that it runs, as bytes."""
+"""Adopt a command with its files, and refuse commands that start something else."""
 
 from __future__ import annotations
 
 import io
+import re
+import shlex
 import tarfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from itertools import pairwise, takewhile
+from pathlib import Path, PureWindowsPath
 from typing import Final
+from urllib.parse import parse_qsl, urlsplit
 
+from mcpfactory_codegen.credentials import is_secret
+from mcpfactory_codegen.sources.translation import redacted
 from mcpfactory_pipeline.adoption.sources import Collected, Sources
-from mcpfactory_pipeline.base.archives import ArchiveEntry, tar_bytes
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
+from mcpfactory_pipeline.base.hashing import ArchiveEntry, tar_bytes
 from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-
-__all__ = ["collect", "command_program", "unpack"]
 
 _BUNDLE: Final = "files.tar"  # not compressed: its bytes depend on no compression library
 _RUNS: Final = 0o755
@@ -65,3 +69,140 @@ def command_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
     """Return the command line over the files that were laid out: words that are files become their places."""
     inside = place / "files"
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
+
+
+NO_IMAGE: Final = "adopt the program in the image, or its package"
+_NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
+_PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
+_PROGRAM: Final = "adopt the program that it makes: mcpfactory adopt --command './PROGRAM …'"
+# Programs that fetch what they start, some with a subcommand only, and what to adopt in their place.
+_FETCHERS: Final = {
+    **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
+    **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), NO_IMAGE),
+    **dict.fromkeys(("dnx", "wget", "curl"), _PROGRAM),
+}
+# Programs that fetch if the word behind their subcommand is an address.
+_ADDRESSES: Final = {"deno": re.compile(r"(npm|jsr|https?):"), "go": re.compile(r"[^@]+@")}
+_PROJECT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "poetry", "pdm", "hatch", "pipenv", "cargo", "dotnet"})
+_SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "fish", "ksh", "ash", "cmd", "powershell", "pwsh"})
+_SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)  # an option of a shell, before a command
+_STARTERS: Final = frozenset(
+    {
+        "env", "nohup", "time", "timeout", "setsid", "exec", "caffeinate", "nice", "ionice", "stdbuf", "arch", "xvfb-run",
+        "start", "wsl", "sudo", "doas", "pkexec", "run0", "gsudo", "op", "doppler", "infisical", "dotenvx", "dotenv",
+        "aws-vault", "chamber", "mise", "direnv", "teller", "envchain",
+    }
+)  # fmt: skip
+_OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
+_NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
+_PLACES: Final = ("file", "path", "dir", "url")  # endings of names that say where a secret is
+# Values under the name of a credential that are none: short ones, numbers, words, references and paths.
+_ORDINARY: Final = re.compile(
+    r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
+)
+_PASSWORD: Final = re.compile(r"//[^/@\s:]*:[^/@\s$]+@")
+
+
+def check_secrets(what: str, commands: Sequence[Sequence[str]]) -> None:
+    """Refuse secrets in the address of a server and in command lines.
+
+    Raises:
+        RefusedError: one of them holds a secret.
+    """
+    parts = urlsplit(what) if "://" in what else urlsplit("")
+    pairs = [*parse_qsl(parts.query), *(parse_qsl(parts.fragment) or [("fragment", parts.fragment)])]
+    _refuse(
+        "URL",
+        [name for name, value in pairs if _holds_secret(name, value)],
+        "adopt the address without it; a client sends it as a header, where the server takes one",
+    )
+    _refuse(
+        "command",
+        [name for words in commands for name in _secrets_in(words)],
+        "the server reads it from a variable: --variable NAME names it, and entries of clients refer to it",
+    )
+
+
+def check_program(words: Sequence[str]) -> None:
+    """Refuse a command whose program fetches or starts another one, as its bytes are not those of the server.
+
+    Raises:
+        RefusedError: it does.
+    """
+    starter = _starter(words)
+    inner = [part for word in words[1:] for part in _split(word)] if starter else list(words)
+    for at in range(len(inner) if starter else 1):
+        if found := _fetcher(inner[at:]):
+            raise RefusedError(
+                f"{found[0]} fetches what it starts anew, so that nobody can say which bytes run", hint=found[1]
+            )
+    name, subcommand = _program_name(words[0]), next(iter(_arguments(words)), "")
+    if name in _PROJECT_RUNNERS and subcommand in {"run", "start"}:
+        raise RefusedError(
+            f"{name} starts what a project says, and is no part of it",
+            hint="adopt the project: mcpfactory adopt FOLDER",
+        )
+    if starter:
+        raise RefusedError(
+            f"{name} starts another program, and is no part of the server",
+            hint="adopt what it starts: mcpfactory adopt --command 'PROGRAM …'; variables are named by --variable",
+        )
+
+
+def _starter(words: Sequence[str]) -> bool:
+    """Return True if the program is one that starts another: a wrapper, or a shell with a command in its arguments."""
+    name = _program_name(words[0])
+    options = takewhile(lambda word: word.startswith("-") or word.lower() in {"/c", "/k"}, words[1:])
+    return name in _STARTERS or (name in _SHELLS and any(map(_SHELL_TEXT.fullmatch, options)))
+
+
+def _fetcher(words: Sequence[str]) -> tuple[str, str] | None:
+    """Return how a command that fetches its program is called, and what to adopt in its place."""
+    name, arguments = _program_name(words[0]), _arguments(words)
+    if name.startswith("py") and "-m" in words[:-1]:
+        module = words[words.index("-m") + 1]
+        return (f"{name} -m {module}", _FETCHERS[module]) if module in _FETCHERS else None
+    if name in _ADDRESSES and len(arguments) > 1 and _ADDRESSES[name].match(arguments[1]):
+        return name, _NPM if arguments[1].startswith("npm:") else _PROGRAM
+    hint = _FETCHERS.get(name) or _FETCHERS.get(" ".join([name, *arguments[:1]]))
+    return (name, hint) if hint else None
+
+
+def _program_name(word: str) -> str:
+    """Return the name of a program without folder and suffix: `/usr/bin/npx` and `npx.cmd` are npx."""
+    return re.sub(r"\.(exe|cmd|bat|ps1|com)$", "", PureWindowsPath(word).name.lower())
+
+
+def _arguments(words: Sequence[str]) -> list[str]:
+    return [word for word in words[1:] if not word.startswith("-")]
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _secrets_in(words: Sequence[str]) -> Iterator[str]:
+    """Yield the names of the options and arguments of a command whose values are secrets."""
+    for at, (before, word) in enumerate(pairwise(["", *words]), 1):
+        named = _NAMED.fullmatch(word)
+        option = None if word.startswith("-") else _OPTION.match(before)
+        name, value = named.groups() if named else (option[1] if option else "", word)
+        if _holds_secret(name, value):
+            yield name or f"argument {at}"
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    named = is_secret(name) and not name.lower().endswith(_PLACES) and not _ORDINARY.fullmatch(value)
+    return named or redacted(value, pairs=False) != value or _PASSWORD.search(value) is not None
+
+
+def _refuse(where: str, names: Sequence[str], hint: str) -> None:
+    if names:
+        raise RefusedError(
+            f"the {where} holds a secret, which does not belong in a file that is committed: {', '.join(names[:3])}",
+            hint=hint,
+        )

@@ -10,8 +10,6 @@ from typing import Final
 from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
 from mcpfactory_pipeline.adoption.sources import Collected, Sources
 
-__all__ = ["KINDS", "Kind"]
-
 MakeReady = Callable[..., None]  # files of the candidate, their names, an empty folder, whether to log
 Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 

@@ -21,22 +21,6 @@ from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
 
-__all__ = [
-    "QUIET_NPM",
-    "collect",
-    "fetch_tarball",
-    "find_npm",
-    "integrity",
-    "make_tree",
-    "newest_version",
-    "node_paths",
-    "package_text",
-    "run_npm",
-    "scripted_packages",
-    "tree_lock",
-    "tree_program",
-]
-
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # for npm in a sandbox, which asks nobody for news
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")

@@ -13,8 +13,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import ConfigError
 
-__all__ = ["SHRINKWRAP", "check_node_lock", "check_python_lock"]
-
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # what npm takes before a `package-lock.json`
 _HINT: Final = "do not write into it by hand: mcpfactory adopt writes it anew; for a project npm install --package-lock-only there does, once the old one is removed"
 _VERSIONS: Final = (

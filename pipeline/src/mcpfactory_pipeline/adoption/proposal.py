@@ -1,4 +1,4 @@
-"""What an adoption would write: the files of `servers/<name>`, each with what it holds now. Nothing is written before a person saw it."""
+"""Propose the files of an adopted server, including what its code reveals without running it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.adopted import KINDS, read_adopted
-from mcpfactory_pipeline.workspace.known_drift import FILE as DRIFT
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_toml
-
-__all__ = ["AdoptionProposal", "ProposedFile", "Recognised", "propose", "server_name", "write_proposal"]
 
 _PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have written otherwise
 _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
@@ -223,3 +221,41 @@ def _read(file: Path) -> str | None:
 
 def _same(place: Path, source: Path) -> bool:
     return place.is_file() and place.read_bytes() == source.read_bytes()
+
+
+_READS: Final = re.compile(
+    r"""(?:environ(?:\.get\(|\[)|getenv\()\s*["']([A-Z][A-Z0-9_]{2,60})["']|process\.env(?:\.([A-Z][A-Z0-9_]{2,60})\b|\[["']([A-Z][A-Z0-9_]{2,60})["']\])"""
+)
+# What programs read that is no setting of a server.
+_COMMON: Final = re.compile(
+    r"HOME|PATH|USER|SHELL|TERM|TMPDIR|TEMP|TMP|LANG|LC_\w+|XDG_\w+|PYTHON\w*|NODE_\w+|NPM_\w+|CI|DEBUG|NO_COLOR|FORCE_COLOR|TZ|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COLUMNS|PORT|HOSTNAME|EDITOR|VIRTUAL_ENV"
+)
+_LARGEST: Final = 1 << 21  # bytes of one file that are looked at
+_FRAMEWORKS: Final = {
+    "fastmcp": "FastMCP",
+    "mcp": "the official SDK",
+    "mcpfactory-runtime": "the runtime",
+    "@modelcontextprotocol/sdk": "the official SDK",
+    "@modelcontextprotocol/server": "the official SDK",
+}
+
+
+def environment_names(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
+    """Return the variables that files of Python and JavaScript name where they read the environment, sorted."""
+    found: set[str] = set()
+    for name, data in files:
+        if name.endswith((".py", ".js", ".mjs", ".cjs", ".ts")) and len(data) <= _LARGEST:
+            found |= {one for groups in _READS.findall(data.decode(errors="replace")) for one in groups if one}
+    return tuple(sorted(name for name in found if not _COMMON.fullmatch(name)))
+
+
+def framework(names: Iterable[str]) -> str:
+    """Return what a server is written with, by the names of what it depends on; "" when that says nothing."""
+    known = set(names)
+    return next((words for name, words in _FRAMEWORKS.items() if name in known), "")
+
+
+def framework_words(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the same as a sentence of what was found; none when nothing is known."""
+    found = framework(names)
+    return (f"written with {found}",) if found else ()

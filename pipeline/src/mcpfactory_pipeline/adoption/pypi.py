@@ -25,21 +25,6 @@ from mcpfactory_pipeline.base.errors import ConfigError, RefusedError, StageErro
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 
-__all__ = [
-    "ONLY_WHEELS",
-    "OtherFilesError",
-    "WheelAtIndex",
-    "check_requirement",
-    "collect",
-    "compile_lock",
-    "environment_paths",
-    "fetch_wheel",
-    "find_wheel",
-    "make_environment",
-    "programs",
-    "python_program",
-]
-
 _LARGEST: Final = 512 * 1024 * 1024  # bytes of a wheel
 _PATIENCE: Final = 120  # seconds between two bytes of it
 ONLY_WHEELS: Final = ("--only-binary", ":all:")

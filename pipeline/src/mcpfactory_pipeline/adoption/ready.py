@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.adoption.candidate import Record, read_record
 from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.adoption.npm import node_paths
 from mcpfactory_pipeline.adoption.pypi import environment_paths
-from mcpfactory_pipeline.adoption.record import Record, read_record
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.build.installed import changed_files, contents, contents_hash
+from mcpfactory_pipeline.build.environment import changed_files, contents, contents_hash
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.isolation.environ import foreign_path
-
-__all__ = ["ReadyServer", "make_ready"]
+from mcpfactory_pipeline.isolation.levels import foreign_path
 
 _MARK: Final = "ready.json"  # written last
 _PATIENCE: Final = 600  # seconds for another process that makes the same

@@ -26,19 +26,15 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from mcpfactory_pipeline.adoption import npm, pypi, remote
-from mcpfactory_pipeline.adoption.project_files import recognise_project
-from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
-from mcpfactory_pipeline.adoption.refusals import NO_IMAGE, check_program, check_secrets
-from mcpfactory_pipeline.adoption.scan import environment_names, framework, framework_words
-from mcpfactory_pipeline.adoption.sources import LOCKS
-from mcpfactory_pipeline.adoption.wish import Wish
+from mcpfactory_pipeline.adoption.command import NO_IMAGE, check_program, check_secrets
+from mcpfactory_pipeline.adoption.projects import recognise_project
+from mcpfactory_pipeline.adoption.proposal import Recognised, environment_names, framework, framework_words, server_name
+from mcpfactory_pipeline.adoption.sources import LOCKS, Wish
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
 from mcpfactory_pipeline.base.text import pluralize, printable_line
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.isolation.environ import foreign_path
+from mcpfactory_pipeline.isolation.levels import foreign_path
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-
-__all__ = ["FORMS", "recognise"]
 
 FORMS: Final = "FOLDER, pypi:NAME==VERSION, npm:NAME@VERSION, https://…, or --command 'PROGRAM …'"
 _PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:==(?P<version>[A-Za-z0-9.!+_-]+))?")

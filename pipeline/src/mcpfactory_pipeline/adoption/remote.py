@@ -8,21 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
-from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.base.files import why_damaged
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.text import printable_line
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-
-__all__ = [
-    "ask_offers",
-    "changed_offers",
-    "collect",
-    "hash_offers",
-    "offers_text",
-    "read_offers",
-    "shorten",
-]
 
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}

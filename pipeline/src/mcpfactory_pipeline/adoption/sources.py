@@ -1,4 +1,4 @@
-"""What a kind of adopted server builds a candidate from, and what it makes of that."""
+"""Sources of adopted servers: the request, and the files to build a candidate from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.workspace.adopted import Adopted
-from mcpfactory_pipeline.workspace.known_drift import OFFERS
-
-__all__ = ["LOCKS", "Collected", "Sources"]
+from mcpfactory_pipeline.workspace.adopted import OFFERS, Adopted
 
 # Files beside `mcpfactory.toml` that say which versions are taken, by what reads them.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
@@ -66,3 +63,18 @@ class Collected:
     version: str
     files: Mapping[str, bytes]
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person typed. `here` is the folder that paths count from; what is not given is recognised."""
+
+    what: str = ""
+    command: str = ""
+    name: str = ""
+    start: str = ""
+    test: str = ""
+    environment: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    copy: bool = False
+    here: Path = Path()

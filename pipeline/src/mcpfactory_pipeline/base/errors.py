@@ -1,23 +1,11 @@
-"""What goes wrong in a pipeline and a person has to correct: what is wrong, where, and `hint`, what to do about it."""
+"""Errors that a person has to fix, and records for `--json`."""
 
 from __future__ import annotations
 
-from mcpfactory_runtime.errors import Exit, McpfactoryError
+from dataclasses import asdict
+from typing import Any
 
-__all__ = [
-    "ConfigError",
-    "NotFoundError",
-    "PipelineError",
-    "PromotionError",
-    "PublishError",
-    "RefusedError",
-    "ReleaseError",
-    "ServerError",
-    "StageError",
-    "StateError",
-    "TargetError",
-    "WorkspaceError",
-]
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 
 class PipelineError(McpfactoryError):
@@ -84,3 +72,13 @@ class ReleaseError(PipelineError):
     def __init__(self, code: str, message: str, *, hint: str = "") -> None:
         super().__init__(f"{code}: {message}", hint=hint)
         self.code = code
+
+
+class JsonRecord:
+    """A base of dataclasses whose fields are plain data."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain data."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return] # who derives from it is a dataclass

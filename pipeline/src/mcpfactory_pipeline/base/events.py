@@ -6,21 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
-__all__ = [
-    "KINDS",
-    "LogLines",
-    "NullReporter",
-    "Reporter",
-    "RunEvent",
-    "RunFinished",
-    "RunStarted",
-    "ServerTrouble",
-    "StepFinished",
-    "StepSkipped",
-    "StepStarted",
-    "Waiting",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:

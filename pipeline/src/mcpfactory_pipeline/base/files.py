@@ -1,15 +1,14 @@
-"""Writing files so that a process which is killed, or a machine that stops, leaves the old content or the new one."""
+"""Write files atomically, and describe damaged ones."""
 
 from __future__ import annotations
 
 import errno
 import glob
+import json
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
-
-__all__ = ["move_into_place", "open_own", "read_regular", "remove_temporaries", "replace_file", "write_temporary"]
+from typing import BinaryIO, Final
 
 
 def read_regular(file: Path, most: int) -> bytes:
@@ -91,3 +90,25 @@ def move_into_place(temporary: Path, file: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+# How the words of a `ValueError` begin that Python itself raises.
+_PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")
+
+
+def why_damaged(error: Exception) -> str:
+    """Return in words, and none of Python's, why a file of JSON cannot be read, from what reading it raised.
+
+    The text of a `ValueError` counts as words for people, unless it is one of Python's own.
+    """
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is not JSON: line {error.lineno}"
+    if isinstance(error, UnicodeError):
+        return "it is not UTF-8"
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    if isinstance(error, ValueError) and not str(error).startswith(_PYTHONS):
+        return str(error)
+    return "a part of it has another form"

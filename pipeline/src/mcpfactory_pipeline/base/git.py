@@ -1,15 +1,16 @@
-"""What git says in a folder; nothing where git is not installed, there is no repository, or the command fails."""
+"""Run git, and sign with SSH keys."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["QUIET", "git_output", "git_text"]
+from mcpfactory_pipeline.base.errors import ConfigError
 
 QUIET: Final = (
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
@@ -81,3 +82,47 @@ def _overridden(printed: bytes) -> Iterator[tuple[str, str]]:
 def git_text(folder: Path | None, *arguments: str) -> str:
     """Return what a git command prints as text, without white space around it; "" when it cannot be run or fails."""
     return (git_output(folder, *arguments) or b"").decode(errors="replace").strip()
+
+
+_INSTALL: Final = "install OpenSSH 8.2 or newer"
+
+
+def sign(key: Path, namespace: str, data: bytes) -> str:
+    """Return the signature of some bytes by a private key, or by the agent's key that a public one names.
+
+    Raises:
+        ConfigError: the key cannot be used.
+    """
+    done = _keygen("-Y", "sign", "-q", "-f", str(key.expanduser()), "-n", namespace, data=data)
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ConfigError(
+            f"{key} cannot sign: {words[-1] if words else 'ssh-keygen failed'}",
+            hint="--sign-with names a private key of ssh, or a public one whose key the agent has",
+        )
+    return done.stdout.decode("ascii")
+
+
+def signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
+    """Return why a signature of some bytes is not that of `who` by the file of allowed signers; "" when it is.
+
+    Raises:
+        ConfigError: ssh-keygen cannot be run.
+    """
+    if not signers.is_file():
+        return f"there is no {signers.name}"
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, "signature")
+        file.write_text(signature, encoding="utf-8")
+        done = _keygen("-Y", "verify", "-f", str(signers), "-I", who, "-n", namespace, "-s", str(file), data=data)
+    if done.returncode == 0:
+        return ""
+    words = (done.stderr + b"\n" + done.stdout).decode(errors="replace").strip().splitlines()
+    return words[-1] if words else "ssh-keygen says no"
+
+
+def _keygen(*words: str, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(["ssh-keygen", *words], input=data, capture_output=True, check=False)
+    except OSError as error:
+        raise ConfigError(f"ssh-keygen cannot be run: {error.strerror}", hint=_INSTALL) from error

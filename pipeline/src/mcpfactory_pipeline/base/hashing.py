@@ -1,18 +1,22 @@
-"""Hashes of content: bytes, files, folders, records. Only content counts, never times or owners."""
+"""Hash content: canonical JSON, files, folders and reproducible archives."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import os
 import re
+import tarfile
+import zipfile
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from json.encoder import encode_basestring as _quoted
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import StageError
-
-__all__ = ["ABSENT", "hash_bytes", "hash_file", "hash_files", "hash_record", "source_files"]
 
 ABSENT: Final = "none"
 
@@ -86,3 +90,97 @@ def _check_link(root: str, path: str) -> None:
             f"{path} is a link that leads out of the server's folder, or to a folder",
             hint="replace it by what it points to: a server's folder stands on its own",
         )
+
+
+_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows
+_LEVEL: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveEntry:
+    """What stands at one path of a file system: a file, a link (`link` is what it points to), or a folder.
+
+    `path` is relative, with `/` between parts; `owner` is the number of user and group.
+    """
+
+    path: str
+    data: bytes = b""
+    mode: int = 0o644
+    link: str = ""
+    folder: bool = False
+    owner: int = 0
+
+
+def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
+    """Return a zip with these files, sorted by path, all of them of 1980 and mode 0644.
+
+    Without `compress` they are stored: the bytes then depend on no compression library, and wheels do not shrink anyway.
+    """
+    method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path in sorted(files):
+            info = zipfile.ZipInfo(path, _ZIP_TIME)
+            info.create_system, info.external_attr = 3, 0o100644 << 16  # as if made on Unix, wherever it is made
+            info.compress_type = method
+            archive.writestr(info, files[path], compresslevel=_LEVEL if compress else None)
+    return buffer.getvalue()
+
+
+def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
+    """Return a tar with these entries, sorted by path, of the beginning of 1970; folders above an entry are added."""
+    known = {entry.path: entry for entry in entries}
+    for path in list(known):
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            above = "/".join(parts[:depth])
+            known.setdefault(above, ArchiveEntry(above, mode=0o755, folder=True))
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path in sorted(known):
+            archive.addfile(_info(known[path]), io.BytesIO(known[path].data))
+    return buffer.getvalue()
+
+
+def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(entry.path)
+    info.mode, info.uid, info.gid = entry.mode, entry.owner, entry.owner
+    if entry.link:
+        info.type, info.linkname, info.mode = tarfile.SYMTYPE, entry.link, 0o777
+    elif entry.folder:
+        info.type = tarfile.DIRTYPE
+    else:
+        info.size = len(entry.data)
+    return info
+
+
+def gzip_bytes(data: bytes) -> bytes:
+    """Return the data, compressed, with neither name nor time in the header."""
+    return gzip.compress(data, compresslevel=_LEVEL, mtime=0)
+
+
+def canonical_text(value: object) -> str:
+    """Return data as JSON: keys sorted, two spaces, one fact a line, without a line end; objects have texts for keys.
+
+    Raises:
+        TypeError: for what JSON cannot say.
+    """
+    return _written(value, "\n")
+
+
+def _written(value: object, line: str) -> str:
+    """Return a value that begins within a line; its further lines begin with `line`."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, dict):
+        if not value:
+            return "{}"
+        inner = f"{line}  "
+        facts = [f"{inner}{_quoted(key)}: {_written(value[key], inner)}" for key in sorted(value)]
+        return f"{{{','.join(facts)}{line}}}"
+    if isinstance(value, list | tuple):
+        if not value:
+            return "[]"
+        inner = f"{line}  "
+        return f"[{','.join(inner + _written(one, inner) for one in value)}{line}]"
+    return json.dumps(value)

@@ -17,21 +17,6 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.text import on_one_line
 
-__all__ = [
-    "AUTOMATION",
-    "Clock",
-    "acting_as",
-    "actor",
-    "confirmed_by",
-    "created_at",
-    "describe_actor",
-    "format_time",
-    "last_id",
-    "new_id",
-    "parse_time",
-    "utc_now",
-]
-
 _DIGITS: Final = (
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
 )

@@ -17,18 +17,6 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.base.errors import StateError
 
-__all__ = [
-    "active_runs",
-    "file_lock",
-    "is_locked",
-    "read_holder",
-    "register_run",
-    "run_lock",
-    "stages_at_work",
-    "steps_at_work",
-    "waits_of",
-]
-
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
 _HOLDER: Final = ".running"  # what the name of a note ends in that says who holds a server

@@ -1,4 +1,4 @@
-"""Text for people: safe for terminals (names and messages come from untrusted documents and servers), measured, wrapped, in tables."""
+"""Text for people: safe for terminals, shortened, and reasons of decisions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-__all__ = [
-    "HIDDEN",
-    "UNSEEN",
-    "cell_width",
-    "escape_invisible",
-    "escape_markdown",
-    "format_duration",
-    "on_one_line",
-    "pluralize",
-    "printable",
-    "printable_json",
-    "printable_line",
-    "strings_in",
-    "table_lines",
-    "truncate",
-    "wrap",
-]
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_runtime.errors import Exit
 
 # Everything that moves the cursor, rings, reorders what is read, or is read by programs only; line ends and tabs stay.
 _CONTROL: Final = re.compile(
@@ -247,3 +232,34 @@ def escape_markdown(text: str) -> str:
 def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun: `1 server`, `2 servers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+LONGEST_REASON: Final = 500  # characters
+_BLANK_BRAILLE: Final = "\u2800"  # a sign by its category
+
+
+class ReasonError(ConfigError):
+    """A reason that no decision can have."""
+
+    exit_code = Exit.USAGE
+
+
+def checked_reason(text: str) -> str:
+    """Return a reason as it is recorded, on one line.
+
+    Raises:
+        ReasonError: it has more than `LONGEST_REASON` characters, or only such as nobody sees.
+    """
+    if len(line := on_one_line(text)) > LONGEST_REASON:
+        raise ReasonError(
+            f"a reason has {LONGEST_REASON} characters at most, and this one {len(line):,}", hint="say it in short"
+        )
+    if line.strip() and not _is_seen(line):
+        raise ReasonError("a reason of characters that nobody sees says nothing", hint="say it in words")
+    return line
+
+
+def _is_seen(text: str) -> bool:
+    """Return whether a letter, a digit or a sign is in a text: spaces, marks and what only looks like a space are none."""
+    seen = escape_invisible(text, lambda _: "").replace(_BLANK_BRAILLE, "")
+    return any(unicodedata.category(one)[0] in "LNPS" for one in seen)

@@ -1,20 +1,20 @@
-"""Which versions of our own parts and of the tools are at work here."""
+"""Versions of the tools in use, and semantic version steps."""
 
 from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.servers import scaffold
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, source_files
-
-__all__ = ["commit", "part_version", "python_version", "source_folder", "template_version", "tool_version"]
 
 
 def python_version() -> str:
@@ -74,3 +74,50 @@ def source_folder(name: str) -> Path | None:
         return None
     folder = Path(unquote(url.path))
     return folder if (folder / "pyproject.toml").is_file() else None
+
+
+Step = Literal["none", "patch", "minor", "major"]
+STEPS: Final[tuple[Step, ...]] = ("none", "patch", "minor", "major")
+_RELEASE: Final = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
+
+
+class Version(NamedTuple):
+    """The three numbers of a version; what comes after them does not count."""
+
+    major: int
+    minor: int
+    patch: int
+
+    @classmethod
+    def read(cls, text: str) -> Version:
+        """From text; 0.0.0 for what is no version."""
+        found = _RELEASE.match(text.strip())
+        return cls(int(found[1]), int(found[2] or 0), int(found[3] or 0)) if found else cls(0, 0, 0)
+
+    def __str__(self) -> str:
+        """`1.2.3`."""
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+def step_between(before: str, after: str) -> Step:
+    """Return the step from one version to another; none when it is not newer, or only a pre-release."""
+    old, new = Version.read(before), Version.read(after)
+    if new <= old:
+        return "none"
+    return "major" if new[0] > old[0] else "minor" if new[1] > old[1] else "patch"
+
+
+def permits(before: str, after: str, needed: Step) -> bool:
+    """Whether the step from `before` to `after` is as large as `needed`."""
+    step = STEPS.index(step_between(before, after))
+    allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
+    return allowed >= STEPS.index(needed)
+
+
+def next_version(version: str, needed: Step) -> str:
+    """Return the smallest version after `version` whose step is as large as `needed`."""
+    major, minor, patch = Version.read(version)
+    if needed == "none":
+        return version
+    steps = (f"{major + 1}.0.0", f"{major}.{minor + 1}.0", f"{major}.{minor}.{patch + 1}")
+    return next(one for one in reversed(steps) if permits(version, one, needed))

@@ -18,11 +18,16 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file, hash_files, source_files
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder, tool_version
-from mcpfactory_pipeline.build.canonical_wheel import canonical_name, canonical_wheel, digest, is_wheel_file, read_wheel
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.wheels import build_packages, build_wheel
-
-__all__ = ["DISTRIBUTIONS", "RUNTIME", "describe_runtime", "distribution_wheel", "runtime_wheel"]
+from mcpfactory_pipeline.build.wheels import (
+    build_packages,
+    build_wheel,
+    canonical_name,
+    canonical_wheel,
+    digest,
+    is_wheel_file,
+    read_wheel,
+)
 
 RUNTIME: Final = "mcpfactory-runtime"
 DISTRIBUTIONS: Final = (

@@ -11,8 +11,6 @@ from typing import Final
 
 from mcpfactory_pipeline.base.git import git_output
 
-__all__ = ["find_leaks", "find_leaks_among", "without_ignored"]
-
 _LARGEST: Final = 1 << 24  # bytes of one file that are looked at
 _FILES: Final = re.compile(
     r"\.netrc|_netrc|\.pypirc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(local|prod|production|staging|live))?",

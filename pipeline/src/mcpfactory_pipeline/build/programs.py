@@ -14,20 +14,7 @@ from typing import Final
 import uv
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.isolation.environ import PLAIN
-from mcpfactory_pipeline.isolation.sandbox import Sandbox
-
-__all__ = [
-    "EPOCH",
-    "ProgramRefusedError",
-    "job_environ",
-    "last_lines",
-    "npm_environ",
-    "run_captured",
-    "run_program",
-    "run_uv",
-    "uv_environ",
-]
+from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox
 
 EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 

@@ -1,27 +1,24 @@
-"""Building packages in a copy of the sources, and what the name and the inside of a wheel say of it."""
+"""Build wheels, make them canonical, and read their version."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import hashlib
+import io
 import re
 import zipfile
 from collections.abc import Iterable, Mapping
 from glob import escape
 from importlib.metadata import PathDistribution
 from pathlib import Path
+from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from mcpfactory_pipeline.build.frontend import build_in_sandbox
-
-__all__ = [
-    "backend_of",
-    "build_packages",
-    "build_wheel",
-    "entry_pattern",
-    "foreign_entries",
-    "wheel_name",
-    "wheel_version",
-]
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.hashing import zip_bytes
+from mcpfactory_pipeline.build.pep517 import build_in_sandbox
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
@@ -106,3 +103,86 @@ def wheel_name(wheel: str) -> str:
 def wheel_version(wheel: str) -> str:
     """Return the version in a wheel's file name."""
     return wheel.split("-")[1]
+
+
+# What a build backend writes beside the package. Installers add INSTALLER, REQUESTED, direct_url.json and files of their own.
+_BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+")
+
+
+def is_wheel_file(path: str) -> bool:
+    """Whether a path of `RECORD` is a file of the wheel, and not one that an installer made: programs, caches, notes."""
+    top, _, rest = path.partition("/")
+    if top.endswith(".dist-info"):
+        return _BUILT.fullmatch(rest) is not None
+    return top.startswith("mcpfactory") and "__pycache__/" not in rest
+
+
+def digest(data: bytes) -> str:
+    """Return the hash of a file as `RECORD` has it."""
+    return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()}"
+
+
+def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
+    """Return the wheel that holds these files, which are a package and its `.dist-info` without `RECORD`."""
+    record = f"{_info(files)}/RECORD"
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerows((path, digest(files[path]), len(files[path])) for path in sorted(files))
+    rows.writerow((record, "", ""))
+    return zip_bytes({**files, record: text.getvalue().encode()})
+
+
+def canonical_name(files: Mapping[str, bytes]) -> str:
+    """Return the file name of the wheel that holds these files: distribution, version and tag."""
+    info = _info(files)
+    tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
+    return f"{info.removesuffix('.dist-info')}-{tag}.whl"
+
+
+def read_wheel(wheel: Path) -> dict[str, bytes]:
+    """Return the files that `canonical_wheel` makes the wheel of again."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if is_wheel_file(name)}
+
+
+def _info(files: Mapping[str, bytes]) -> str:
+    return next(path.partition("/")[0] for path in files if path.endswith(".dist-info/WHEEL"))
+
+
+_PROJECT: Final = re.compile(r"^\[project\][^\n]*\n(?P<table>(?:(?!^\[).*\n?)*)", re.MULTILINE)
+_STATIC: Final = re.compile(r"""^(?P<key>version\s*=\s*)(?P<quote>["'])[^"'\n]*(?P=quote)""", re.MULTILINE)
+_DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'\n]*(?P=quote)""", re.MULTILINE)
+
+
+def with_version(folder: Path, package: str, version: str) -> tuple[str, str]:
+    """Return the file of the server in `folder` that states its version, by its path there, and its text with another version.
+
+    Raises:
+        ReleaseError: it is in neither.
+    """
+    path = "pyproject.toml"
+    text = _text(folder / path)
+    if (table := _PROJECT.search(text)) and _STATIC.search(table["table"]):
+        start, end = table.span("table")
+        return path, text[:start] + _replace(_STATIC, table["table"], version) + text[end:]
+    path = f"src/{package.replace('.', '/')}/__init__.py"
+    text = _text(folder / path)
+    if _DYNAMIC.search(text):
+        return path, _replace(_DYNAMIC, text, version)
+    raise ReleaseError(
+        "version",
+        f"neither pyproject.toml nor {path} states the version",
+        hint='write version = "0.1.0" below [project] of pyproject.toml',
+    )
+
+
+def _replace(pattern: re.Pattern[str], text: str, version: str) -> str:
+    return pattern.sub(lambda found: f"{found['key']}{found['quote']}{version}{found['quote']}", text, count=1)
+
+
+def _text(file: Path) -> str:
+    """Return the text with its line ends as they are; "" when there is no such file."""
+    try:
+        return file.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return ""

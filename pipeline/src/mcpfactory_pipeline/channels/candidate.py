@@ -14,28 +14,15 @@ from mcpfactory_pipeline.adoption.candidate import build_adopted
 from mcpfactory_pipeline.adoption.sources import Sources
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.build.frontend import copy_files
 from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
+from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.version import with_version
-from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name
-from mcpfactory_pipeline.channels.channel import publish_files, read_verified
-from mcpfactory_pipeline.channels.owner import refuse_foreign_project
+from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, with_version
+from mcpfactory_pipeline.channels.channel import publish_files, read_verified, refuse_foreign_project
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
-
-__all__ = [
-    "BuiltCandidate",
-    "artifact_of",
-    "build_adopted_candidate",
-    "build_candidate",
-    "channels_folder",
-    "publish_candidate",
-    "store_candidate",
-    "verify_files",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,4 @@
-"""A channel: a folder with a PEP 503 index, from which pip and uv install what was promoted.
-
-```
-pipeline/channels/staging/simple/index.html                  the projects
-pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file of the candidate, with its hash
-pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
-```
-
-A project's page offers the promoted candidate only: who asks for the newest version gets what was promoted, also after an older
-candidate was. Files lie below their hash. A version never changes its bytes (`plan.policy.version_fault`), because installers cache wheels by version.
-"""
+"""A channel: a folder with a PEP 503 index from which pip and uv install."""
 
 from __future__ import annotations
 
@@ -26,20 +16,6 @@ from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.plan.stage import RECORD
-
-__all__ = [
-    "has_project",
-    "index_of",
-    "is_absent",
-    "offer_faults",
-    "offered_digest",
-    "offered_wheel",
-    "page_faults",
-    "projects_on_page",
-    "publish_files",
-    "read_verified",
-    "withdraw",
-]
 
 _PAGE: Final = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
 
@@ -247,3 +223,41 @@ def _link(name: str, content: str) -> str:
 
 def _short(content: str) -> str:
     return content.removeprefix("sha256:")[:16]
+
+
+_RUNTIME: Final = "mcpfactory-runtime"
+_HASH: Final = re.compile(r"#sha256=([0-9a-f]{64})")
+_HINT: Final = (
+    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not tell names apart"
+)
+
+
+def refuse_foreign_project(page: Path, project: str, server: str, states: Path) -> None:
+    """Refuse to offer a server under a name that the runtime has, or under which the channel's page offers another server.
+
+    `page` is that of the project in the channel, `states` the folder of the state files: in them stand the hashes of
+    what each server built.
+
+    Raises:
+        StateError: with the server that has the name.
+    """
+    if project == _RUNTIME:
+        raise StateError(f"{server} has the distribution name of the runtime, {_RUNTIME}", hint=_HINT)
+    try:
+        offered = set(_HASH.findall(page.read_text(encoding="utf-8")))
+    except OSError:
+        return
+    if not offered or _names(states / f"{server}.json", offered):
+        return
+    for file in sorted(states.glob("*.json")):
+        if file.stem != server and _names(file, offered):
+            raise StateError(f"{server} has the distribution name of {file.stem}, {project}", hint=_HINT)
+
+
+def _names(state: Path, hashes: set[str]) -> bool:
+    """Whether a state file names one of the hashes."""
+    try:
+        text = state.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+    return any(known in text for known in hashes)

@@ -16,29 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_pipeline.adoption.version import adopted_version
+from mcpfactory_pipeline.adoption.candidate import adopted_version
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
-from mcpfactory_pipeline.base.semver import Step, next_version, permits, step_between
+from mcpfactory_pipeline.base.versions import Step, next_version, permits, step_between
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-
-__all__ = [
-    "FILE",
-    "Comparison",
-    "Contract",
-    "compare",
-    "compare_source",
-    "contract_text",
-    "count_breaking_changes",
-    "find_contract",
-    "read_contract",
-    "source_contract",
-    "source_version",
-    "stored_contract",
-    "wheel_manifest",
-]
 
 FILE: Final = "tools.json"
 _LARGEST: Final = 50_000_000  # bytes of a manifest in a wheel that are read

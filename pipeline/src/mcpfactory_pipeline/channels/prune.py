@@ -12,16 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.broken import explain_broken
-from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
-
-__all__ = ["Pruned", "prune", "prune_by_policy", "read_keep"]
+from mcpfactory_pipeline.workspace.workspace import Workspace, explain_broken, setting_error
 
 KEEP: Final = 10  # candidates of each server, as many as its state lists
 _ALL: Final = "all"

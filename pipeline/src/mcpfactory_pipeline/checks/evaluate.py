@@ -15,14 +15,12 @@ from fractions import Fraction
 from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.checks.cascades import find_causes, subject_of, tool_of, unchecked_cause
 from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.exchange import mask, trim
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState, join_locations
+from mcpfactory_pipeline.checks.root_cause import find_causes, subject_of, tool_of, unchecked_cause
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
 from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy, in_force, refused_waivers
-
-__all__ = ["evaluate"]
 
 _NAMED: Final = 5  # rules that cannot be judged, which a finding names; the report has all of them
 

@@ -16,25 +16,6 @@ from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.package import PackageFacts
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
-__all__ = [
-    "AskedPerson",
-    "EvaluatedCall",
-    "EventStream",
-    "Evidence",
-    "FailureOutcome",
-    "Listening",
-    "Listing",
-    "ProbeAnswer",
-    "RecordedCall",
-    "RecordedTemptation",
-    "ServerProcess",
-    "Unasked",
-    "answer_text",
-    "calls_others",
-    "measure",
-    "sent_arguments",
-]
-
 Transport = Literal["stdio", "http"]
 Era = Literal["legacy", "modern"]
 

@@ -9,22 +9,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.bait import Bait
-from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, read_examples, required_variables
-from mcpfactory_pipeline.checks.consent import observe_persons
+from mcpfactory_pipeline.checks.api_failures import observe_failures
+from mcpfactory_pipeline.checks.call_plan import (
+    api_variables,
+    plan_calls,
+    read_cases,
+    read_examples,
+    required_variables,
+)
+from mcpfactory_pipeline.checks.canaries import Bait
+from mcpfactory_pipeline.checks.declared_calls import Evaluations, observe_evaluated
+from mcpfactory_pipeline.checks.elicitation import observe_persons
 from mcpfactory_pipeline.checks.evaluate import evaluate
-from mcpfactory_pipeline.checks.evaluated import Evaluations, observe_evaluated
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.interview import Connect, Interview
-from mcpfactory_pipeline.checks.matrix import observe_failures
 from mcpfactory_pipeline.checks.package import inspect_package
+from mcpfactory_pipeline.checks.prober import Connect, Interview
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.target import ExamineError, ValidationTarget
 from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy
 from mcpfactory_runtime.upstream.stub import StubUpstream
-
-__all__ = ["observe", "validate"]
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report

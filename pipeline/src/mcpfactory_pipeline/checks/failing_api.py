@@ -19,8 +19,6 @@ from typing import Any, Final
 
 from mcpfactory_runtime.upstream.stub import case_content
 
-__all__ = ["FAILURES", "ApiFailure", "FailingApi"]
-
 _BLOCK: Final = 1 << 20
 _BLOCKS: Final = 1024  # a gigabyte
 _CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gigabyte of zeros, which takes half a second to compute

@@ -19,8 +19,6 @@ from referencing.jsonschema import DRAFT202012
 
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
-__all__ = ["broken_references", "instance_error", "known_dialect", "schema_error"]
-
 MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
 
 _UNKNOWN: Final[Any] = None  # what the library then returns for a dialect that it does not know, whatever its stubs say

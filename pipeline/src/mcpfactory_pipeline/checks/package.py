@@ -16,10 +16,8 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import backend_of, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
-__all__ = ["PackageFacts", "inspect_package"]
-
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
-_LARGEST: Final = 1_000_000  # bytes of a README that are read
+_LARGEST_README: Final = 1_000_000  # bytes of a README that are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
         if "_generated" in file.parts or not file.resolve().is_relative_to(folder.resolve()):
             continue
         try:
-            tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST else ast.Module([], [])
+            tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST_README else ast.Module([], [])
         except (OSError, ValueError, SyntaxError, RecursionError):
             continue  # the import of such a module fails, and startup.starts says so
         for node in ast.walk(tree):
@@ -109,7 +107,7 @@ def _readme(folder: Path, named: Any) -> str | None:
         return None
     try:
         with file.open(encoding="utf-8", errors="replace") as stream:
-            return stream.read(_LARGEST)
+            return stream.read(_LARGEST_README)
     except OSError:
         return None
 

@@ -7,26 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.base.records import JsonRecord
+from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.base.text import pluralize, printable_line
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
-
-__all__ = [
-    "PLACES_SHOWN",
-    "RULES_VERSION",
-    "Finding",
-    "NotChecked",
-    "Report",
-    "Verdict",
-    "Waived",
-    "WaiverState",
-    "finding_lines",
-    "following",
-    "format_measurements",
-    "group_findings",
-    "join_locations",
-]
 
 _EVIDENCE_LINES: Final = 12
 _FOLLOWS: Final = 5  # lines of what follows from a finding

@@ -11,18 +11,6 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.evidence import Evidence
 
-__all__ = [
-    "Check",
-    "Fault",
-    "Rule",
-    "RuleOutcome",
-    "Severity",
-    "first_each",
-    "not_applicable",
-    "not_checked",
-    "rule_outcome",
-]
-
 Severity = Literal[5, 3, 2, 1]
 
 

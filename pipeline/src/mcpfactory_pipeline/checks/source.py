@@ -1,19 +1,20 @@
-"""A server of a workspace, examined as its sources are now; the stage `validate` examines what was built of them."""
+"""Validate a server of the workspace from its sources, and locate findings in them."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.adoption.drift_check import look_now
 from mcpfactory_pipeline.adoption.sources import LOCKS
-from mcpfactory_pipeline.adoption.watch import look_now
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.checks.examine import validate
-from mcpfactory_pipeline.checks.places import source_places
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.launch.command import server_command, server_environ
@@ -22,7 +23,103 @@ from mcpfactory_pipeline.workspace.adopted import Adopted
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
 from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceServer
 
-__all__ = ["FULL_TOOL_SET", "validate_source", "with_locations"]
+Place = tuple[str, int]  # file below the workspace, line
+
+_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
+_LARGEST: Final = 2_000_000  # bytes of a hand-written module that is searched
+_REGISTERS: Final = ("tool", "add_tool")  # methods of a server that take a tool
+# What findings of the family `packaging` are about, and which file that is.
+_FILES: Final[Mapping[str, str]] = {
+    "README": "README.md",
+    "project": "pyproject.toml",
+    "pyproject.toml": "pyproject.toml",
+}
+
+
+def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, Place]:
+    """Return the places of the tools of the server in `folder`, and of what findings name that are about none.
+
+    A tool is where it is registered as such, by decorator or by call and under the name that clients see; else on its line of a manifest; else at a
+    function of its name. What is in none of these is left out. "" is the server: the line that makes it, or else its `mcpfactory.toml`.
+    """
+    modules = [(file, tree) for file in sorted((folder / "src").rglob("*.py")) if (tree := _parsed(file)) is not None]
+    found: dict[str, Place] = {}
+    for find in (registered_tools, _functions):
+        for file, tree in modules:
+            for name, line in find(tree):
+                found.setdefault(name, (file.relative_to(root).as_posix(), line))
+        if find is registered_tools:
+            found = {**_manifest_lines(root, folder), **found}
+    wanted = set(tools)
+    places = {name: place for name, place in found.items() if name in wanted}
+    for about, name in _FILES.items():
+        if (folder / name).is_file():
+            places.setdefault(about, ((folder / name).relative_to(root).as_posix(), 1))
+    made = next(
+        ((file, line) for file, tree in modules for line in _server_lines(tree)), (folder / "mcpfactory.toml", 1)
+    )
+    return {**places, "": (made[0].relative_to(root).as_posix(), made[1])}
+
+
+def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield (name, line) of what a module registers as a tool: `@server.tool`, `@server.tool("name")`, `server.tool(function, name="name")`."""
+    functions = dict(_functions(tree))
+    decorating: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for decorator in node.decorator_list:
+                call = decorator if isinstance(decorator, ast.Call) else None
+                if _is_register(call.func if call else decorator):
+                    decorating.add(id(decorator))
+                    yield (_given_name(call) if call else "") or node.name, node.lineno
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _is_register(node.func) and id(node) not in decorating:
+            function = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else ""
+            if name := _given_name(node) or function:
+                yield name, functions.get(function, node.lineno)
+
+
+def _parsed(file: Path) -> ast.Module | None:
+    """Return a hand-written module; None for a generated one, and for what cannot be read."""
+    try:
+        if "_generated" in file.parts or file.stat().st_size > _LARGEST:
+            return None
+        return ast.parse(file.read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield (name, line) of the functions that stand in a module itself."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node.lineno
+
+
+def _manifest_lines(root: Path, folder: Path) -> dict[str, Place]:
+    lines: dict[str, Place] = {}
+    for file in sorted(one for one in (folder / "src").rglob("manifest.json") if one.is_file()):
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if name := _MANIFEST.match(line):
+                lines.setdefault(name[1], (file.relative_to(root).as_posix(), number))
+    return lines
+
+
+def _server_lines(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines on which a module makes a server and gives it a name."""
+    for node in tree.body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Server":
+            yield node.lineno
+
+
+def _is_register(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _REGISTERS
+
+
+def _given_name(call: ast.Call) -> str:
+    given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
+    return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
 
 
 # All tools, in the standard dialect: there are cases for every one. Servers of a template answer from their example, for the data that they are

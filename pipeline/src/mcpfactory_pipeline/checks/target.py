@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_runtime.addresses import split_web_url
 from mcpfactory_runtime.errors import Exit
-
-__all__ = ["ExamineError", "ValidationTarget"]
+from mcpfactory_runtime.urls import split_web_url
 
 
 class ExamineError(PipelineError):

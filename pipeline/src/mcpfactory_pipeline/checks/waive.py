@@ -12,12 +12,12 @@ from typing import Any
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError, StateError
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
-from mcpfactory_pipeline.base.reason import checked_reason
+from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.checks.reference import find_rule
+from mcpfactory_pipeline.checks.rules import find_rule
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.coverage import inspection_report
-from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import (
     Waiver,
     WaiverPolicy,
@@ -28,8 +28,6 @@ from mcpfactory_pipeline.workspace.waivers import (
 )
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.errors import Exit
-
-__all__ = ["WaiverArgumentError", "waive"]
 
 
 class WaiverArgumentError(ConfigError):

@@ -21,15 +21,6 @@ from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.plan.policy import person_key
 
-__all__ = [
-    "TOKEN_VARIABLE",
-    "AccessError",
-    "DashboardAccess",
-    "DashboardSession",
-    "UsedTicketError",
-    "read_people",
-]
-
 TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
 _MIN_TOKEN: Final = 16  # characters of a token
 _HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"

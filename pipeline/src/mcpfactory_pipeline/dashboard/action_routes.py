@@ -33,6 +33,7 @@ from mcpfactory_pipeline.dashboard.actions import (
     action_page,
     values_of,
 )
+from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.pages import decide_about, offered_actions
 from mcpfactory_pipeline.dashboard.proxy import Caller
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -40,11 +41,8 @@ from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.responses import wants_json
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
 from mcpfactory_pipeline.dashboard.trial_page import TrialPage, TrialResult, arguments_of, run_trial, trial_page
-from mcpfactory_pipeline.dashboard.values import to_json
-from mcpfactory_pipeline.promotion.basis import StaleDecisionError
+from mcpfactory_pipeline.decisions.basis import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = ["ActionRoutes", "history_of", "login_path", "read_body"]
 
 _COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body

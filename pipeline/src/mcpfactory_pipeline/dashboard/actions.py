@@ -10,35 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError, PromotionError, RefusedError
-from mcpfactory_pipeline.base.reason import LONGEST_REASON
-from mcpfactory_pipeline.base.text import on_one_line, pluralize
+from mcpfactory_pipeline.base.text import LONGEST_REASON, on_one_line, pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.decisions import decision, promote, stage_decision
+from mcpfactory_pipeline.decisions.basis import BasisChange, StaleDecisionError, basis_changes
 from mcpfactory_pipeline.plan.plan import HELD
-from mcpfactory_pipeline.promotion import decision, promote, stage_decision
-from mcpfactory_pipeline.promotion.basis import BasisChange, StaleDecisionError, basis_changes
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.timeline import withdrawals
 from mcpfactory_pipeline.views.advice import read_suggestion
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = [
-    "ABOUT",
-    "ACTIONS",
-    "Action",
-    "ActionCall",
-    "ActionField",
-    "ActionPage",
-    "ActionResult",
-    "FormInput",
-    "action_page",
-    "next_action",
-    "values_of",
-]
-
 
 ABOUT: Final = ("channel", "stage")  # fields that say what of a server an action is about
 

@@ -28,8 +28,8 @@ from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.cancel_routes import CancelRoutes
-from mcpfactory_pipeline.dashboard.follow import Followers, watch_run, watch_workspace
-from mcpfactory_pipeline.dashboard.live import Snapshot
+from mcpfactory_pipeline.dashboard.facts import to_json
+from mcpfactory_pipeline.dashboard.live import Followers, Snapshot, watch_run, watch_workspace
 from mcpfactory_pipeline.dashboard.log import opened_log
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
@@ -45,9 +45,6 @@ from mcpfactory_pipeline.dashboard.responses import (
     wants_json,
 )
 from mcpfactory_pipeline.dashboard.runs import RunPage
-from mcpfactory_pipeline.dashboard.values import to_json
-
-__all__ = ["create_app"]
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about every server

@@ -11,18 +11,6 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.dashboard.actions import Action, ActionPage, next_action, values_of
 from mcpfactory_pipeline.dashboard.inbox import InboxEntry
 
-__all__ = [
-    "BATCHED",
-    "BatchChoice",
-    "BatchPage",
-    "batch_page",
-    "chosen",
-    "confirmed",
-    "done_message",
-    "mark_of",
-    "needs_reason",
-]
-
 BATCHED: Final = ("approve", "promote", "reject")  # actions that can be done to several candidates at once
 _MAX: Final = 60  # candidates at once: as many as the inbox shows on a page
 _TOLD: Final = 5  # decisions that the next page names

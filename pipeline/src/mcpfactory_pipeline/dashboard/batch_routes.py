@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.base.reason import checked_reason
+from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.dashboard.access import DashboardSession
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, login_path, read_body
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionPage
@@ -25,11 +25,9 @@ from mcpfactory_pipeline.dashboard.batch import (
     done_message,
     needs_reason,
 )
+from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.render import Links, render_form
 from mcpfactory_pipeline.dashboard.responses import wants_json
-from mcpfactory_pipeline.dashboard.values import to_json
-
-__all__ = ["BatchRoutes"]
 
 
 class BatchRoutes:

@@ -7,22 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
-from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status, headline, status_of
-from mcpfactory_pipeline.dashboard.values import Pager, paged
-
-__all__ = [
-    "GROUPS",
-    "SORTS",
-    "BoardPage",
-    "BoardRow",
-    "Cell",
-    "ChannelCell",
-    "ServerCount",
-    "board",
-    "cells_of",
-    "decided_by",
-]
+from mcpfactory_pipeline.dashboard.facts import (
+    STATUSES,
+    Pager,
+    ServerFacts,
+    ShownStatus,
+    Status,
+    WorkspaceFacts,
+    headline,
+    paged,
+    status_of,
+)
 
 _REASONS: Final = 2  # of one cell that the board shows; the server's page has all
 _SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB

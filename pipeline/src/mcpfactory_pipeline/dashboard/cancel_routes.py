@@ -12,12 +12,10 @@ from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, login_path, read_body
+from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.render import Links, render_form
 from mcpfactory_pipeline.dashboard.responses import wants_json
 from mcpfactory_pipeline.dashboard.runs import run_page
-from mcpfactory_pipeline.dashboard.values import to_json
-
-__all__ = ["CancelPage", "CancelRoutes"]
 
 
 @dataclass(frozen=True, slots=True)

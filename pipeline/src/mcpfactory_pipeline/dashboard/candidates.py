@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.dashboard.statuses import ShownStatus, outcome_status
-from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.dashboard.facts import ShownStatus, outcome_status
+from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, rollbacks
-
-__all__ = ["CandidateView", "CheckView", "DecisionView", "Fact", "candidates_of", "facts_of", "plain_figure"]
 
 _SHOWN: Final = 12  # characters of a hash, where the whole would say no more
 

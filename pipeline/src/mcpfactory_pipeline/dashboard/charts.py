@@ -8,8 +8,6 @@ from typing import Final
 
 from mcpfactory_pipeline.dashboard.runs import RunStep
 
-__all__ = ["AxisTick", "Bar", "GanttChart", "gantt"]
-
 # of a Gantt chart: all of it, what the names have, one row
 _WIDTH: Final = 1000.0
 _NAMES: Final = 230.0

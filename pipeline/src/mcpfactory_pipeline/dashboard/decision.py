@@ -12,24 +12,11 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of, plain_figure
-from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate
+from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
-from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, find_channel, missing_approvals
-from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
-
-__all__ = [
-    "ChangeView",
-    "ClosedBy",
-    "ComparedFact",
-    "DecisionPage",
-    "ToolChanges",
-    "decidable",
-    "decided_about",
-    "decision_page",
-    "retirement",
-]
 
 # Tries a command: what goes through in its place, and what refused it (`Adviser.workable`).
 _Advise = Callable[[str], tuple[str, PipelineError | None]]

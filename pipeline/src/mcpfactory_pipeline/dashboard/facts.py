@@ -1,19 +1,20 @@
-"""What the views are made of, as plain data: no file is read here, and no view is known."""
+"""Facts that views are made of, with the words and signs for each status."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import PlainSerializer, TypeAdapter, WithJsonSchema
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.views.inbox import InboxItem
-
-__all__ = ["LogFacts", "RunFacts", "ServerDetail", "ServerFacts", "StoredCandidate", "WorkspaceFacts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +106,120 @@ class LogFacts:
     outcome: str = ""
     run: str = ""
     going: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How one status is shown. `icon` is a symbol of templates/icons.svg, `tone` a class of style.css; low ranks come first."""
+
+    key: str
+    word: str
+    icon: str
+    tone: str
+    rank: int
+
+
+STATUSES: Final[dict[str, Status]] = {
+    status.key: status
+    for status in (
+        Status("broken", "unreadable", "alert", "bad", 0),
+        Status("failed", "failed", "cross", "bad", 1),
+        Status("errored", "errored", "alert", "bad", 2),
+        Status("interrupted", "interrupted", "pause", "warn", 3),
+        Status("inconclusive", "inconclusive", "question", "warn", 4),
+        Status("running", "running", "play", "busy", 5),
+        Status("held", "held", "lock", "warn", 6),
+        Status("waiting", "waiting", "hand", "warn", 6),
+        Status("stale", "stale", "redo", "warn", 7),
+        Status("never", "not run", "dash", "none", 8),
+        Status("passed", "passed", "check", "good", 9),
+        Status("retired", "retired", "lock", "none", 10),
+    )
+}
+
+ShownStatus = Annotated[
+    Status,
+    PlainSerializer(lambda status: status.key, return_type=str),
+    WithJsonSchema({"type": "string", "enum": list(STATUSES)}, mode="serialization"),
+]
+"""A status in a view: whole for a page, its key for programs."""
+
+
+def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
+    """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
+
+    A stage that passed and would run again is stale, or held where somebody holds it; one that failed says so first.
+    """
+    outcome, verdict = stage.get("outcome"), stage.get("verdict")
+    if running:
+        return STATUSES["running"]
+    if verdict == "held" and outcome in {None, "passed"}:
+        return STATUSES["held"]
+    if verdict == "waiting" and outcome in {None, "passed"}:
+        return STATUSES["waiting"]
+    if outcome is None:
+        return STATUSES["never"]
+    if outcome == "passed" and verdict != "up-to-date":
+        return STATUSES["stale"]
+    return outcome_status(outcome)
+
+
+def outcome_status(outcome: object) -> Status:
+    """Return the status of an outcome; one that this version does not know is inconclusive."""
+    return STATUSES.get(str(outcome), STATUSES["inconclusive"])
+
+
+def headline(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
+    """Return the status of a whole server: the worst of its stages and holds. One begun and not finished is as far as it came."""
+    if row.get("problem"):
+        return STATUSES["broken"]
+    if row.get("retired"):
+        return STATUSES["retired"]
+    held = [STATUSES["held"]] if row.get("holds") else []
+    return min((*statuses, *held), key=lambda status: status.rank, default=STATUSES["never"])
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pager:
+    """Which part of a list is shown: `page` of `pages`, and how many entries the whole list has."""
+
+    page: int
+    pages: int
+    total: int
+
+
+def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
+    """Return the entries of the wanted page, counted from 1; what is no page of the list gives the nearest that is."""
+    pages = max(1, -(-len(entries) // size))
+    page = page_number(wanted, pages)
+    return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
+
+
+def page_number(wanted: str, pages: int) -> int:
+    """Return the number of the wanted page, or of the nearest one."""
+    return min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
+
+
+def shorten(text: str, size: int) -> str:
+    """Return a text, cut after so many characters."""
+    return text if len(text) <= size else f"{text[:size]}…"
+
+
+@functools.cache
+def adapter(view: type[Any]) -> TypeAdapter[Any]:
+    """Return what writes views of a class as plain data, and knows their schema."""
+    return TypeAdapter(view)
+
+
+def to_json(view: Any) -> dict[str, Any]:
+    """Return a view as plain data: the fields that its page shows, and a status as its key."""
+    data: dict[str, Any] = adapter(view.__class__).dump_python(view, mode="json")
+    return data
+
+
+def to_json_text(view: Any) -> bytes:
+    """Return the plain data of a view as indented JSON."""
+    return adapter(view.__class__).dump_json(view, indent=2, warnings=False) + b"\n"

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.dashboard.values import shorten
-
-__all__ = ["EvidenceView", "FindingView", "findings_of", "pretty"]
+from mcpfactory_pipeline.dashboard.facts import shorten
 
 _SHOWN: Final = 20  # findings of a page; the report has all
 _ROOM: Final = 16_000  # bytes of evidence on a page

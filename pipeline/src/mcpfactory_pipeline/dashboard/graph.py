@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
-from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus
-from mcpfactory_pipeline.views.graph import graph_of
-from mcpfactory_pipeline.views.places import MANY, GraphPlace, Stand, stands_of, workspace_places
-
-__all__ = ["GraphPage", "OutsideCount", "graph_page", "stands_in"]
+from mcpfactory_pipeline.dashboard.facts import STATUSES, ServerFacts, ShownStatus, WorkspaceFacts
+from mcpfactory_pipeline.views.graph import MANY, GraphPlace, Stand, graph_of, stands_of, workspace_places
 
 
 @dataclass(frozen=True, slots=True)

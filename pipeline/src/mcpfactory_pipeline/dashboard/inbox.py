@@ -12,13 +12,10 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration
-from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
-from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
+from mcpfactory_pipeline.dashboard.facts import Pager, WorkspaceFacts, paged, shorten
 from mcpfactory_pipeline.plan.policy import person_key
-from mcpfactory_pipeline.views.decided import decided_channel
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
-
-__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "RejectedCandidate", "inbox"]
+from mcpfactory_pipeline.views.waiting import decided_channel
 
 _SIZE: Final = 60  # items of a page
 

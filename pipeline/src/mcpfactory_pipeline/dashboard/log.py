@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.dashboard.facts import LogFacts
+from mcpfactory_pipeline.dashboard.facts import (
+    STATUSES,
+    LogFacts,
+    Pager,
+    ShownStatus,
+    outcome_status,
+    page_number,
+    shorten,
+)
 from mcpfactory_pipeline.dashboard.files import open_log, plain_text
-from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, outcome_status
-from mcpfactory_pipeline.dashboard.values import Pager, page_number, shorten
-
-__all__ = ["LogLine", "LogPage", "log_page", "opened_log"]
 
 _READ: Final = 4 * 1024 * 1024  # bytes, from the end of a log; a longer one can be downloaded
 _PAGE: Final = 12_000  # characters of a page: below 100 kB with the longest escapes

@@ -10,10 +10,8 @@ from pydantic import TypeAdapter
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionField, ActionPage
 from mcpfactory_pipeline.dashboard.batch import BATCHED, BatchPage
 from mcpfactory_pipeline.dashboard.cancel_routes import CancelPage
+from mcpfactory_pipeline.dashboard.facts import adapter
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, PageParameter
-from mcpfactory_pipeline.dashboard.values import adapter
-
-__all__ = ["api_document"]
 
 _BEARER: Final = {"type": "http", "scheme": "bearer", "description": "The token of a person who may act"}
 _PROBLEM: Final = {"$ref": "#/components/responses/Problem"}

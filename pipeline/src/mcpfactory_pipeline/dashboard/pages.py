@@ -8,21 +8,17 @@ from functools import cache, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.dashboard.approvers import possible_actions
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
-from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail, StoredCandidate
+from mcpfactory_pipeline.dashboard.facts import STATUSES, LogFacts, ServerDetail, StoredCandidate
 from mcpfactory_pipeline.dashboard.graph import GraphPage, graph_page
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
-from mcpfactory_pipeline.dashboard.possible import possible_actions
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
-from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
-from mcpfactory_pipeline.dashboard.statuses import STATUSES
-from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
+from mcpfactory_pipeline.dashboard.server import ServerPage, ToolsPage, server_page, tools_page
 from mcpfactory_pipeline.views.inbox import KINDS
-
-__all__ = ["PAGES", "Page", "PageParameter", "decide_about", "offered_actions", "path_of"]
 
 _Values = Mapping[str, str]
 

@@ -15,9 +15,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.dashboard.access import AccessError
-from mcpfactory_runtime.addresses import split_web_url
-
-__all__ = ["PROXY_SECRET_VARIABLE", "SECRET_HEADER", "Caller", "TrustedProxy", "public_origin", "read_proxy"]
+from mcpfactory_runtime.urls import split_web_url
 
 PROXY_SECRET_VARIABLE: Final = "MCPFACTORY_DASHBOARD_PROXY_SECRET"  # noqa: S105 - the name of a variable
 SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a header

@@ -28,22 +28,30 @@ from mcpfactory_pipeline.dashboard.facts import (
     StoredCandidate,
     WorkspaceFacts,
 )
-from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.dashboard.files import (
+    Stamps,
+    channel_pages,
+    files_below,
+    open_log,
+    read_json,
+    read_log,
+    read_validation,
+    stamps_of,
+    wheel_manifest,
+    workspace_digest,
+)
 from mcpfactory_pipeline.dashboard.runs import by_run
-from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.plan.order import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import Event, ServerState
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row, status_row
-from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.owners import CODEOWNERS, Owners, owners_of
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, is_name
-
-__all__ = ["WorkspaceReader"]
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, explain_broken, is_name
 
 T = TypeVar("T")
 Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage

@@ -22,27 +22,12 @@ from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import gantt
+from mcpfactory_pipeline.dashboard.facts import STATUSES, shorten
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
-from mcpfactory_pipeline.dashboard.statuses import STATUSES
-from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.views.advice import hinted_command
 from mcpfactory_pipeline.views.drawing import PICTURE_STYLE, SIGNS, draw
-from mcpfactory_pipeline.views.places import candidate_anchor
-
-__all__ = [
-    "ASSETS",
-    "POLICY",
-    "Links",
-    "Visitor",
-    "asset",
-    "page_folder",
-    "prepare",
-    "render",
-    "render_form",
-    "render_problem",
-    "render_state",
-]
+from mcpfactory_pipeline.views.graph import candidate_anchor
 
 _PACKAGE: Final = files("mcpfactory_pipeline.dashboard")
 ASSETS: Final = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}

@@ -11,18 +11,8 @@ from starlette.routing import Match, Route
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.dashboard.access import AccessError
-from mcpfactory_pipeline.dashboard.follow import TooManyFollowersError
+from mcpfactory_pipeline.dashboard.live import TooManyFollowersError
 from mcpfactory_pipeline.dashboard.render import render_problem
-
-__all__ = [
-    "error_response",
-    "gone_response",
-    "not_allowed_response",
-    "not_found_response",
-    "problem_response",
-    "short_query",
-    "wants_json",
-]
 
 _VALUE: Final = 200  # characters of one value of a query: what is longer names nothing that there is
 _VALUES: Final = 20

@@ -21,8 +21,6 @@ from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["RunProcesses"]
-
 _MAX_RUNS: Final = 4  # runs at a time
 _START_TIMEOUT: Final = 20.0  # seconds until a run notes that it is under way
 _STOP_TIMEOUT: Final = 15.0  # seconds in which a run ends in order

@@ -10,24 +10,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mcpfactory_pipeline.base.ids import created_at, format_time
-from mcpfactory_pipeline.dashboard.facts import RunFacts
-from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status, outcome_status
-from mcpfactory_pipeline.dashboard.values import Pager, paged
+from mcpfactory_pipeline.dashboard.facts import STATUSES, Pager, RunFacts, ShownStatus, Status, outcome_status, paged
 from mcpfactory_pipeline.plan.stage import RUN_DIED, RUN_ENDED
-from mcpfactory_pipeline.state.state import Event
-
-__all__ = [
-    "OutcomeCount",
-    "RunPage",
-    "RunRow",
-    "RunStep",
-    "RunWait",
-    "RunsPage",
-    "by_run",
-    "run_page",
-    "runs_of",
-    "runs_page",
-]
+from mcpfactory_pipeline.state.schema import Event
 
 _SILENT: Final = "it was started, and nothing says how it ended"
 _BEGINS: Final = "stage.started"

@@ -11,12 +11,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcpfactory_pipeline.launch.failure import client_failure
+from mcpfactory_pipeline.launch.diagnosis import client_failure
 from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
-
-__all__ = ["CALL_TIMEOUT", "lenient"]
 
 CALL_TIMEOUT: Final = 20.0  # seconds of a call
 _TEXT: Final = 20_000  # characters of a body that are shown

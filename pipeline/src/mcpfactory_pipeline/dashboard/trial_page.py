@@ -21,18 +21,15 @@ import yaml
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
 from mcpfactory_pipeline.build.environment import ready_python
 from mcpfactory_pipeline.channels.candidate import artifact_of
-from mcpfactory_pipeline.checks.calls import api_variables, read_cases, required_variables
+from mcpfactory_pipeline.checks.call_plan import api_variables, read_cases, required_variables
 from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact
-from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.facts import ServerDetail, shorten
 from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT, lenient
-from mcpfactory_pipeline.dashboard.values import shorten
-from mcpfactory_pipeline.isolation.environ import clean_environ
-from mcpfactory_pipeline.launch.failure import package_command
+from mcpfactory_pipeline.isolation.levels import clean_environ
+from mcpfactory_pipeline.launch.diagnosis import package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-
-__all__ = ["SentRequest", "TrialPage", "TrialResult", "arguments_of", "run_trial", "trial_page"]
 
 _TEXT: Final = 20_000  # characters of an answer that are shown
 _CHOICES: Final = 60

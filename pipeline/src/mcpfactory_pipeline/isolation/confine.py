@@ -16,8 +16,6 @@ import struct
 import sys
 from typing import Final
 
-__all__ = ["OLDEST", "landlock_version", "seccomp_program"]
-
 OLDEST: Final = 3  # of Landlock's interface: before it, files outside could be cut to nothing
 # System calls, of equal number on every architecture that Python's wheels are made for.
 _CREATE: Final = 444

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["client_command"]
-
 _FAILED: Final = 126  # as shells say that a program cannot be started
 _OWN: Final = ("PATH",)  # the image has its own
 

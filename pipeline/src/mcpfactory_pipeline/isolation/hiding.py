@@ -7,8 +7,6 @@ import ctypes
 import sys
 from typing import Final
 
-__all__ = ["hide_process"]
-
 _PR_SET_DUMPABLE: Final = 4  # prctl(2)
 
 

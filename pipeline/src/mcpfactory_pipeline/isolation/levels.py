@@ -1,12 +1,14 @@
-"""The levels of isolation, as a table: which there are, where each is to be had, and the command that it makes of a command."""
+"""Levels of isolation: environment variables, paths and sandboxes for code of a server."""
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +16,86 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation import confine, contain
-from mcpfactory_pipeline.isolation.paths import DEVICES, system_paths
 
-__all__ = ["AUTO", "LEVELS", "NONE", "REQUIRED", "Container", "Level", "Reach", "describe_lacking", "find_level"]
+# What a program needs from the caller's environment to work at all. Tokens and passwords of the caller are not among it.
+PLAIN: Final = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "COMSPEC",
+)
+
+
+def foreign_path() -> str:
+    """Return `PATH` without the environment that mcpfactory itself runs in: `python` is then that of the machine, with its packages, and not ours."""
+    path = os.environ.get("PATH", os.defpath)
+    if sys.prefix == sys.base_prefix:
+        return path
+    own = Path(sys.prefix).resolve()
+    parts = [part for part in path.split(os.pathsep) if part]
+    return os.pathsep.join(part for part in parts if not Path(part).resolve().is_relative_to(own))
+
+
+def clean_environ(home: Path) -> dict[str, str]:
+    """Return the environment for untrusted code: nothing of the caller's but what programs need, and a home of its own.
+
+    Temporary files and Python's caches go below that home: a cache beside the code could be written by one program and believed
+    by the next.
+    """
+    temporary = home / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    kept = {name: value for name in PLAIN if (value := os.environ.get(name)) is not None}
+    return {
+        **kept,
+        **dict.fromkeys(("HOME", "USERPROFILE"), str(home)),
+        **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONUTF8": "1",
+        "PYTHONPYCACHEPREFIX": str(home / "pycache"),
+    }
+
+
+_SYSTEM: Final = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
+    "/proc", "/sys/devices/system", "/sys/fs/cgroup",
+    # of /etc what libraries read; not passwords, keys, or the settings of package managers
+    *(f"/etc/{name}" for name in (
+        "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts", "gai.conf",
+        "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf",
+        "localtime", "machine-id", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "protocols",
+        "resolv.conf", "services", "ssl", "timezone",
+    )),
+)  # fmt: skip
+_STARTS: Final = ("sitecustomize.py", "usercustomize.py")
+# Neither terminals nor shared memory: those of other programs of the user stand in the same folders.
+DEVICES: Final = tuple(f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero"))
+
+
+def system_paths() -> tuple[str, ...]:
+    """Return what of the system a program may read."""
+    return tuple(path for path in _SYSTEM if Path(path).exists())
+
+
+def interpreter_paths() -> tuple[str, ...]:
+    """Return where the interpreter is that environments are made with: programs, standard library, shared libraries."""
+    base = Path(sys.base_prefix)
+    program = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
+    places = {str(base), str(base.resolve()), str(Path(sys.base_exec_prefix)), *_start_files()}
+    return tuple(sorted(places if program.is_relative_to(base.resolve()) else {*places, str(program)}))
+
+
+def _start_files() -> set[str]:
+    """Return the modules that every start imports, where the standard library links to them: Debian has one in /etc."""
+    library = Path(sysconfig.get_path("stdlib"))
+    return {str(file.resolve()) for name in _STARTS if (file := library / name).is_symlink()}
+
 
 AUTO: Final = "auto"
 REQUIRED: Final = "required"  # as auto, and never none
@@ -171,3 +250,52 @@ LEVELS: Final[Mapping[str, Level]] = {
     )
 }
 _CHOSEN: Final = ("landlock", "bubblewrap", "none")
+
+
+_RULES: Final = "landlock.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """Where a server's code runs. `folder` is all that it may write: its home, its temporary files, what it works on.
+
+    `reach` is what it may read and write, for the level; `environ` its environment variables, none of which is secret.
+    """
+
+    level: Level
+    folder: Path
+    reach: Reach
+    environ: Mapping[str, str]
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """Return the command that runs another inside; it gets the variables that it is started with."""
+        return self.level.command(self.reach, command)
+
+
+def make_sandbox(
+    settings: Mapping[str, object],
+    work: Path,
+    *,
+    readable: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
+    name: str = "sandbox",
+) -> Sandbox:
+    """Make a sandbox below a work folder, at the level of the settings of a stage (`isolation`, `container`).
+
+    What stands beside the sandbox in the work folder, its rules among it, is out of its reach, but for what is `writable`.
+
+    Raises:
+        StageError: when the level that the workspace demands is not to be had here.
+    """
+    level = find_level(str(settings.get("isolation", "auto")))
+    container = settings.get("container")
+    folder = work / name
+    environ = clean_environ(folder / "home")
+    reach = Reach(
+        read=(*interpreter_paths(), *map(str, readable)),
+        write=(str(folder), *map(str, writable)),
+        rules=work / f"{name}.{_RULES}",
+        container=Container(**container) if isinstance(container, Mapping) else Container(),
+    )
+    reach.rules.write_text(json.dumps(reach.for_landlock()), encoding="utf-8")
+    return Sandbox(level, folder, reach, environ)

@@ -17,8 +17,6 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["adopt_orphans", "descendants", "die_with_parent", "end_descendants", "end_known"]
-
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 _PR_SET_CHILD_SUBREAPER: Final = 36  # the same
 _PROC: Final = Path("/proc")

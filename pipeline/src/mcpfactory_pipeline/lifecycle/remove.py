@@ -14,19 +14,16 @@ from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceE
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
-from mcpfactory_pipeline.base.reason import checked_reason
+from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.clients.files import Home
-from mcpfactory_pipeline.clients.installed import Installed, installed
-from mcpfactory_pipeline.promotion.decision import projects_of
-from mcpfactory_pipeline.promotion.orphans import leftover_projects
+from mcpfactory_pipeline.decisions.decision import projects_of
+from mcpfactory_pipeline.decisions.offers import leftover_projects
+from mcpfactory_pipeline.delivery.clients.files import Home
+from mcpfactory_pipeline.delivery.clients.installed import Installed, installed
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = ["Removal", "client_entries", "close_history", "describe_published", "exclusive_access", "remove"]
-
 
 _PATIENCE: Final = 0.2  # seconds to wait for a run lock: a server that is worked on is left alone
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")

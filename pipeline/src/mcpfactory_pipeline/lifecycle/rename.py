@@ -15,18 +15,17 @@ from tempfile import mkdtemp
 from typing import Any
 
 from mcpfactory_codegen.servers.build import Notify, no_notice
-from mcpfactory_codegen.servers.config import ServerConfigError, read_config
+from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
+from mcpfactory_codegen.servers.values import ServerConfigError
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.clients.files import Home
+from mcpfactory_pipeline.delivery.clients.files import Home
 from mcpfactory_pipeline.lifecycle.remove import client_entries, close_history, describe_published, exclusive_access
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = ["ServerRename", "rename"]
 
 
 @dataclass(frozen=True, slots=True)

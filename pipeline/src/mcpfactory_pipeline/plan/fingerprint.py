@@ -1,4 +1,4 @@
-"""What each stage reads, as named versions and hashes: the table of inputs, and their values for one server."""
+"""Fingerprints of what each stage reads, and which checks are stale."""
 
 from __future__ import annotations
 
@@ -11,29 +11,15 @@ from typing import Final
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_files, hash_record, source_files
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version
+from mcpfactory_pipeline.plan.plan import describe_change
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.workspace.known_drift import FILE as DRIFT
-from mcpfactory_pipeline.workspace.known_drift import offered_now, read_known_drift
-from mcpfactory_pipeline.workspace.modelled_files import is_evaluation, model_files
+from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
+from mcpfactory_pipeline.workspace.adopted import offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.model_files import is_evaluation, model_files
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
 from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, WorkspaceServer
-
-__all__ = [
-    "INPUTS",
-    "SHOWN",
-    "SHOWN_FILE",
-    "InputReader",
-    "fingerprint",
-    "joined_sources",
-    "own_files",
-    "provenance",
-    "read_inputs",
-    "shown_by_state",
-    "shown_files",
-    "stage_inputs",
-]
 
 
 @dataclass(frozen=True)  # no slots: cached properties
@@ -251,3 +237,46 @@ def provenance(subject: InputReader) -> dict[str, str]:
 def fingerprint(inputs: Mapping[str, str]) -> str:
     """One hash for all inputs of a stage."""
     return hash_record(inputs)
+
+
+# Whoever promotes need not have the Python that the checks ran with; of drift the blockers speak (`promotion.drifted`).
+_NOT_DUE: Final = ("python", "drift")
+_OF_FACTORY: Final = "stage"
+
+
+def due_stages(stages: Iterable[Stage], required: Iterable[Stage]) -> list[Stage]:
+    """Return what `due_checks` judges: the checks that a channel requires, and what generates from the API document."""
+    return [*(stage for stage in stages if "document" in stage.reads and not stage.check), *required]
+
+
+def due_checks(
+    stages: Iterable[Stage], state: ServerState, candidate: str, inputs: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """Return the checks of the candidate that are due, in words, each with the reasons; empty when all of them still hold.
+
+    `inputs` is what each stage reads now (`read_inputs`). A candidate that is not the newest was checked beside sources that
+    are no more: nothing is said of it. Where the API document changed, what was generated from it is due, too.
+    """
+    if candidate != state.candidate:
+        return []
+    found = []
+    for stage in stages:
+        record = state.stages.get(stage.name)
+        if record is not None and "document" in stage.reads and _differs(record.inputs, inputs[stage.name], "document"):
+            found.append(f"{stage.name} is due: the API document has changed since")
+        if not stage.check or record is None or record.candidate != candidate:
+            continue
+        now = inputs[stage.name]
+        compared = [name for name in record.inputs if name in now and name not in _NOT_DUE]
+        reasons = [
+            describe_change(name, record.inputs[name], now[name])
+            for name in compared
+            if record.inputs[name] != now[name] and (name != _OF_FACTORY or stage.settings)
+        ]
+        if reasons:
+            found.append(f"{stage.name} is due: {', '.join(reasons)}")
+    return found
+
+
+def _differs(before: Mapping[str, str], now: Mapping[str, str], name: str) -> bool:
+    return name in before and name in now and before[name] != now[name]

@@ -8,10 +8,8 @@ from datetime import date
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.base.semver import permits
+from mcpfactory_pipeline.base.versions import permits
 from mcpfactory_pipeline.state.state import Candidate, Release
-
-__all__ = ["COSTS", "GATES", "closed_gates"]
 
 
 @dataclass(frozen=True, slots=True)

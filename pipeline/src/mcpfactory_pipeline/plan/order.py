@@ -10,8 +10,6 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.workspace.workspace import setting_error
 
-__all__ = ["arrange", "channels_before", "needed_stages", "required_checks", "required_stages", "source_channels"]
-
 
 def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Return the stages, each behind those that it needs, and otherwise in the order given. `before` becomes needs of others.

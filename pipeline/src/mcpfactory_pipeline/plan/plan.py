@@ -24,24 +24,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.plan.approval import ApprovalPolicy, describe_missing, rejected_by
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
-from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.plan.stage import ApprovalPolicy, Stage, describe_missing, rejected_by
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
-
-__all__ = [
-    "BLOCKED",
-    "BROKEN",
-    "HELD",
-    "RUN",
-    "UP_TO_DATE",
-    "WAITING",
-    "PlanStep",
-    "broken_step",
-    "describe_change",
-    "plan",
-]
 
 RUN: Final = "run"
 UP_TO_DATE: Final = "up-to-date"

@@ -18,29 +18,10 @@ from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
-from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import approvers_since, offered_versions, seconds_in_channel, withdrawals
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
-
-__all__ = [
-    "DEFAULT",
-    "Blocker",
-    "ChannelPolicy",
-    "approve_command",
-    "approved_by",
-    "cost_limits",
-    "describe_decision",
-    "failed_checks",
-    "find_blockers",
-    "find_channel",
-    "missing_approvals",
-    "person_key",
-    "read_channels",
-    "read_duration",
-    "signing_option",
-    "unhold_command",
-    "version_fault",
-]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -25,8 +25,6 @@ from mcpfactory_pipeline.isolation.hiding import hide_process
 from mcpfactory_pipeline.isolation.orphans import adopt_orphans, die_with_parent, end_descendants
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
-__all__ = ["make_job", "run_job"]
-
 SCHEMA: Final = 1
 
 

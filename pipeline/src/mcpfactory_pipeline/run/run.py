@@ -20,21 +20,24 @@ from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, Ru
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
 from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
-from mcpfactory_pipeline.executors import Executor, LocalExecutor, make_executor
-from mcpfactory_pipeline.notices import NotifyingReporter, make_notifier
-from mcpfactory_pipeline.plan.isolation import level_here
+from mcpfactory_pipeline.decisions.integrity import name_clashes
+from mcpfactory_pipeline.plan.limits import level_here
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.promotion.names import name_clashes
-from mcpfactory_pipeline.run.broken_off import broken_off, with_broken_off
-from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
+from mcpfactory_pipeline.reporting import NotifyingReporter, make_notifier
+from mcpfactory_pipeline.run.executor import Executor, LocalExecutor, make_executor
+from mcpfactory_pipeline.run.runner import Runner, ServerResult, broken_off, server_plan, with_broken_off
 from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
-from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.broken import BrokenServer, contain, explain_broken
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, WorkspaceServer
-
-__all__ = ["RunOutcome", "plan_servers", "run_pipeline"]
+from mcpfactory_pipeline.workspace.workspace import (
+    CONFIG,
+    BrokenServer,
+    Workspace,
+    WorkspaceServer,
+    contain,
+    explain_broken,
+)
 
 ATTEMPTS: Final = 2
 BACKOFF: Final = 2.0  # seconds

@@ -1,11 +1,11 @@
-"""One server's way through its stages: what is due runs, independent stages side by side, and results are recorded in their order."""
+"""Run the stages of one server."""
 
 from __future__ import annotations
 
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.errors import PipelineError, StateError
+from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, StateError
 from mcpfactory_pipeline.base.events import (
     LogLines,
     RunEvent,
@@ -24,23 +24,115 @@ from mcpfactory_pipeline.base.events import (
     Waiting,
 )
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.base.locks import run_lock
+from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
+from mcpfactory_pipeline.base.locks import read_holder, run_lock
+from mcpfactory_pipeline.base.text import LONGEST_REASON, format_duration, on_one_line, truncate
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
-from mcpfactory_pipeline.executors import Executor
+from mcpfactory_pipeline.decisions.decision import hold
+from mcpfactory_pipeline.decisions.promote import rollback
+from mcpfactory_pipeline.decisions.signatures import without_unsigned
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, version_fault
 from mcpfactory_pipeline.plan.stage import RETRIED, RUN_DIED, Artifact, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.promotion.signatures import without_unsigned
-from mcpfactory_pipeline.run.excerpt import log_excerpt
+from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.run.watch import move_back, soaking
-from mcpfactory_pipeline.state.order import misplaced
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.schema import Event, misplaced
+from mcpfactory_pipeline.state.state import ServerState, apply
 from mcpfactory_pipeline.state.store import Store, Transaction
+from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["Runner", "ServerResult", "retry_delay", "server_plan"]
+
+def broken_off(store: Store, server: str) -> tuple[Event, ...]:
+    """Return what is to be recorded of the stages of a server that began and whose process is gone: `stage.interrupted`, of the time of the start.
+
+    Raises:
+        StateError: where the history cannot be read.
+    """
+    holder = read_holder(store.locks, server)
+    if not holder or holder["alive"]:
+        return ()
+    starts = (start for start in store.folded(server).starts if start["run"] == holder.get("run"))
+    return tuple({**start, "event": "stage.interrupted", "message": RUN_DIED} for start in starts)
+
+
+def with_broken_off(state: ServerState, found: Iterable[Event]) -> ServerState:
+    """Return the state as it will be once what `broken_off` found is recorded."""
+    for event in found:
+        state = apply(state, event)
+    return state
+
+
+_SHOWN: Final = 15  # lines
+
+
+def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
+    """Return the lines about closed gates, each with what stands below it, or the last lines where no line is about one."""
+    found: list[str] = []
+    about = False  # whether the lines are about a gate
+    margin = 0
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        rule, marked, _ = line.strip().partition(" [gate]")
+        if marked and rule in gates:
+            about, margin = True, indent
+        elif indent <= margin:
+            about = False
+        if about:
+            found.append(line)
+    return found[:_SHOWN] or list(lines[-_SHOWN:])
+
+
+def soaking(stage: Stage, outputs: StageOutputs, candidate: str, events: Sequence[Event], clock: Clock) -> StageOutputs:
+    """Return the outputs of a stage that passed; `inconclusive` as long as the channel that it watches must go on offering the candidate.
+
+    Neither message nor summary says how long that is: the state holds no clock.
+    """
+    if not stage.soak or outputs.outcome != "passed":
+        return outputs
+    if seconds_in_channel(events, stage.watches, candidate, clock()) >= stage.soak:
+        return outputs
+    words = f"{outputs.message}; soaks until {stage.watches} has offered it for {format_duration(stage.soak)}"
+    return replace(outputs, outcome="inconclusive", message=words, summary={**outputs.summary, "soaking": True})
+
+
+def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState, store: Store) -> list[str]:
+    """Move each channel back that offers a candidate of which a stage with `on_failure = "rollback"` says that it failed.
+
+    The channel is held then; where it offered nothing older, it is held only. Returns what was done, in words. What is held
+    already is left alone, so that doing this again does nothing.
+    """
+    done = []
+    for stage in stages:
+        record, release = state.stages.get(stage.name), state.channels.get(stage.watches)
+        if not stage.rollback or record is None or record.outcome != "failed" or state.retired:
+            continue
+        if release is None or release.candidate != record.candidate or stage.watches in state.holds:
+            continue
+        reason = f"{stage.name} failed on {release.version} ({release.candidate}): {record.message}"
+        reason = truncate(on_one_line(reason), LONGEST_REASON)  # what a stage says has no limit
+        with acting_as(AUTOMATION):
+            try:
+                moved = rollback(
+                    workspace,
+                    state.server,
+                    stage.watches,
+                    reason=reason,
+                    stages=stages,
+                    clock=store.clock,
+                    stage=stage.name,
+                    store=store,
+                )
+                done.append(f"{stage.watches} is back at {moved['version']} ({moved['candidate']}), and held: {reason}")
+            except PromotionError as error:
+                reason = truncate(on_one_line(f"it was not moved back: {error}; {reason}"), LONGEST_REASON)
+                hold(
+                    workspace, state.server, stage.watches, reason=reason, stages=stages, stage=stage.name, store=store
+                )
+                done.append(f"{stage.watches} is held: {reason}")
+    return done
+
 
 _LONGEST_PAUSE: Final = 60.0  # seconds
 

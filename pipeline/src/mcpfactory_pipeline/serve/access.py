@@ -16,12 +16,10 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import actor
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, ToolError
-from mcpfactory_runtime.addresses import describe_private, host_port_of, is_public
+from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 
 if TYPE_CHECKING:
     from mcpfactory_codegen.servers.documents import ApiSource
-
-__all__ = ["WorkspaceAccess", "agent", "as_tool_error", "in_own_loop", "in_stoppable_thread", "in_thread", "person"]
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -104,7 +102,7 @@ class WorkspaceAccess:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Within it documents are fetched from permitted addresses only, also where a name leads elsewhere than when it was looked at."""
-        from mcpfactory_codegen.read.fetch import public_only  # noqa: PLC0415 - heavy; for what makes servers only
+        from mcpfactory_codegen.read.document import public_only  # noqa: PLC0415 - heavy; for what makes servers only
 
         with public_only([one for one in self.documents if not _is_folder(one)]):
             yield

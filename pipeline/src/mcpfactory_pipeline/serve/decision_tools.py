@@ -15,20 +15,17 @@ from pydantic import Field
 
 from mcpfactory_pipeline.base import ids
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.base.reason import LONGEST_REASON
-from mcpfactory_pipeline.base.text import on_one_line, printable
+from mcpfactory_pipeline.base.text import LONGEST_REASON, on_one_line, printable
+from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.basis import StaleDecisionError, basis_changes
+from mcpfactory_pipeline.decisions.promote import promote, rollback
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.basis import StaleDecisionError, basis_changes
-from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, person
 from mcpfactory_pipeline.serve.results import DecisionResult, StageDecisionResult
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
-
-__all__ = ["DecisionTools"]
 
 Json = dict[str, Any]
 

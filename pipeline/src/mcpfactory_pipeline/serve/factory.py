@@ -1,21 +1,30 @@
-"""The factory as an MCP server: what people do by `mcpfactory …`, for agents. It calls the functions that those commands call."""
+"""The factory as an MCP server, and where it listens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hmac
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.serve import prompts
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
 from mcpfactory_pipeline.serve.decision_tools import DecisionTools
 from mcpfactory_pipeline.serve.pipeline_tools import PipelineTools
 from mcpfactory_pipeline.serve.read_tools import ReadTools
 from mcpfactory_pipeline.serve.resources import FactoryResources
 from mcpfactory_runtime import Server
+from mcpfactory_runtime.auth import Authorization, AuthorizationError
+from mcpfactory_runtime.server.access import SECRETS, read_access
 
-__all__ = ["make_factory"]
+if TYPE_CHECKING:
+    from mcpfactory_runtime.oauth_proxy import OAuthProxy
+
 
 _INSTRUCTIONS: Final = """\
 This is a factory for MCP servers: it makes them from API documents, builds, tests and validates them, and promotes them from \
@@ -39,5 +48,105 @@ def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = Tru
     )
     for part in (ReadTools(access), PipelineTools(access), DecisionTools(access), FactoryResources(access)):
         part.register(server)
-    prompts.register(server)
+    resources.register(server)
     return server
+
+
+_LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
+_SHORTEST: Final = 16  # characters of a token
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAddress:
+    """An address for HTTP. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint as clients write it."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str = ""
+    url: str = ""
+
+
+def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
+    """Who may call: those with a token of an issuer (MCPFACTORY_AUTH_*), those who know the token, or, on loopback, everybody.
+
+    Raises:
+        ConfigError: when that contradicts itself, or would leave an address open that others can reach.
+    """
+    try:
+        issued = read_access(environ)
+        if issued and place.token:
+            raise ConfigError("there are two authorizations", hint="either --token or MCPFACTORY_AUTH_*")
+        if issued or not place.token:
+            if not issued and place.host not in _LOOPBACK:
+                raise ConfigError(
+                    f"{place.host} can be reached by others, and nothing says who may call",
+                    hint="--token env:NAME --public-url https://…, or MCPFACTORY_AUTH_PROVIDER, or _ISSUER, _JWKS_URL and _RESOURCE",
+                )
+            return issued
+        if place.host not in _LOOPBACK and not place.url:
+            raise ConfigError(
+                "--token needs --public-url here",
+                hint="the endpoint as clients write it: --public-url https://mcp.example.com/mcp",
+            )
+        url = place.url or f"http://{'[::1]' if place.host == '::1' else place.host}:{place.port}/mcp"
+        token = _token(place.token, environ)
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+
+        def verify(given: str) -> Mapping[str, Any] | None:
+            same = hmac.compare_digest(given.encode(), token.encode())
+            return {"aud": made.resource, "sub": f"the holder of {place.token}"} if same else None
+
+        made = Authorization(issuer=origin, resource=url, verify=verify)
+    except (AuthorizationError, RuntimeError) as error:  # or a library is missing
+        message, _, hint = str(error).partition("\nhint: ")
+        raise ConfigError(message, hint=hint) from None
+    return made
+
+
+def _token(reference: str, environ: Mapping[str, str]) -> str:
+    kind, _, where = reference.partition(":")
+    try:
+        found = {"env": lambda: environ.get(where, ""), "file": lambda: Path(where).read_text(encoding="utf-8")}[
+            kind
+        ]().strip()
+    except KeyError:
+        raise ConfigError(
+            "--token is no reference", hint="--token env:NAME or --token file:PATH; never the token itself"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the token in {where} cannot be read: {error}", hint="--token file:PATH") from error
+    if len(found) < _SHORTEST:
+        raise ConfigError(
+            f"{reference} holds no token, or one that can be guessed: {len(found)} characters",
+            hint=f"{_SHORTEST} or more: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+        )
+    return found
+
+
+def secret_variables(place: HttpAddress | None) -> list[str]:
+    """Variables of our environment that hold a secret of this address, and are nobody else's business."""
+    if place is None:
+        return []
+    return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]
+
+
+def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
+    """Serve until the input ends or a signal comes: on stdio, or at `place`. `options` are those of `HttpApp`.
+
+    Raises:
+        ConfigError: for an address or authorization that cannot be.
+    """
+    if place is None:
+        server.run_stdio()
+        return
+    auth = authorization(place, os.environ)
+    for name in secret_variables(place):  # it was read; no process that is started for a caller is to see it
+        os.environ.pop(name, None)
+    try:
+        server.run_http(place.host, place.port, auth=auth, **options)
+    except OSError as error:
+        from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loads uvicorn, as run_http did
+
+        raise ConfigError(
+            f"{place.host}:{place.port} cannot be listened on: {error.strerror}", hint=listening_hint(error)
+        ) from error

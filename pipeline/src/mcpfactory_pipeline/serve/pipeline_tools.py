@@ -25,8 +25,6 @@ from mcpfactory_pipeline.serve.results import GenerationResult, RunResult, StepR
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
-__all__ = ["PipelineTools", "add_log"]
-
 _WRITES: Final = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
 _IDEMPOTENT: Final = {**_WRITES, "idempotentHint": True}
 

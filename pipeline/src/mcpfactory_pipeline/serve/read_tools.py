@@ -31,8 +31,6 @@ from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
 from mcpfactory_pipeline.views.status import list_servers, read_log, read_report, status
 from mcpfactory_runtime import Server
 
-__all__ = ["ReadTools", "SomeServers"]
-
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _EVIDENCE: Final = 4_000  # characters of the proof of one finding
 _LOG: Final = 20_000  # characters of a log, from its end
@@ -165,7 +163,7 @@ class ReadTools:
         Args:
             server: its name.
         """
-        from mcpfactory_pipeline.evaluation import confused_pairs, read_reports, server_tools  # noqa: PLC0415 - for this tool only
+        from mcpfactory_pipeline.checks.evaluation import confused_pairs, read_reports, server_tools  # noqa: PLC0415 - for this tool only
 
         known = self._access.workspace().server(server)
         reports = read_reports(known.folder)

@@ -5,27 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "ConfusedTools",
-    "ConfusionRow",
-    "DecisionResult",
-    "Examination",
-    "FindingList",
-    "FindingRow",
-    "GenerationResult",
-    "InboxResult",
-    "InboxRow",
-    "PlanResult",
-    "RunResult",
-    "ServerList",
-    "ServerRow",
-    "SourceDiff",
-    "StageLog",
-    "StatusList",
-    "StepRow",
-    "StepRun",
-]
-
 Json = dict[str, Any]
 
 

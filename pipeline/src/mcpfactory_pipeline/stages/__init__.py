@@ -8,15 +8,13 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.plan.isolation import apply_isolation
-from mcpfactory_pipeline.plan.limits import apply_limits
+from mcpfactory_pipeline.plan.limits import apply_isolation, apply_limits
 from mcpfactory_pipeline.plan.order import arrange, channels_before, needed_stages, required_stages, source_channels
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
-from mcpfactory_pipeline.stages.approval import check_restart, never_run
 from mcpfactory_pipeline.stages.evaluate import evaluation_stage
-from mcpfactory_pipeline.stages.own import own_stages
+from mcpfactory_pipeline.stages.own import check_restart, never_run, own_stages
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 

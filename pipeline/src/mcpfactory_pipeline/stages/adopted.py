@@ -1,4 +1,4 @@
-"""What the stages do for a server that was adopted: it is gathered instead of generated, and judged by what can be seen from outside."""
+"""Stages of adopted servers, and the verdict that `validate` keeps."""
 
 from __future__ import annotations
 
@@ -8,35 +8,81 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_codegen.credentials.names import is_secret
+from mcpfactory_codegen.credentials import is_secret
+from mcpfactory_pipeline.adoption.candidate import Record
+from mcpfactory_pipeline.adoption.drift_check import look_now
 from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.adoption.npm import scripted_packages
+from mcpfactory_pipeline.adoption.project_tests import run_own_tests
 from mcpfactory_pipeline.adoption.ready import ReadyServer, make_ready
-from mcpfactory_pipeline.adoption.record import Record
 from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
-from mcpfactory_pipeline.adoption.trial import run_own_tests
-from mcpfactory_pipeline.adoption.watch import look_now
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
+from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.candidate import build_adopted_candidate, store_candidate
-from mcpfactory_pipeline.isolation.environ import foreign_path
-from mcpfactory_pipeline.isolation.levels import AUTO, find_level
-from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
+from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, foreign_path, make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, Built, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages.verdict import keep_report, summarise
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, Adopted
 from mcpfactory_pipeline.workspace.adopted import KINDS as FIELDS
-from mcpfactory_pipeline.workspace.adopted import Adopted
-from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
 from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_toml
 
 if TYPE_CHECKING:
+    from mcpfactory_pipeline.checks.declared import DeclaredOutcome, DeclaredTest
+    from mcpfactory_pipeline.checks.report import Report
     from mcpfactory_pipeline.checks.target import ValidationTarget
-    from mcpfactory_pipeline.declared import DeclaredOutcome, DeclaredTest
 
-__all__ = ["build", "generate", "test", "validate"]
+
+_CRITICAL: Final = 5  # the worst severity (docs/reference/rules.md)
+
+
+def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> None:
+    """Write a report in each form beside the candidate, and its tool list, the contract; the text goes to the log."""
+    from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - heavy, and only one job needs it
+
+    inputs.keep.mkdir(parents=True, exist_ok=True)
+    for form in FORMATS.values():
+        text = form.write(report).replace(str(inputs.root), ".")
+        (inputs.keep / form.file).write_text(text, encoding="utf-8")
+    version = inputs.candidate.version if inputs.candidate else ""
+    (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, version), encoding="utf-8")
+    print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
+
+
+def summarise(
+    inputs: StageInputs, report: Report, tools: Sequence[Any], *, level: str, gates: Sequence[str]
+) -> tuple[str, dict[str, Any]]:
+    """Return how the checks ended in a line, and the facts for the state; `gates` are those that are closed."""
+    candidate = inputs.candidate.id if inputs.candidate else ""
+    summary = {
+        "score": report.score,
+        "findings": len(report.findings),
+        "critical": sum(finding.severity == _CRITICAL for finding in report.findings),
+        **_waived(report),
+        "gates": list(gates),
+        "measured": dict(report.measured),
+        "isolation": level,
+        "contract": contract.count_breaking_changes(tools, inputs.artifacts / inputs.server, candidate),
+    }
+    return _message(report, gates), summary
+
+
+def _waived(report: Report) -> dict[str, Any]:
+    """Return how many findings were waived, and of which rules; nothing where none was."""
+    rules = sorted({entry.rule for entry in report.waived})
+    return {"waived": len(report.waived), "waived_rules": rules} if rules else {}
+
+
+def _message(report: Report, gates: Sequence[str]) -> str:
+    closed = f"; closed: {', '.join(gates)}" if gates else ""
+    refused = sum(one.state == "not allowed" for one in report.waivers)
+    ignored = f"; {pluralize(refused, 'waiver')} not allowed by policy" if refused else ""
+    found = pluralize(len(report.findings), "finding")
+    return f"score {report.score}{report.waived_words}, {found}{closed}{ignored}"
+
 
 _READY: Final = "ready"  # in the folder of a candidate: where it is laid out for the stages
 _DUMMY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # for a variable that wants a secret; seen anywhere, it leaked
@@ -83,7 +129,7 @@ def build(inputs: StageInputs) -> StageOutputs:
 def test(inputs: StageInputs) -> StageOutputs:
     """Run the server's own tests by their command, and the declared tests beside its `mcpfactory.toml`."""
     candidate, adopted = _candidate(inputs), _adopted(inputs)
-    from mcpfactory_pipeline.declared import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     declared = read_tests(inputs.folder) if KINDS[adopted.kind].program else ()
     facts: dict[str, Any] = dict.fromkeys(_FACTS, 0)
@@ -117,7 +163,7 @@ def test(inputs: StageInputs) -> StageOutputs:
 
 
 def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
-    from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared import ServerSetup, run_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
     environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}

@@ -22,8 +22,6 @@ from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.coverage import source_facts
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
 
-__all__ = ["STAGE"]
-
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and put them into the folder of their candidate."""

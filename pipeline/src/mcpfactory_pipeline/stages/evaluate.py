@@ -15,8 +15,6 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["STAGE", "evaluation_stage"]
-
 _GATES: Final = ("min_pass_rate", "max_report_days")
 
 
@@ -28,8 +26,8 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
     """
     if "evaluation" not in workspace.settings and not any(set(_GATES) & set(channel.gates) for channel in channels):
         return None
-    from mcpfactory_pipeline.evaluation.model import find_endpoint  # noqa: PLC0415 - as below
-    from mcpfactory_pipeline.evaluation.settings import read_evaluation  # noqa: PLC0415 - for those who evaluate
+    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - as below
+    from mcpfactory_pipeline.checks.evaluation.recorded import read_evaluation  # noqa: PLC0415 - for those who evaluate
 
     known = read_evaluation(workspace)
     for channel in channels:
@@ -50,7 +48,7 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Compare what was recorded with the candidate's tool list and the cases."""
-    from mcpfactory_pipeline.evaluation.recorded import judge_recorded  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.evaluation.recorded import judge_recorded  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy, and only this job needs it
 
     candidate = inputs.candidate

@@ -1,4 +1,4 @@
-"""The stages that a workspace adds: `[[pipeline.stages]]`, each a command or a Python function. Reading is strict."""
+"""Stages that a workspace adds: commands and approvals."""
 
 from __future__ import annotations
 
@@ -9,21 +9,138 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
 from mcpfactory_pipeline.build.programs import run_program
+from mcpfactory_pipeline.plan.fingerprint import SHOWN
 from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
 from mcpfactory_pipeline.plan.policy import read_duration
-from mcpfactory_pipeline.plan.stage import MEMORY, OUTCOMES, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages.approval import approval_stage
-from mcpfactory_pipeline.stages.fields import read_texts
+from mcpfactory_pipeline.plan.stage import (
+    AGENT_DECISIONS,
+    MEMORY,
+    OUTCOMES,
+    ApprovalPolicy,
+    Stage,
+    StageInputs,
+    StageOutputs,
+)
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["own_stages"]
+
+def read_texts(table: Mapping[str, Any], stage: str, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a list of texts, `default` when the table does not have it.
+
+    Raises:
+        ConfigError: for anything else.
+    """
+    value = table.get(key, default)
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        example = default[0] if default else "build"
+        raise setting_error(f"stage {stage}: {key} is not a list of texts", f'{key} = ["{example}"]')
+    return tuple(value)
+
+
+_APPROVAL_FIELDS: Final = (
+    "name",
+    "kind",
+    "needs",
+    "before",
+    "shows",
+    "approvals",
+    "approvers",
+    "message",
+    "on_rejection",
+    "signed",
+    "agents",
+)
+_RESTART: Final = "restart:"
+
+
+def approval_stage(name: str, table: Mapping[str, Any]) -> Stage:
+    """Return the stage of a table with `kind = "approval"`; by default it shows what the stages found that it needs.
+
+    Raises:
+        ConfigError: on one that cannot be used.
+    """
+    if found := unknown_field(table, _APPROVAL_FIELDS, f"stage {name}"):
+        raise setting_error(*found)
+    needs = read_texts(table, name, "needs", ("build",))
+    shows = read_texts(table, name, "shows", tuple(f"stage:{one}" for one in needs if ":" not in one))
+    for part in shows:
+        kind, colon, rest = part.partition(":")
+        if not colon or kind not in SHOWN or not rest or ".." in PurePosixPath(rest).parts or rest.startswith("/"):
+            raise setting_error(f"stage {name} shows {part!r}", 'shows = ["stage:validate", "file:README.md"]')
+    message = table.get("message", "")
+    if not isinstance(message, str):
+        raise setting_error(f"stage {name}: message is no text", 'message = "Are these the tools that callers need?"')
+    return Stage(
+        name=name,
+        needs=needs,
+        reads=shows,
+        writes=(),
+        version=1,
+        run=never_run,
+        check=True,
+        settings={"message": message} if message else {},
+        approval=_policy(name, table, message),
+        before=read_texts(table, name, "before", ()),
+    )
+
+
+def _policy(name: str, table: Mapping[str, Any], message: str) -> ApprovalPolicy:
+    approvals, approvers = table.get("approvals", 1), read_texts(table, name, "approvers", ())
+    if not isinstance(approvals, int) or isinstance(approvals, bool) or not 1 <= approvals <= 20:
+        raise setting_error(f"stage {name}: approvals is {approvals!r}", "approvals = 1")
+    if approvers and len(set(approvers)) < approvals:
+        raise setting_error(
+            f"stage {name} wants {approvals} approvals and names {len(set(approvers))} approvers", "name more of them"
+        )
+    rejected = table.get("on_rejection", "stop")
+    if rejected != "stop" and not (isinstance(rejected, str) and rejected.removeprefix(_RESTART) not in {rejected, ""}):
+        raise setting_error(
+            f"stage {name}: on_rejection is {rejected!r}", '"stop", or "restart:" and a stage that stands before it'
+        )
+    restart = "" if rejected == "stop" else rejected.removeprefix(_RESTART)
+    if not isinstance(signed := table.get("signed", False), bool):
+        raise setting_error(f"stage {name}: signed is {signed!r}", "signed = true")
+    return ApprovalPolicy(
+        approvals, tuple(approvers), message, restart, signed, _agents(name, table.get("agents", False))
+    )
+
+
+def _agents(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, bool):
+        return AGENT_DECISIONS if value else ()
+    if not isinstance(value, list) or not all(one in AGENT_DECISIONS for one in value):
+        raise setting_error(f"stage {name}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_DECISIONS)}")
+    return tuple(one for one in AGENT_DECISIONS if one in value)
+
+
+def check_restart(stage: Stage, before: set[str]) -> None:
+    """Refuse a stage that sends the work back to one that does not stand before it.
+
+    Raises:
+        ConfigError: naming those that do.
+    """
+    if stage.approval and stage.approval.restart and stage.approval.restart not in before:
+        raise setting_error(
+            f"stage {stage.name}: on_rejection names {stage.approval.restart!r}, which does not stand before it",
+            listed(stage.approval.restart, sorted(before), "stages"),
+        )
+
+
+def never_run(_inputs: StageInputs) -> StageOutputs:
+    """Stand in for the function of a stage that people decide.
+
+    Raises:
+        StageError: always.
+    """
+    raise StageError("this stage is decided, not run", hint="mcpfactory pipeline approve NAME --stage STAGE")
+
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _ENTRY: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")

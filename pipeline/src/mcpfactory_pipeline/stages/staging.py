@@ -14,8 +14,6 @@ from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.plan.policy import DEFAULT
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
-__all__ = ["STAGE"]
-
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Read the candidate's files, and build the runtime's where no public index has it."""

@@ -11,15 +11,13 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_validate
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.isolation.sandbox import make_sandbox
-from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line
+from mcpfactory_pipeline.isolation.levels import make_sandbox
+from mcpfactory_pipeline.launch.diagnosis import STARTERS, diagnose_start, one_line
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
-from mcpfactory_pipeline.stages.verdict import keep_report, summarise
+from mcpfactory_pipeline.stages.adopted import keep_report, summarise
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
 from mcpfactory_runtime.server.generated.search_mode import CALLS
-
-__all__ = ["STAGE"]
 
 _SHOWN: Final = 3  # files that a message names
 
@@ -29,7 +27,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to validate", hint="run the stage build first")
-    from mcpfactory_pipeline.stages.modelled import make_evaluations  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.stages.api_model import make_evaluations  # noqa: PLC0415 - heavy, and only this job needs it
 
     try:
         environment = environment_for_validate(inputs, candidate)

@@ -13,20 +13,8 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular
-from mcpfactory_pipeline.state.schema import UPGRADE, check_event, explain, latest, read_event, unknown_kind
-from mcpfactory_pipeline.state.state import Event, repair_hint
-
-__all__ = [
-    "CONFLICT_MARKERS",
-    "LARGEST",
-    "LONGEST",
-    "append",
-    "event_line",
-    "half_written",
-    "parse",
-    "read",
-    "without_half_line",
-]
+from mcpfactory_pipeline.state.schema import UPGRADE, Event, check_event, explain, latest, read_event, unknown_kind
+from mcpfactory_pipeline.state.state import repair_hint
 
 LARGEST: Final = 1 << 31  # bytes of a history: some million events
 LONGEST: Final = 1 << 24  # bytes of one event

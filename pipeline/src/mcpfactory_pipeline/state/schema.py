@@ -1,12 +1,9 @@
-"""What an event and a state file may hold: the one place where what comes from a file is judged.
-
-Members that no kind has are kept: a newer mcpfactory may have written them. A kind that is not in the table is said.
-"""
+"""Validation of events and state files, and the order of events."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -30,19 +27,6 @@ from pydantic_core.core_schema import (
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, last_id, utc_now
-
-__all__ = [
-    "KINDS",
-    "RECORDS",
-    "UPGRADE",
-    "Event",
-    "check_event",
-    "explain",
-    "latest",
-    "read_event",
-    "read_state",
-    "unknown_kind",
-]
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
 _AHEAD: Final = timedelta(minutes=5)  # the clocks of machines that share a history may differ by this much
@@ -266,3 +250,58 @@ def _first(error: ValueError) -> Mapping[str, Any]:
         return {}
     first: Mapping[str, Any] = error.errors(include_url=False)[0]
     return first
+
+
+_BEGINS: Final = "stage.started"
+_ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
+
+Step = tuple[object, object]
+
+
+class StagesUnderWay:
+    """The stages of runs that began and came to no end, by their starts, oldest first."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._starts: dict[Step, Event] = {}
+        for event in events:
+            self.take(event)
+
+    @property
+    def starts(self) -> tuple[Event, ...]:
+        """The events with which they began."""
+        return tuple(self._starts.values())
+
+    def has(self, event: Event) -> bool:
+        """Whether the stage that an event is about is under way in the event's run."""
+        return _step(event) in self._starts
+
+    def take(self, event: Event) -> None:
+        """Go on with one more event."""
+        if event["event"] == _BEGINS:
+            self._starts[_step(event)] = event
+        elif event["event"] in _ENDS:
+            self._starts.pop(_step(event), None)
+
+
+def misplaced(events: Iterable[Event]) -> Iterator[str]:
+    """Yield what no run recorded so, in words: stages that ended without having begun, or twice.
+
+    Two clones may say of one run that broke off that it was interrupted, and one of them may have gone on with it: an end
+    after an interruption, and an interruption after any end, are in order.
+    """
+    under_way, ended = StagesUnderWay(), dict[Step, str]()
+    for event in events:
+        if event["event"] in _ENDS and not under_way.has(event):
+            last = ended.get(_step(event))
+            if last is None or (last == event["event"] == "stage.finished"):
+                word = "did not begin" if last is None else "had ended"
+                yield f"{event['event']} ({event['id']}): {event['stage']} {word} in run {event['run']}"
+        under_way.take(event)
+        if event["event"] in _ENDS:
+            ended[_step(event)] = str(event["event"])
+        elif event["event"] == _BEGINS:
+            ended.pop(_step(event), None)
+
+
+def _step(event: Event) -> Step:
+    return event.get("stage"), event.get("run")

@@ -1,8 +1,4 @@
-"""What a history came to when it was read last, kept beside the locks, so that an unchanged history need not be read again.
-
-A snapshot is only a cache: it counts while the history has the size, times and inode that it had, and while the modules that
-fold are the same. It is not tracked. `mcpfactory pipeline verify` folds the history itself, and compares.
-"""
+"""The projection of a history, and its cached copy."""
 
 from __future__ import annotations
 
@@ -10,6 +6,8 @@ import contextlib
 import functools
 import hashlib
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,10 +15,32 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular
-from mcpfactory_pipeline.state.folded import FoldedHistory
-from mcpfactory_pipeline.state.state import parse
+from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
+from mcpfactory_pipeline.state.state import ServerState, apply, parse, to_text
 
-__all__ = ["Stamp", "read_snapshot", "stamp_of", "write_snapshot"]
+
+@dataclass(frozen=True, slots=True)
+class FoldedHistory:
+    """A history, folded: `text` is the state as its file has it, `last` the id of the newest event, `starts` are those of stages that never ended."""
+
+    state: ServerState
+    text: str
+    last: str
+    starts: tuple[Event, ...]
+
+
+def fold_history(server: str, events: Iterable[Event]) -> FoldedHistory:
+    """Return what events come to, oldest first.
+
+    Raises:
+        StateError: on an event that cannot be folded.
+    """
+    state, under_way, last = ServerState(server), StagesUnderWay(), ""
+    for event in events:
+        state, last = apply(state, event), str(event["id"])
+        under_way.take(event)
+    return FoldedHistory(state, to_text(state), last, under_way.starts)
+
 
 Stamp = tuple[int, int, int, int]
 

@@ -27,8 +27,8 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from mcpfactory_pipeline.base.canonical import canonical_text
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.hashing import canonical_text
 from mcpfactory_pipeline.state.schema import UPGRADE, Event, explain, read_state
 
 __all__ = [

@@ -20,15 +20,19 @@ from mcpfactory_pipeline.base.files import move_into_place, read_regular, write_
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, format_time, new_id, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.base.text import on_one_line
-from mcpfactory_pipeline.notices import notify_decisions
+from mcpfactory_pipeline.reporting import notify_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.folded import FoldedHistory, fold_history
-from mcpfactory_pipeline.state.order import StagesUnderWay
-from mcpfactory_pipeline.state.snapshot import Stamp, read_snapshot, stamp_of, write_snapshot
-from mcpfactory_pipeline.state.state import Event, ServerState, apply, parse, repair_hint, to_text
+from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
+from mcpfactory_pipeline.state.snapshot import (
+    FoldedHistory,
+    Stamp,
+    fold_history,
+    read_snapshot,
+    stamp_of,
+    write_snapshot,
+)
+from mcpfactory_pipeline.state.state import ServerState, apply, parse, repair_hint, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = ["Store", "Transaction", "is_older"]
 
 _LARGEST: Final = 1 << 26  # bytes of a state file
 

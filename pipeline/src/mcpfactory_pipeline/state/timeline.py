@@ -10,22 +10,8 @@ from typing import Final
 from packaging.utils import canonicalize_version
 
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.state.state import Event, StageRecord, finished_record
-
-__all__ = [
-    "actor_of",
-    "approvers_since",
-    "decisions_about",
-    "failing_since",
-    "in_channel_since",
-    "last_time",
-    "offered_versions",
-    "records_about",
-    "rollbacks",
-    "seconds_in_channel",
-    "soaked_since",
-    "withdrawals",
-]
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import StageRecord, finished_record
 
 _MOVES: Final = ("promoted", "rolled-back")
 _DECISIONS: Final = ("approved", "rejected")

@@ -15,15 +15,12 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular, replace_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.against import head_histories, lost
+from mcpfactory_pipeline.state.git_diff import head_histories, lost
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
-from mcpfactory_pipeline.state.order import misplaced
+from mcpfactory_pipeline.state.schema import misplaced
 from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
-from mcpfactory_pipeline.workspace.broken import explain_broken
-from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = ["mend", "verify"]
+from mcpfactory_pipeline.workspace.workspace import Workspace, explain_broken
 
 
 def verify(

@@ -13,13 +13,11 @@ from typing import Any, Final, NoReturn
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.ids import acting_as, actor
+from mcpfactory_pipeline.decisions import decision, promote, stage_decision
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_channel, person_key
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.promotion import decision, promote, stage_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = ["Adviser", "Suggestion", "hinted_command", "read_suggestion"]
 
 _STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through
 _REASON: Final = "…"  # stands for words that a person has to find

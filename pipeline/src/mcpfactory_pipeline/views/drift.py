@@ -12,15 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.promotion.drifted import is_of_other_offer
-from mcpfactory_pipeline.promotion.offered import way_to_offer
-from mcpfactory_pipeline.promotion.offers import ghost_pages, state_faults
-from mcpfactory_pipeline.promotion.orphans import find_orphans
+from mcpfactory_pipeline.decisions.drift import is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.offers import find_orphans, ghost_pages, state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
-from mcpfactory_pipeline.workspace.known_drift import read_known_drift
+from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
-
-__all__ = ["KINDS", "Drift", "find_drift", "look_again", "removed_servers"]
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
 _MAX_NAMED: Final = 3  # edited files that are named
@@ -102,7 +98,7 @@ def look_again(server: WorkspaceServer) -> list[Drift]:
     """
     if server.adopted is None:
         return []
-    from mcpfactory_pipeline.adoption.watch import note_seen, watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
+    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
 
     seen = watch(server)
     with suppress(OSError):  # who may only read is told all the same

@@ -1,12 +1,11 @@
-"""The stages of a workspace as a graph, with where one server stands: as text, Mermaid and JSON. Pure: data in, text out.
-
-The picture is drawn by `mcpfactory_pipeline.views.drawing`.
-"""
+"""The stages of a workspace as a graph, and where candidates are in it."""
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -15,18 +14,7 @@ from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.plan.order import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
-
-__all__ = [
-    "FORMATS",
-    "GraphNode",
-    "approval_name",
-    "gates_name",
-    "graph_of",
-    "rejected_words",
-    "to_json",
-    "to_mermaid",
-    "to_text",
-]
+from mcpfactory_pipeline.views.inbox import InboxItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +170,214 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
     "json": to_json,
     "mermaid": to_mermaid,
 }
+
+
+MANY: Final = 30  # servers, above which they are counted
+_IN_INBOX: Final = frozenset(
+    {"gate", "approval", "ready"}
+)  # statuses that are kinds of the inbox; the board has the others
+_CHIPS: Final = 8  # of one place, before the rest is counted
+
+# How a server can stand at a place, the first one first.
+_ORDER: Final = (
+    "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "rejected", "waiting", "ready", "stale", "never", "offered",
+)  # fmt: skip
+_NO_QUESTION: Final = frozenset(
+    {"hold", "stale", "never", "failed"}
+)  # items about a channel that ask nothing of a candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """One server at one place: with which candidate ("" before it is built), how it is there, and where the dashboard decides about it."""
+
+    place: str
+    server: str
+    candidate: str
+    version: str
+    status: str
+    about: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChip:
+    """What is drawn at a place: a candidate, or how many servers. `path` leads to it on the dashboard; `about` says all of it."""
+
+    label: str
+    status: str
+    about: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlace:
+    """A place with what is there. `number` counts the servers there in a picture of many, None in that of one."""
+
+    node: GraphNode
+    chips: tuple[PlaceChip, ...] = ()
+    number: int | None = None
+
+
+def candidate_anchor(candidate: str) -> str:
+    """Return what the page of a server calls the part about a candidate."""
+    return f"candidate-{candidate}"
+
+
+def stands_of(
+    row: Mapping[str, Any],
+    items: Iterable[InboxItem],
+    stages: Sequence[Stage],
+    channels: Sequence[ChannelPolicy],
+) -> tuple[Stand, ...]:
+    """Return every place at which a server stands, from its `status_row` and what waits of it; none where it is retired or broken."""
+    if row.get("retired") or row.get("problem") or not stages:
+        return ()
+    nodes = {node.name for node in graph_of(stages, None, channels)}
+    about = {item.about: item for item in items if item.kind not in _NO_QUESTION}
+    failed = {item.about: item.message for item in items if item.kind == "failed"}
+    found = [
+        *_front(row, stages, nodes),
+        *_before_channels(row, about, channels, nodes),
+        *_offered(row, failed, channels, nodes),
+    ]
+    return tuple(found)
+
+
+def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Stand]:
+    """Yield the stages that are at work, or the first that is not done: there the newest candidate is, or what becomes one."""
+    at_work = set(row.get("at_work", ()))
+    undone = (
+        name
+        for name, cell in row.get("stages", {}).items()
+        if (cell["outcome"], cell["verdict"]) != ("passed", "up-to-date")
+    )
+    names = at_work or set(itertools.islice(undone, 1))
+    for stage in stages:
+        if stage.name in at_work or (stage.name in names and not stage.awaits):  # what awaits a channel is told there
+            yield _stand_at(row, stage, stages, nodes, running=stage.name in at_work)
+
+
+def _stand_at(
+    row: Mapping[str, Any], stage: Stage, stages: Sequence[Stage], nodes: set[str], *, running: bool
+) -> Stand:
+    """Return how the newest candidate stands at a stage, or what becomes one."""
+    cells, server = row.get("stages", {}), str(row["server"])
+    names = [one.name for one in stages]
+    builders = [names.index(one.name) for one in stages if "candidate" in one.writes]
+    built = all(names.index(stage.name) > place for place in builders) and bool(row.get("candidate"))
+    candidate, version = (str(row["candidate"]), str(row["version"])) if built else ("", "")
+    cell = cells.get(stage.name, {})
+    status = "running" if running else _front_status(cell, approval=bool(stage.approval))
+    gates = gates_name(stage.channel.name) if stage.channel else ""
+    place = gates if status == "gate" and gates in nodes else stage.name
+    words = str(cell.get("message", "")) if status in {"failed", "errored", "interrupted", "inconclusive"} else ""
+    words = words or ("at work now" if status == "running" else "; ".join(map(str, cell.get("reasons", ()))))
+    path = f"/servers/{server}/" + (f"#{candidate_anchor(candidate)}" if candidate else "")
+    return Stand(place, server, candidate, version, status, words, path)
+
+
+def _front_status(cell: Mapping[str, Any], *, approval: bool) -> str:
+    verdict, outcome = cell.get("verdict"), cell.get("outcome")
+    if outcome not in {None, "passed"}:
+        return str(outcome)
+    if verdict == "held":
+        return "held"
+    if approval and verdict == "waiting":
+        return "approval"
+    if verdict == "waiting":
+        return "waiting"
+    if verdict == "blocked":
+        return "gate"
+    return "never" if outcome is None else "stale"
+
+
+def _before_channels(
+    row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
+) -> Iterator[Stand]:
+    """Yield the candidates that the channel before offers, and that wait for a gate, for people or for time."""
+    offers, server = row.get("channels", {}), str(row["server"])
+    for channel in channels:
+        next_up, there = offers.get(channel.source or ""), offers.get(channel.name)
+        if next_up is None or (there and there["candidate"] == next_up["candidate"]):
+            continue
+        item = about.get(channel.name)
+        said = row.get("rejected", {}).get(channel.name)
+        if item is None and not said and (not channel.soak or channel.source in row.get("holds", {})):
+            continue
+        status = "rejected" if said else item.kind if item and item.kind in {"gate", "approval", "ready"} else "waiting"
+        first, second = gates_name(channel.name), approval_name(channel.name)
+        wanted = (second, first) if status in {"approval", "ready", "rejected"} else (first, second)
+        place = next((name for name in wanted if name in nodes), "")
+        if place:
+            words = (
+                rejected_words(said)
+                if said
+                else item.message
+                if item
+                else f"waits until it was long enough in {channel.source}"
+            )
+            path = f"/servers/{server}/decide/{channel.name}/"
+            yield Stand(place, server, next_up["candidate"], next_up["version"], status, words, path)
+
+
+def _offered(
+    row: Mapping[str, Any], failed: Mapping[str, str], channels: Sequence[ChannelPolicy], nodes: set[str]
+) -> Iterator[Stand]:
+    """Yield what channels offer. It leads to the decision about the next channel, where one is due, else to the candidate."""
+    offers, server, holds = row.get("channels", {}), str(row["server"]), row.get("holds", {})
+    for name, offer in offers.items():
+        if name not in nodes:
+            continue
+        follows = (one.name for one in channels if one.source == name)
+        due = next((to for to in follows if offers.get(to, {}).get("candidate") != offer["candidate"]), "")
+        path = f"/servers/{server}/" + (f"decide/{due}/" if due else f"#{candidate_anchor(offer['candidate'])}")
+        hold = holds.get(name)
+        status = "held" if hold else "failed" if name in failed else "offered"
+        held = describe_decision("held", hold) if hold else ""
+        words = held or failed.get(name, "") or f"{name} offers it"
+        yield Stand(name, server, offer["candidate"], offer["version"], status, words, path)
+
+
+def server_places(
+    row: Mapping[str, Any],
+    items: Iterable[InboxItem],
+    stages: Sequence[Stage],
+    channels: Sequence[ChannelPolicy],
+) -> tuple[GraphPlace, ...]:
+    """Return the graph as it is for one server: each stage with its status, each candidate where it is."""
+    stands = stands_of(row, items, stages, channels)
+    return tuple(
+        GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here))
+        for node in graph_of(stages, row, channels)
+        for here in [[one for one in stands if one.place == node.name]]
+    )
+
+
+def workspace_places(nodes: Sequence[GraphNode], stands: Iterable[Stand], servers: int) -> tuple[GraphPlace, ...]:
+    """Return the graph with so many servers: each a chip of its own, or, above `MANY`, how many stand at each place in each way."""
+    there: dict[str, list[Stand]] = {}
+    for one in sorted(stands, key=lambda one: (_ORDER.index(one.status), one.server)):
+        there.setdefault(one.place, []).append(one)
+    chips = _counted if servers > MANY else _named
+    return tuple(
+        GraphPlace(node, tuple(chips(node, here)), len(here)) for node in nodes for here in [there.get(node.name, [])]
+    )
+
+
+def _named(node: GraphNode, stands: Sequence[Stand]) -> Iterator[PlaceChip]:
+    shown = stands if len(stands) <= _CHIPS else stands[: _CHIPS - 1]
+    for one in shown:
+        yield _chip(one, f"{one.server} {one.version}".strip())
+    if rest := stands[len(shown) :]:
+        yield PlaceChip(f"{len(rest)} more", rest[0].status, f"{len(rest)} more servers at {node.name}", "/board/")
+
+
+def _counted(node: GraphNode, stands: Sequence[Stand]) -> Iterator[PlaceChip]:
+    for status, number in Counter(one.status for one in stands).items():
+        path = f"/?kind={status}" if status in _IN_INBOX else f"/board/?status={status}"
+        yield PlaceChip(f"{number:,}", status, f"servers at {node.name}", path)
+
+
+def _chip(one: Stand, label: str) -> PlaceChip:
+    return PlaceChip(label, one.status, f"{one.server} {one.version}".strip() + f": {one.about}", one.path)

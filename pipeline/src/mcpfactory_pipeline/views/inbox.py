@@ -1,4 +1,4 @@
-"""What waits for a person, the most blocking and oldest first: what it is, since when, and the command to type next."""
+"""The inbox: pending decisions and problems, oldest and most blocking first."""
 
 from __future__ import annotations
 
@@ -11,40 +11,83 @@ from functools import cache, cached_property, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.ids import Clock, format_time, utc_now
+from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.plan.due import due_checks, due_stages
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
+from mcpfactory_pipeline.decisions.basis import stage_basis
+from mcpfactory_pipeline.decisions.drift import drift_blockers
+from mcpfactory_pipeline.decisions.promote import rollback_command
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items, stage_blockers
+from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.order import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import (
     ChannelPolicy,
     describe_decision,
     find_blockers,
+    person_key,
     read_channels,
     unhold_command,
 )
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.promotion.basis import stage_basis
-from mcpfactory_pipeline.promotion.drifted import drift_blockers
-from mcpfactory_pipeline.promotion.promote import rollback_command
-from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
-from mcpfactory_pipeline.run.broken_off import broken_off
+from mcpfactory_pipeline.run.runner import broken_off
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.against import head_histories
-from mcpfactory_pipeline.state.state import Event, ServerState
+from mcpfactory_pipeline.state.git_diff import head_histories
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since, last_time
+from mcpfactory_pipeline.state.timeline import decisions_about, failing_since, in_channel_since, last_time, soaked_since
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.drift import removed_servers
-from mcpfactory_pipeline.views.ready import ready_since
 from mcpfactory_pipeline.views.status import status_row
-from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
-from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import Waiver, expiring, read_waiver_policy, uncovering
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
 
-__all__ = ["KINDS", "InboxItem", "InboxReader", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
+
+def ready_since(
+    channel: ChannelPolicy, candidate: str, events: Sequence[Event], stages: Iterable[Stage] = ()
+) -> datetime | None:
+    """Return since when nothing has kept a candidate out of a channel, as far as events tell; None for a channel that none stands before.
+
+    What counts is when it came to the channel before, the last approval that was needed, for the channel and at the approval
+    `stages` on the way to it, the end of its soak time, and when a hold was released or the server revived.
+    """
+    if channel.source is None:
+        return None
+    moments = [
+        in_channel_since(events, channel.source, candidate),
+        soaked_since(events, channel.source, candidate, channel.soak),
+        _approved_since(decisions_about(events, channel.name, candidate), channel.approvals, channel.approvers),
+        last_time(event for event in events if event["event"] == "released" and event.get("channel") == channel.name),
+        last_time(event for event in events if event["event"] == "revived"),
+    ]
+    for stage in stages:
+        if (policy := stage.approval) is not None:
+            said = (event for event in events if event.get("stage") == stage.name and "shown" in event)
+            moments.append(_approved_since(said, policy.approvals, policy.approvers))
+    return max(filter(None, moments), default=None)
+
+
+def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable[str]) -> datetime | None:
+    """Return when the approval came with which there were enough; None where none was needed.
+
+    Any other decision takes those before it back, and one approval is then needed in any case. Of approvals that were about something
+    else each counts for itself.
+    """
+    given, enough, since = set[str](), wanted == 0, None
+    shown, able = None, set(map(person_key, approvers))
+    for event in decisions:
+        if event["event"] != "approved" or event.get("shown") != shown:
+            given, enough, since = set(), False, None
+            shown = event.get("shown")
+        if event["event"] != "approved" or enough:
+            continue
+        who = person_key(str(event["actor"]))
+        if not able or who in able:
+            given.add(who)
+            enough, since = len(given) >= wanted, parse_time(str(event["at"]))
+    return since
+
 
 # The kinds, the most blocking first.
 KINDS: Final = (

@@ -11,23 +11,19 @@ from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.files import open_own
 from mcpfactory_pipeline.base.locks import stages_at_work
+from mcpfactory_pipeline.decisions.basis import channel_basis
+from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.promotion.basis import channel_basis
-from mcpfactory_pipeline.promotion.decision import choose_candidate
-from mcpfactory_pipeline.run.broken_off import broken_off, with_broken_off
-from mcpfactory_pipeline.run.runner import server_plan
+from mcpfactory_pipeline.run.runner import broken_off, server_plan, with_broken_off
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import Drift, find_drift, look_again
-from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.coverage import inspection_report
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-
-__all__ = ["broken_row", "history", "list_servers", "read_log", "read_report", "status", "status_row"]
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
 
 
 def list_servers(workspace: Workspace) -> list[dict[str, Any]]:

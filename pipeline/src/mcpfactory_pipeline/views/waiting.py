@@ -1,25 +1,68 @@
-"""Telling people what waits for them: each thing once, to the receivers that the workspace names."""
+"""Notify people of new inbox items once, with links and the clients that are affected."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.notices import make_notifier
-from mcpfactory_pipeline.notices.settings import read_events
+from mcpfactory_pipeline.delivery.clients.files import Home
+from mcpfactory_pipeline.delivery.clients.installed import installed
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.views.decided import decided_channel, decision_path
+from mcpfactory_pipeline.reporting import make_notifier
+from mcpfactory_pipeline.reporting.settings import read_events
 from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["tell_waiting", "waiting_id"]
+
+def name_holders(items: Iterable[InboxItem], workspace: Workspace, home: Home, project: Path) -> list[InboxItem]:
+    """Return what waits; what is about another offer at a URL also names the clients that have it, and what takes it out there.
+
+    The clients' files are read only where there is such an item.
+    """
+    listed = list(items)
+    if not any(_about_url(item) for item in listed):
+        return listed
+    rows = [row for row in installed(workspace, home, project) if row.state == "drifted"]
+    found = []
+    for item in listed:
+        has = [row for row in rows if _about_url(item) and row.server == item.server]
+        words = [
+            f"{row.client} has it (mcpfactory uninstall {row.name} --client {row.client}{' --project' * (row.scope == 'project')})"
+            for row in has
+        ]
+        found.append(replace(item, message="; ".join([item.message, *words])))
+    return found
+
+
+def _about_url(item: InboxItem) -> bool:
+    return (item.kind, item.about) == ("drift", "offers")
+
+
+_KINDS: Final = frozenset(
+    {"approval", "ready", "gate", "problem"}
+)  # of things that may be about a candidate for a channel
+
+
+def decided_channel(item: InboxItem, channels: Collection[str]) -> str:
+    """Return the channel whose page of decisions has what speaks for and against a thing that waits; "" for none."""
+    decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
+    return item.about if decides else ""
+
+
+def decision_path(server: str, about: str, channel: str) -> str:
+    """Return the path of the dashboard where a thing is decided: the page of the decision, of the server, or the inbox where that is gone."""
+    if about == "gone":
+        return ""
+    return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
+
 
 _TOLD: Final = "told.json"  # below pipeline/artifacts: what each receiver was told, by id
 

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["coverage", "inspection_report", "operation_name", "source_facts"]
-
 _REPORT: Final = Path(".mcpfactory", "report.json")
 _REASON: Final = 200  # characters of a reason that are kept
 

@@ -13,8 +13,6 @@ from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.read.parse import ParseError, parse
 from mcpfactory_pipeline.base.errors import ConfigError
 
-__all__ = ["EvaluationCase", "ExpectedCall", "fill_values", "read_cases"]
-
 _HINT: Final = "the form of cases: docs/how-to/evaluate.md"
 _VALUE: Final = re.compile(r"\$\{([a-z_]+)\}")
 

@@ -19,8 +19,6 @@ from typing import Final
 
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["CODEOWNERS", "Owners", "owners_of", "read_owners"]
-
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 _LARGEST: Final = 1_000_000  # characters of a file that are read
 

@@ -29,23 +29,9 @@ from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.reason import LONGEST_REASON
-from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, offer_words
+from mcpfactory_pipeline.base.text import LONGEST_REASON
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offer_words
 from mcpfactory_pipeline.workspace.workspace import setting_error
-
-__all__ = [
-    "FILE",
-    "Waiver",
-    "WaiverPolicy",
-    "add_waiver",
-    "expiring",
-    "in_force",
-    "read_waiver_policy",
-    "read_waivers",
-    "refused_waivers",
-    "uncovering",
-    "waiver_rows",
-]
 
 FILE: Final = "waivers.toml"
 SOON: Final = 14  # days before the end at which the inbox begins to list a waiver

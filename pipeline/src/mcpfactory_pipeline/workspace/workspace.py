@@ -1,4 +1,4 @@
-"""The workspace: one repository with many servers, found from any folder below its root."""
+"""The workspace: a repository with many servers, and the keys of its `mcpfactory.toml`."""
 
 from __future__ import annotations
 
@@ -7,31 +7,97 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
+from mcpfactory_codegen.servers.values import SERVER_FIELDS, unread
 from mcpfactory_codegen.text import listed, nearest
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, WorkspaceError
 from mcpfactory_pipeline.workspace.adopted import Adopted, read_adopted
-from mcpfactory_pipeline.workspace.broken import BrokenServer, explain_broken
-from mcpfactory_pipeline.workspace.keys import unknown_setting
 
-__all__ = [
-    "CONFIG",
-    "ConfigError",
-    "NotFoundError",
-    "Workspace",
-    "WorkspaceDocument",
-    "WorkspaceError",
-    "WorkspaceServer",
-    "is_name",
-    "read_toml",
-    "setting_error",
-]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenServer:
+    """A server whose files cannot be used: why, and what to do about it."""
+
+    name: str
+    message: str
+    hint: str
+
+
+def contain(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
+    """Return what the work on one server gives, or what broke it, whatever was raised."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        return explain_broken(name, error)
+
+
+def explain_broken(name: str, error: Exception) -> BrokenServer:
+    """Return an error as one server's problem. What is no `PipelineError` is named with its kind: nobody foresaw it."""
+    if isinstance(error, PipelineError):
+        return BrokenServer(name, str(error), error.hint)
+    if isinstance(error, OSError) and error.filename is not None:
+        return BrokenServer(name, f"{error.filename}: {error.strerror}", "make it readable and writable for you")
+    return BrokenServer(
+        name,
+        f"{name} cannot be read: {type(error).__name__}: {error}",
+        f"mcpfactory pipeline verify {name} judges its record; put its other files back as version control has them",
+    )
+
+
+FIELDS: Final[Mapping[str, Collection[str] | None]] = {
+    "workspace": ("name", "factory"),
+    "pipeline": (
+        "attempts",
+        "backoff",
+        "executor",
+        "channels",
+        "stages",
+        "limits",
+        "events",
+        "isolation",
+        "container",
+        "evaluation",
+    ),
+    "artifacts": ("keep",),
+    "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
+    "release": ("name", "packages"),
+    "waivers": ("limit", "max_days", "by"),
+    "owners": None,
+    "publish": None,
+}
+TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
+    "pypi": ("url", "index", "auth", "user", "token_variable", "runtime"),
+    "mcpb": ("type", "platform", "python", "author"),
+    "oci": ("image", "user", "password_variable", "base", "base_user", "base_password_variable", "python"),
+    "docker": ("base",),
+    "sbom": ("resolve", "platform", "python"),
+    "registry": ("url", "auth", "token_variable", "audience"),
+}
+
+
+def unknown_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what is wrong, and a hint, when the file has an unknown table or field; None when it has none."""
+    if found := unread(data, FIELDS):
+        return found
+    targets = data.get("publish")
+    if not isinstance(targets, Mapping):
+        return None
+    for name, table in targets.items():
+        if name not in TARGET_FIELDS:
+            return f"[publish.{name}] is of no target", listed(name, TARGET_FIELDS, "targets")
+        for field in table if isinstance(table, Mapping) else ():
+            if field not in TARGET_FIELDS[name]:
+                message = f"publish.{name} has an unknown option {field!r}"
+                return message, listed(field, TARGET_FIELDS[name], "options")
+    return None
+
 
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # the same for an adopted server: calls that must work

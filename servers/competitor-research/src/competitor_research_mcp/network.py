@@ -9,7 +9,7 @@ from typing import Any
 
 import httpcore
 from mcpfactory_runtime import ToolError
-from mcpfactory_runtime.addresses import host_port, is_public
+from mcpfactory_runtime.urls import host_port, is_public
 
 __all__ = ["PublicNetwork"]
 

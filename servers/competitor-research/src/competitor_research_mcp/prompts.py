@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mcpfactory_runtime import Context
-from mcpfactory_runtime.server.completion import Argument, Reference
+from mcpfactory_runtime.server.inputs import Argument, Reference
 
 from .desk import desk_of
 

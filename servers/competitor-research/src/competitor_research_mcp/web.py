@@ -15,7 +15,7 @@ import httpcore
 import httpx
 from mcpfactory_runtime import ToolError
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, BodyDecoder
-from mcpfactory_runtime.redirects import MAX_REDIRECTS, redirect_of
+from mcpfactory_runtime.urls import MAX_REDIRECTS, redirect_of
 
 from .network import PublicNetwork
 from .robots import ALL, MAX_BYTES, NOTHING, Robots, parse_robots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_runtime import Context, EmbeddedText, Image, Message
-from mcpfactory_runtime.server.completion import Argument, Reference
+from mcpfactory_runtime.server.inputs import Argument, Reference
 
 from .media import PNG
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, Yes, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
@@ -64,7 +64,7 @@ def adopt(
     """Take a server that exists into the workspace, as it is; what would be written is shown first."""
     from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
     from mcpfactory_pipeline.adoption.recognise import recognise
-    from mcpfactory_pipeline.adoption.wish import Wish
+    from mcpfactory_pipeline.adoption.sources import Wish
 
     workspace = workspace_in()
     wish = Wish(what, command, name, start, test, tuple(env or ()), tuple(constraint or ()), copy, Path.cwd())

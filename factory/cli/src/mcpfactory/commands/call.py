@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Demo, Mode, Name, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 _MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
 _MODES: Final = ("full", "search")
@@ -33,7 +33,7 @@ def call(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.001)] = 60.0,
 ) -> None:
     """Call one tool of a server and print what it answers."""
-    from mcpfactory_pipeline.workspace.address import refuse_among_many
+    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     if mode not in _MODES:
         output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
@@ -79,7 +79,7 @@ def _warn_of_drift(space: Any, server: Any) -> None:
     """Say that a server is known to be no longer what was adopted, before anything is sent to it."""
     if server.adopted is None:
         return
-    from mcpfactory_pipeline.promotion.offered import drift_sentence, offered_drift
+    from mcpfactory_pipeline.decisions.drift import drift_sentence, offered_drift
     from mcpfactory_pipeline.state.store import Store
 
     for one in offered_drift(space, server, Store(space).state(server.name)):
@@ -92,7 +92,7 @@ async def _call(
 ) -> dict[str, Any]:
     from mcpfactory_codegen.text import nearest
     from mcpfactory_pipeline.launch.connection import connect_server
-    from mcpfactory_pipeline.launch.failure import find_tool_failure
+    from mcpfactory_pipeline.launch.diagnosis import find_tool_failure
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_runtime import McpError
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.ci.fold import Folded, RefusedShardResult
-    from mcpfactory_pipeline.ci.providers import CiFile
+    from mcpfactory_pipeline.delivery.ci.fold import Folded, RefusedShardResult
+    from mcpfactory_pipeline.delivery.ci.providers import CiFile
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 RunId = Annotated[
@@ -56,7 +56,7 @@ def ci(
     """Write what a CI provider runs: .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
     if context.invoked_subcommand is not None:
         return
-    from mcpfactory_pipeline.ci.providers import PROVIDERS
+    from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
 
     check_provider(provider)
     if check and factory:
@@ -90,8 +90,8 @@ def ci(
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
     """Write the file, and what says where its jobs get mcpfactory when that is another place now; return what changed."""
-    from mcpfactory_pipeline.ci import providers
-    from mcpfactory_pipeline.ci.origin import choose_origin, read_origin
+    from mcpfactory_pipeline.delivery.ci import providers
+    from mcpfactory_pipeline.delivery.ci.origin import choose_origin, read_origin
 
     before = read_origin(workspace.config)
     changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
@@ -103,9 +103,8 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
     """End in NO when the file, or the wheels that its jobs install, are not what would be written."""
-    from mcpfactory_pipeline.ci.origin import read_origin
-    from mcpfactory_pipeline.ci.origin_files import stale_wheels
-    from mcpfactory_pipeline.ci.providers import is_fresh
+    from mcpfactory_pipeline.delivery.ci.origin import read_origin, stale_wheels
+    from mcpfactory_pipeline.delivery.ci.providers import is_fresh
 
     if not is_fresh(workspace, written):
         output.fail(f"{written.place} is not what this workspace and this version would write", again, Exit.NO)
@@ -116,7 +115,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
     """End in NO when a pull request or a push changes histories as it may not: what happened is told by jobs, and decided on the branch."""
-    from mcpfactory_pipeline.ci.pull_request import refusals
+    from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
     if found := refusals(workspace, base, pushed=pushed):
         for one in found[:-1]:
@@ -126,8 +125,7 @@ def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
 
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
     """Print what the person has to see to."""
-    from mcpfactory_pipeline.ci.origin import in_words, read_origin
-    from mcpfactory_pipeline.ci.origin_files import unconfigured_project
+    from mcpfactory_pipeline.delivery.ci.origin import in_words, read_origin, unconfigured_project
 
     origin = read_origin(workspace.config)
     if origin and chosen:
@@ -151,9 +149,9 @@ def matrix(
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.ci import shards
-    from mcpfactory_pipeline.ci.gitlab import gitlab_shards
-    from mcpfactory_pipeline.ci.settings import read_ci
+    from mcpfactory_pipeline.delivery.ci import fold as shards
+    from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_shards
+    from mcpfactory_pipeline.delivery.ci.settings import read_ci
     from mcpfactory_pipeline.run.run import plan_servers
 
     workspace = workspace_in()
@@ -196,10 +194,10 @@ def run(
     """
     from mcpfactory.commands.pipeline import exit_of_run, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.ci import bundle
-    from mcpfactory_pipeline.ci.shard_results import read_run
+    from mcpfactory_pipeline.delivery.ci import bundle
+    from mcpfactory_pipeline.delivery.ci.fold import read_run
     from mcpfactory_pipeline.isolation.orphans import adopt_orphans, end_descendants
-    from mcpfactory_pipeline.report import make_reporter
+    from mcpfactory_pipeline.reporting import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
 
     workspace = workspace_in()
@@ -231,7 +229,7 @@ def pack(
     For the job that publishes, where nothing of a server ran; what a run found is written by `mcpfactory ci run`.
     """
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.ci import bundle
+    from mcpfactory_pipeline.delivery.ci import bundle
 
     workspace = workspace_in()
     folder.mkdir(parents=True, exist_ok=True)
@@ -274,9 +272,9 @@ def fold(
     Taken are events of stages, of this run and of the servers that each job was assigned, in an order that a run makes, with files
     whose bytes have the hashes there. All else is refused, server by server: exit code 1.
     """
-    from mcpfactory_pipeline.ci import fold as folding
-    from mcpfactory_pipeline.ci.shard_results import assigned_results, named_results, read_run
-    from mcpfactory_pipeline.promotion.restore import restore
+    from mcpfactory_pipeline.decisions.restore import restore
+    from mcpfactory_pipeline.delivery.ci import fold as folding
+    from mcpfactory_pipeline.delivery.ci.fold import assigned_results, named_results, read_run
 
     if not run_id or bool(assigned) == bool(server):
         output.fail(

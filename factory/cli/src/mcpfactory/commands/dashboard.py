@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Host, Port, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.proxy import TrustedProxy

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import (
     AsJson,
     Candidate,
@@ -22,9 +21,8 @@ from mcpfactory.options import (
     Stage,
     workspace_in,
 )
-from mcpfactory.summaries import print_changes
-
-__all__ = ["register"]
+from mcpfactory.output import print_changes
+from mcpfactory_runtime.errors import Exit
 
 
 def register(app: typer.Typer) -> None:
@@ -45,8 +43,8 @@ def promote(
     """Move a candidate into a channel when the channel's policy allows it."""
     if bool(name) == due:
         output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
-    from mcpfactory_pipeline.promotion.promote import promote as move
-    from mcpfactory_pipeline.promotion.promote import promote_due
+    from mcpfactory_pipeline.decisions.promote import promote as move
+    from mcpfactory_pipeline.decisions.promote import promote_due
 
     workspace = workspace_in()
     if due:
@@ -71,7 +69,7 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Say that a candidate may go into a channel (it is not moved yet), or that what a stage shows is as it should be."""
-    from mcpfactory_pipeline.promotion import decision, stage_decision
+    from mcpfactory_pipeline.decisions import decision, stage_decision
 
     wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with}
     if stage:
@@ -104,7 +102,7 @@ def reject(
     as_json: AsJson = False,
 ) -> None:
     """Say that a candidate may not go into a channel, or that what a stage shows may not pass; its approvals are gone."""
-    from mcpfactory_pipeline.promotion import decision, stage_decision
+    from mcpfactory_pipeline.decisions import decision, stage_decision
 
     wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with}
     if stage:
@@ -128,7 +126,7 @@ def rollback(
     as_json: AsJson = False,
 ) -> None:
     """Move a channel back to an older candidate, and hold the channel."""
-    from mcpfactory_pipeline.promotion.promote import rollback as move
+    from mcpfactory_pipeline.decisions.promote import rollback as move
 
     moved = move(workspace_in(), name, channel, reason=reason, candidate=candidate or None)
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
@@ -148,7 +146,7 @@ def hold(
     as_json: AsJson = False,
 ) -> None:
     """Keep a channel as it is, until the hold is lifted."""
-    from mcpfactory_pipeline.promotion import decision
+    from mcpfactory_pipeline.decisions import decision
 
     made = decision.hold(workspace_in(), name, channel, reason=reason, key=sign_with)
     _print(made, f"{channel} of {name} is held", as_json)
@@ -162,7 +160,7 @@ def unhold(
     as_json: AsJson = False,
 ) -> None:
     """Lift a hold: the channel may move again."""
-    from mcpfactory_pipeline.promotion import decision
+    from mcpfactory_pipeline.decisions import decision
 
     made = decision.release(workspace_in(), name, channel, reason=reason, key=sign_with)
     _print(made, f"{channel} of {name} is no longer held", as_json)
@@ -170,7 +168,7 @@ def unhold(
 
 def retire(name: Name, reason: RequiredReason, channel: Channel = "", as_json: AsJson = False) -> None:
     """Take a server out of one channel and hold that, or (without --channel) out of all, for good."""
-    from mcpfactory_pipeline.promotion import decision
+    from mcpfactory_pipeline.decisions import decision
 
     made = decision.retire(workspace_in(), name, channel or None, reason=reason)
     out = ", ".join(made["channels"]) or "no channel"
@@ -179,7 +177,7 @@ def retire(name: Name, reason: RequiredReason, channel: Channel = "", as_json: A
 
 def revive(name: Name, reason: Reason = "", as_json: AsJson = False) -> None:
     """Take a retirement back."""
-    from mcpfactory_pipeline.promotion import decision
+    from mcpfactory_pipeline.decisions import decision
 
     made = decision.revive(workspace_in(), name, reason=reason)
     _print(made, f"{name} is no longer retired", as_json)
@@ -202,7 +200,7 @@ def _note_texts(name: str) -> None:
 
 
 def _note_pruned(moved: dict[str, Any], as_json: bool) -> None:
-    from mcpfactory_pipeline.report.lines import pruned_lines
+    from mcpfactory_pipeline.reporting.lines import pruned_lines
 
     for line in [] if as_json else pruned_lines(moved["pruned"]):
         output.note(line)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Names, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.base.errors import PipelineError
@@ -75,7 +75,7 @@ def _check_machine() -> Iterator[Diagnosis]:
 
 
 def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
-    from mcpfactory_pipeline.workspace.workspace import ConfigError, WorkspaceError
+    from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
 
     try:
         workspace = workspace_in()
@@ -98,7 +98,7 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
     """Return what keeps code of a server to its folder when the pipeline runs it here."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
     from mcpfactory_pipeline.isolation.levels import NONE, describe_lacking, find_level
-    from mcpfactory_pipeline.plan.isolation import wanted_level
+    from mcpfactory_pipeline.plan.limits import wanted_level
 
     try:
         wanted = wanted_level(workspace.settings)
@@ -121,10 +121,9 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
 def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     """Check whether jobs get the factory that is at work here, and uv its runtime."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.ci.origin import FOLDER, read_origin
-    from mcpfactory_pipeline.ci.origin_files import stale_wheels, unconfigured_project
-    from mcpfactory_pipeline.ci.vendored import own_wheels
-    from mcpfactory_pipeline.init.repository import ignored
+    from mcpfactory_pipeline.delivery.ci.origin import FOLDER, read_origin, stale_wheels, unconfigured_project
+    from mcpfactory_pipeline.delivery.ci.vendored import own_wheels
+    from mcpfactory_pipeline.lifecycle.setup import ignored
 
     try:
         origin = read_origin(workspace.config)
@@ -146,7 +145,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
     """Check for one address of several APIs, which `run`, `call` and `serve` refuse, and for servers with the same variables."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.workspace.address import refuse_among_many, shared_variables
+    from mcpfactory_pipeline.workspace.upstream import refuse_among_many, shared_variables
 
     try:
         for server in workspace.servers():

@@ -1,22 +1,240 @@
+"""Check that questions select the right tools, without a model or by asking one."""
+
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from mcpfactory import output
-from mcpfactory.asked import AskWish, ask_model, show_report
-from mcpfactory.doubted import show_suggestions, show_worth, write_proposals
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, workspace_in
-from mcpfactory.progress import progress
+from mcpfactory.output import progress
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.evaluation import Evaluation, EvaluationCase
-    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+    from mcpfactory_pipeline.checks.evaluation import Attempt, CaseWorth, Evaluation, EvaluationCase, ModelReport
+    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+
+_JOBS: Final = 2  # questions that a model is asked at once
+
+
+@dataclass(frozen=True, slots=True)
+class AskWish:
+    """What was typed about a model."""
+
+    model: str
+    endpoint: str = ""
+    repeat: int = 1
+    modes: Sequence[str] = ("full",)
+    profiles: Sequence[str] = ("full",)
+    check: bool = False
+    timeout: float = 60.0
+    max_cost: float | None = None
+    minimum: float = 0.0
+    against: Path | None = None
+    keep: bool = False
+    as_json: bool = False
+
+
+def ask_model(
+    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish
+) -> ModelReport:
+    """Ask the model every case in every setting, and return what it did. Progress is shown meanwhile."""
+    from mcpfactory_pipeline.base.errors import ConfigError
+    from mcpfactory_pipeline.checks.evaluation import (
+        LISTS,
+        AskOptions,
+        Setting,
+        ask_cases,
+        find_endpoint,
+        read_evaluation,
+        read_prices,
+    )
+
+    known = read_evaluation(workspace).endpoints.get(wish.model, {})
+    endpoint = find_endpoint(wish.model, known, url=wish.endpoint, timeout=wish.timeout)
+    prices = read_prices(known)
+    if wish.max_cost is not None and prices is None:
+        raise ConfigError(
+            f"nobody says what {wish.model} costs, so --max-cost bounds nothing",
+            hint=f'[pipeline.evaluation.endpoints."{wish.model}"] read = … and written = …, for a million tokens',
+        )
+    lists = LISTS if wish.check else LISTS[:1]
+    settings = [Setting(profile, mode, words) for profile in wish.profiles for mode in wish.modes for words in lists]
+    options = AskOptions(settings, wish.repeat, _JOBS, wish.timeout, prices, wish.max_cost)
+    total, passed, done, spent = len(cases) * len(settings) * wish.repeat, 0, 0, 0.0
+    with progress(quiet=wish.as_json) as step:
+
+        def count(one: Attempt) -> None:
+            nonlocal passed, done, spent
+            done, passed = done + 1, passed + (one.verdict == "passed")
+            spent += prices.of(one.usage) if prices else 0.0
+            cost = f", {spent:.4f} {prices.currency}" if prices else ""
+            step(f"{done} of {total} asked, {passed} passed{cost}; {one.case}: {one.verdict}")
+
+        step(f"{total} questions for {wish.model}")
+        return asyncio.run(ask_cases(server, cases, endpoint, options, on_attempt=count))
+
+
+def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> None:
+    """Print or keep the report, and end with 1 where it is not good enough, with 7 where not all was answered."""
+    from mcpfactory_pipeline.checks.evaluation import load_report, write_report
+    from mcpfactory_pipeline.checks.evaluation.pages import against_rows
+
+    earlier = load_report(wish.against) if wish.against else None
+    if wish.keep:
+        file = write_report(server.folder, report)
+        if not wish.as_json:
+            output.note(f"kept: {file.relative_to(server.folder)} of {server.name}, and a page beside it")
+    compared = against_rows(report, earlier)
+    if wish.as_json:
+        names = ("what", "difference", "questions", "beyond_chance")
+        output.data({**report.to_json(), "compared": [dict(zip(names, row, strict=True)) for row in compared]})
+    else:
+        _print(report, compared)
+    low = [one for one in report.settings if report.rate(one).lower < wish.minimum and one.words == "own"]
+    for one in low:
+        output.error(
+            f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, "
+            f"at least {wish.minimum:.0%} wanted"
+        )
+    missing = sum(report.missing(one) for one in report.settings)
+    if missing:
+        output.error(f"{missing} questions have no answer: the report does not count", _why_missing(report, wish))
+    if low or missing:
+        raise typer.Exit(Exit.NO if low else Exit.NOT_SHOWN)
+
+
+def _why_missing(report: ModelReport, wish: AskWish) -> str:
+    silent = [one.faults[0] for one in report.attempts if not one.answered]
+    return silent[-1] if silent else f"--max-cost {wish.max_cost:g} was spent: allow more, or ask less often"
+
+
+def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
+    from mcpfactory_pipeline.checks.evaluation import pages as page
+
+    output.table(page.SETTING_HEADER, page.setting_rows(report))
+    for setting in report.settings:
+        output.line()
+        output.line(setting.title)
+        output.table(page.CASE_HEADER, page.model_case_rows(report, setting))
+        mistaken = [row for row in page.confusion_rows(report, setting) if row[1] != "the same"]
+        if mistaken:
+            output.line()
+            output.table(page.CONFUSION_HEADER, mistaken)
+        if wrong := page.wrong_rows(report, setting):
+            output.line()
+            output.table(page.WRONG_HEADER, wrong)
+        for case, verdict, faults in page.failure_rows(report, setting):
+            output.line(f"{case}: {verdict}: {faults}")
+    if compared:
+        output.line()
+        output.table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
+
+
+def show_worth(workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish) -> None:
+    """Show what each case is worth, by a model or by the search index, and end with 1 where one is worth nothing."""
+    from mcpfactory_pipeline.checks.evaluation import LISTS, found_worth, model_worth, server_tools
+
+    if wish.model and (list(wish.modes) != ["full"] or len(wish.profiles) > 1):
+        output.fail("--check-cases swaps words in one list", "leave --mode out, and name one --profile", Exit.USAGE)
+    report = None
+    if wish.model:
+        report = ask_model(workspace, server, cases, wish)
+        found = model_worth(cases, report)
+    else:
+        with progress(quiet=wish.as_json) as step:
+            step(f"the tools of {server.name}")
+            found = found_worth(cases, asyncio.run(server_tools(server, wish.profiles[0])))
+    if wish.as_json:
+        asked = {"asked": wish.model or "the search index", "report": report and report.to_json()}
+        output.data({**asked, "cases": [one.to_json() for one in found]})
+    else:
+        output.table(("case", *LISTS, "is worth"), [_row(one, LISTS) for one in found])
+    if worthless := [one.case for one in found if one.worth == "worthless"]:
+        output.error(
+            f"worth nothing: {', '.join(worthless)}",
+            "ask in words that only the right tool answers to, and do not quote its name",
+        )
+        raise typer.Exit(Exit.NO)
+
+
+def _row(one: CaseWorth, lists: Sequence[str]) -> tuple[str, ...]:
+    return (one.case, *(f"{one.passed[name]:.0%}" for name in lists), one.words)
+
+
+def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
+    """Show the tools that were confused, or compete, with what each says of itself."""
+    from mcpfactory_pipeline.checks.evaluation import confused_pairs, read_reports, server_tools
+
+    with progress(quiet=as_json) as step:
+        step(f"the tools of {server.name}")
+        reports = read_reports(server.folder)
+        found = confused_pairs(asyncio.run(server_tools(server)), reports)
+    if as_json:
+        output.data({"reports": [one.model for one in reports], "pairs": [one.to_json() for one in found]})
+        return
+    if not found:
+        output.line("no two tools were confused, and none compete")
+    for one in found:
+        who = f"{one.times} times by {', '.join(one.models)}" if one.times else "by their texts alone"
+        output.line(f"{one.expected} taken for {one.chosen}, {who}")
+        for question, times in one.questions.items():
+            output.line(f"  asked: {question}" + (f" (× {times})" if times > 1 else ""))
+        for name, text in one.texts.items():
+            output.line(f"  {name}: {text or 'gone'}")
+        output.line(f"  {one.advice}")
+        output.line()
+    if not reports:
+        output.hint(f"mcpfactory evaluate {server.name} --model KIND:MODEL --report shows what a model confuses")
+
+
+def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
+    """Write cases that a person could accept beside those that are asked, and say where."""
+    from dataclasses import asdict
+
+    from mcpfactory_pipeline.base.files import replace_file
+    from mcpfactory_pipeline.checks.evaluation import (
+        PROPOSALS,
+        example_calls,
+        proposals_text,
+        propose_cases,
+        read_cases,
+        read_reports,
+        server_tools,
+    )
+
+    with progress(quiet=as_json) as step:
+        step(f"the tools of {server.name}")
+        tools = asyncio.run(server_tools(server))
+    found = propose_cases(
+        tools,
+        read_cases(server.folder),
+        examples=example_calls(_json(server.cases)),
+        workflows=[str(one["name"]) for one in _json(server.folder / ".mcpfactory/report.json").get("workflows", ())],
+        reports=read_reports(server.folder),
+    )
+    file = server.folder / PROPOSALS
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, proposals_text(found).encode())
+    if as_json:
+        output.data({"file": PROPOSALS.as_posix(), "proposals": [asdict(one) for one in found]})
+        return
+    output.table(("proposal", "from", "to decide"), [(one.name, one.origin, one.doubt) for one in found])
+    output.hint(
+        f"{PROPOSALS} of {server.name}: move what you accept below `cases:` of a file in evals/; nothing there is asked"
+    )
+
+
+def _json(file: Path) -> Any:
+    return json.loads(file.read_bytes()) if file.is_file() else {}
+
 
 _COUNTED: Final = 5  # places within which a question must find its tool
 _PAGE: Final = Path("evals", "report.md")
@@ -148,7 +366,7 @@ def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
-    from mcpfactory_pipeline.evaluation import read_cases
+    from mcpfactory_pipeline.checks.evaluation import read_cases
 
     cases = read_cases(server.folder)
     if not cases:
@@ -161,7 +379,7 @@ def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
 
 
 def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish) -> Evaluation:
-    from mcpfactory_pipeline.evaluation import evaluate_server
+    from mcpfactory_pipeline.checks.evaluation import evaluate_server
 
     with progress(quiet=wish.as_json) as step:
         step(f"{len(cases)} questions")
@@ -178,7 +396,7 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wis
 
 def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish) -> None:
     from mcpfactory_pipeline.base.files import replace_file
-    from mcpfactory_pipeline.evaluation import markdown_page
+    from mcpfactory_pipeline.checks.evaluation import markdown_page
 
     if wish.keep:
         replace_file(server.folder / _PAGE, markdown_page(found).encode())
@@ -194,8 +412,8 @@ def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish) -> None:
 
 
 def _print_evaluation(found: Evaluation) -> None:
-    from mcpfactory_pipeline.evaluation import case_rows, found_rows
-    from mcpfactory_pipeline.evaluation.retrieval import WITHIN
+    from mcpfactory_pipeline.checks.evaluation import case_rows, found_rows
+    from mcpfactory_pipeline.checks.evaluation.offer import WITHIN
 
     output.table(("case", *(f"place ({mode})" for mode in found.lists), "calls"), case_rows(found))
     output.line()

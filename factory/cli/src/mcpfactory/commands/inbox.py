@@ -8,7 +8,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.options import AsJson, Names, Refresh, Show, workspace_in
-from mcpfactory.progress import counting
+from mcpfactory.output import counting
 
 _SHOWN: Final = 20
 _FIRST: Final = (
@@ -63,8 +63,8 @@ def inbox(
 
 def greet() -> bool:
     """Return what `mcpfactory` alone prints in a workspace: the inbox, and what to type next; False outside of one."""
+    from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
-    from mcpfactory_pipeline.workspace.workspace import WorkspaceError
 
     try:
         workspace = workspace_in()
@@ -83,8 +83,8 @@ def greet() -> bool:
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
     """Return what waits, with the clients of this person that have what is no longer what was adopted."""
-    from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.views.client_holders import name_holders
+    from mcpfactory_pipeline.delivery.clients.files import this_machine
+    from mcpfactory_pipeline.views.waiting import name_holders
 
     return name_holders(items, workspace, this_machine(os.environ), Path.cwd())
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, Factory, Yes
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.ci.origin import Origin
-    from mcpfactory_pipeline.init import Setup
+    from mcpfactory_pipeline.delivery.ci.origin import Origin
+    from mcpfactory_pipeline.lifecycle import Setup
 
 
 def init(
@@ -28,8 +28,9 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a workspace: a repository that keeps many MCP servers and their state. What is there already stays as it is."""
-    from mcpfactory_pipeline.ci.origin import in_words
-    from mcpfactory_pipeline.init import apply_setup, read_setup, repository
+    from mcpfactory_pipeline.delivery.ci.origin import in_words
+    from mcpfactory_pipeline.lifecycle import apply_setup, read_setup
+    from mcpfactory_pipeline.lifecycle import setup as repository
 
     folder_given, folder = folder, folder.resolve()
     setup = read_setup(folder, "", _origin(folder, factory))
@@ -68,7 +69,7 @@ def init(
 
 def _origin(folder: Path, factory: str) -> Origin | None:
     """Return what the person named, or what works; a workspace keeps its own."""
-    from mcpfactory_pipeline.ci.origin import choose_origin
+    from mcpfactory_pipeline.delivery.ci.origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
     file = folder / CONFIG

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, OptionalName, workspace_in
-from mcpfactory.summaries import print_groups
+from mcpfactory.output import print_groups
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, Root, workspace_in
-from mcpfactory.summaries import print_addresses
+from mcpfactory.output import print_addresses
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcpfactory_pipeline.clients.install import ClientChange, InstallTarget
-    from mcpfactory_pipeline.clients.table import ClientProfile
+    from mcpfactory_pipeline.delivery.clients.install import ClientChange, InstallTarget
+    from mcpfactory_pipeline.delivery.clients.table import ClientProfile
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _CLIENT: Final = typer.Option(
@@ -84,9 +84,9 @@ def install(
         return
     if not clients:
         output.fail("a client is missing", f"mcpfactory install {what} --client CLIENT", Exit.USAGE)
-    from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.clients.install import install as install_entry
-    from mcpfactory_pipeline.clients.install import select_clients, server_target, snippet
+    from mcpfactory_pipeline.delivery.clients.files import this_machine
+    from mcpfactory_pipeline.delivery.clients.install import install as install_entry
+    from mcpfactory_pipeline.delivery.clients.install import select_clients, server_target, snippet
 
     rows, home, folder = select_clients(clients), this_machine(os.environ), Path.cwd() if project else None
     local = bool(source or env or workspace)
@@ -137,7 +137,7 @@ def _print_address(what: str, env: list[str], workspace: Path | None) -> None:
 
 
 def _remote(url: str, name: str, variable: str, *, local: bool) -> InstallTarget:
-    from mcpfactory_pipeline.clients.install import remote_target
+    from mcpfactory_pipeline.delivery.clients.install import remote_target
 
     if local:
         output.fail("a URL takes neither --from nor --env nor --workspace", "--token-variable NAME", Exit.USAGE)
@@ -153,9 +153,9 @@ def uninstall(
     as_json: AsJson = False,
 ) -> None:
     """Remove a server from the configuration of MCP clients; everything else in their files stays as it is."""
-    from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.clients.install import select_clients
-    from mcpfactory_pipeline.clients.install import uninstall as uninstall_entry
+    from mcpfactory_pipeline.delivery.clients.files import this_machine
+    from mcpfactory_pipeline.delivery.clients.install import select_clients
+    from mcpfactory_pipeline.delivery.clients.install import uninstall as uninstall_entry
 
     home, folder, rows = this_machine(os.environ), Path.cwd() if project else None, select_clients(clients)
     for row in rows:  # all, or none
@@ -168,9 +168,9 @@ def uninstall(
 
 
 def _list(*, everything: bool, as_json: bool) -> None:
-    from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.clients.installed import installed as read_installed
-    from mcpfactory_pipeline.workspace.workspace import WorkspaceError
+    from mcpfactory_pipeline.base.errors import WorkspaceError
+    from mcpfactory_pipeline.delivery.clients.files import this_machine
+    from mcpfactory_pipeline.delivery.clients.installed import installed as read_installed
 
     try:
         workspace = workspace_in()
@@ -224,8 +224,8 @@ def _print(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
 
 def _entry_variables(server: WorkspaceServer, given: list[str], *, ask: bool) -> list[str]:
     """Return the variables of an entry: those that were given, and of the shell's what the person wants; without `ask` these are only reported."""
-    from mcpfactory_pipeline.checks.calls import api_variables, required_variables
-    from mcpfactory_pipeline.clients.environment import shell_variables, with_settings
+    from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables
+    from mcpfactory_pipeline.delivery.clients.install import shell_variables, with_settings
 
     wanted = required_variables(server.folder) | dict.fromkeys(api_variables(server.folder).of_servers, False)
     found = shell_variables(server, wanted, os.environ, given)
@@ -244,7 +244,7 @@ def _entry_variables(server: WorkspaceServer, given: list[str], *, ask: bool) ->
 
 
 def _own_address(server: WorkspaceServer, url: str) -> str:
-    from mcpfactory_pipeline.workspace.address import address_variable
+    from mcpfactory_pipeline.workspace.upstream import address_variable
 
     return f"--env {address_variable(server)}={url}"
 

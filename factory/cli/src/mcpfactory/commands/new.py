@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import (
     Answers,
     AnswersFile,
@@ -21,8 +20,8 @@ from mcpfactory.options import (
     trusted,
     workspace_in,
 )
-from mcpfactory.progress import progress
-from mcpfactory.summaries import print_addresses, print_overview, print_problems
+from mcpfactory.output import print_addresses, print_overview, print_problems, progress
+from mcpfactory_runtime.errors import Exit
 
 _Sources = Annotated[
     list[str] | None,
@@ -153,7 +152,7 @@ def _advise(created: Any) -> None:
 
 def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any]) -> None:
     """Warn about variables of the new server that are already set: their values may belong to another API."""
-    from mcpfactory_runtime.upstream.settings import SETTINGS
+    from mcpfactory_runtime.upstream.secrets import SETTINGS
 
     settings = (f"{address['prefix']}_{name}" for name in SETTINGS)
     names = (*credentials, *settings, *(one["variable"] for one in address["servers"]))

@@ -10,9 +10,9 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.commands import decide
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, Name, Names, Show, workspace_in
-from mcpfactory.progress import counting
+from mcpfactory.output import counting
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.plan.plan import PlanStep
@@ -104,7 +104,7 @@ def run(
     if dry_run:
         _plan(names, until, as_json, again=again, force=force)
         return
-    from mcpfactory_pipeline.report import make_reporter
+    from mcpfactory_pipeline.reporting import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
     from mcpfactory_pipeline.views.waiting import tell_waiting
 
@@ -142,7 +142,7 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
 def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
     """Say, once a run, that nothing kept code of servers apart although nobody chose that."""
     from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
-    from mcpfactory_pipeline.plan.isolation import wanted_level
+    from mcpfactory_pipeline.plan.limits import wanted_level
 
     if outcome.ran and outcome.isolation == NONE.name and wanted_level(workspace.settings) == AUTO:
         output.warning(f"code of servers ran with nothing that keeps it apart ({describe_lacking()})")
@@ -172,7 +172,7 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show where every server stands: stages, candidate, channels, and what is stale; with --graph what needs what, and where people decide."""
-    from mcpfactory_pipeline.report import status_table
+    from mcpfactory_pipeline.reporting import status_table
     from mcpfactory_pipeline.views.status import status as read_status
 
     if graph:
@@ -201,8 +201,8 @@ def status(
 def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     from mcpfactory_pipeline.plan.policy import read_channels
     from mcpfactory_pipeline.stages import workspace_stages
+    from mcpfactory_pipeline.views.drawing import read_picture
     from mcpfactory_pipeline.views.graph import FORMATS, graph_of
-    from mcpfactory_pipeline.views.picture import read_picture
     from mcpfactory_pipeline.views.status import status as read_status
 
     if form not in (*FORMATS, "svg"):
@@ -268,8 +268,8 @@ def verify(
     pages, bytes, and what no server's state names.
     """
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.promotion.offers import served_faults
-    from mcpfactory_pipeline.promotion.soundness import signature_faults
+    from mcpfactory_pipeline.decisions.integrity import signature_faults
+    from mcpfactory_pipeline.decisions.offers import served_faults
     from mcpfactory_pipeline.state.store import Store
     from mcpfactory_pipeline.state.verify import mend as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
@@ -317,8 +317,8 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Restore the folders of the channels as the state has them; build wheels again that are missing."""
-    from mcpfactory_pipeline.promotion.restore import restore as restore_channels
-    from mcpfactory_pipeline.promotion.restore import restore_candidate
+    from mcpfactory_pipeline.decisions.restore import restore as restore_channels
+    from mcpfactory_pipeline.decisions.restore import restore_candidate
 
     workspace = workspace_in()
     if candidate:

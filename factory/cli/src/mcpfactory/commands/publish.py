@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Channel, DryRun, Name, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.publish.publish import PublishOutcome
+    from mcpfactory_pipeline.delivery.publish.publish import PublishOutcome
 
 
 def publish(
@@ -37,7 +37,7 @@ def publish(
     as_json: AsJson = False,
 ) -> None:
     """Publish what a channel offers of a server: the bytes that were checked, never a rebuild."""
-    from mcpfactory_pipeline.publish.publish import publish as publish_release
+    from mcpfactory_pipeline.delivery.publish.publish import publish as publish_release
 
     if dry_run and check:
         output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Names, Provider, check_provider, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.channels.contract import Contract
-    from mcpfactory_pipeline.releases.plan import Proposal
+    from mcpfactory_pipeline.delivery.releases.plan import Proposal
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _STEPS: Final = {"pending": "tag", "refused": "refused", "current": "-", "retired": "-"}
@@ -24,8 +24,8 @@ app = typer.Typer(help="Release the servers that changed: version, changelog, co
 @app.command()
 def plan(names: Names = None, as_json: AsJson = False) -> None:
     """Say which servers are due, which version each gets, and why; changes nothing."""
-    from mcpfactory_pipeline.releases.git import Repository
-    from mcpfactory_pipeline.releases.plan import plan_releases
+    from mcpfactory_pipeline.delivery.releases.git import Repository
+    from mcpfactory_pipeline.delivery.releases.plan import plan_releases
 
     workspace = workspace_in()
     repository = Repository.around(workspace.root)
@@ -48,7 +48,7 @@ def apply(
     as_json: AsJson = False,
 ) -> None:
     """Release what is due: one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed."""
-    from mcpfactory_pipeline.releases.apply import apply_releases
+    from mcpfactory_pipeline.delivery.releases.apply import apply_releases
 
     made = apply_releases(workspace_in(), names, _read)
     if as_json:
@@ -81,8 +81,8 @@ def note(
 ) -> None:
     """Write a changelog fragment; the server's next release gathers it."""
     from mcpfactory_pipeline.base.errors import ReleaseError
-    from mcpfactory_pipeline.releases.notes import add_note
-    from mcpfactory_pipeline.releases.packages import read_packages
+    from mcpfactory_pipeline.delivery.releases.changelog import add_note
+    from mcpfactory_pipeline.delivery.releases.packages import read_packages
 
     workspace = workspace_in()
     if (packages := read_packages(workspace)) and packages.name == name:
@@ -107,7 +107,7 @@ def check(
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
-    from mcpfactory_pipeline.releases.check import check_tag
+    from mcpfactory_pipeline.delivery.releases.packages import check_tag
 
     found = check_tag(workspace_in(), tag, branch=branch)
     if provider:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, Name, Reason, Yes, workspace_in
-from mcpfactory.progress import progress
+from mcpfactory.output import progress
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.lifecycle.remove import Removal
@@ -36,7 +36,7 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove a server: its folder, and what channels offer of it; its history is closed and stays."""
-    from mcpfactory_pipeline.clients.files import this_machine
+    from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.remove import remove as remove_server
 
     workspace, home = workspace_in(), this_machine(os.environ)
@@ -96,7 +96,7 @@ def rename(
     as_json: AsJson = False,
 ) -> None:
     """Give a server another name: folder, package, imports, variables; its history is closed, and another one begins."""
-    from mcpfactory_pipeline.clients.files import this_machine
+    from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.rename import rename as rename_server
 
     with progress(quiet=as_json) as tell:

@@ -1,15 +1,17 @@
+"""Run a server, and log in to the API behind it."""
+
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import Channel, Demo, Host, Http, Mode, Name, Port, Root, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -32,7 +34,7 @@ def run(
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.address import refuse_among_many
+    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     space = workspace_in(workspace)
     server = space.server(name)
@@ -53,7 +55,7 @@ def run(
 
 def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, options: list[str]) -> list[str]:
     """Return the command that starts an adopted server as a channel offers it."""
-    from mcpfactory_pipeline.launch.adopted import channel_command
+    from mcpfactory_pipeline.launch.command import channel_command
 
     if server.adopted is None or options:
         output.fail(
@@ -62,3 +64,36 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
             Exit.USAGE,
         )
     return channel_command(workspace, server, channel)
+
+
+def login(
+    name: Name,
+    scheme: Annotated[str, typer.Option(help="The security scheme, where the API has several with a login.")] = "",
+    scope: Annotated[
+        list[str] | None, typer.Option(help="Ask for this scope, in place of those of all tools. Repeatable.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="Port of 127.0.0.1 that the browser comes back to.")
+    ] = 33418,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's address, open nothing.")] = False,
+    device: Annotated[bool, typer.Option("--device", help="Agree on another device, by typing a code.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Log out: delete the login that is kept.")] = False,
+) -> None:
+    """Log in to the API behind a server (OAuth 2), in a browser or by a code; the login is kept for the server."""
+    if forget:
+        _run(name, "logout", f"--scheme={scheme}")
+    switches = ["--no-browser"] * no_browser + ["--device"] * device
+    scopes = [f"--scope={one}" for one in scope or ()]
+    _run(name, "login", f"--scheme={scheme}", f"--port={port}", *scopes, *switches)
+
+
+def _run(name: str, *arguments: str) -> NoReturn:
+    """Run the server's own command: it has the API's addresses, and the libraries in its own environment."""
+    from mcpfactory_pipeline.launch.command import server_command, server_environ
+    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
+
+    workspace = workspace_in()
+    server = workspace.server(name)
+    refuse_among_many(workspace, server, os.environ)
+    done = subprocess.run(server_command(server, *arguments), env=server_environ(server), check=False)
+    sys.exit(done.returncode)

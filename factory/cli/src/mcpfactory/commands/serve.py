@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import Host, Http, Port, Root, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.serve.listen import HttpAddress
+    from mcpfactory_pipeline.serve.factory import HttpAddress
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _Documents = Annotated[
@@ -59,7 +59,7 @@ def serve(
         output.fail("--token and --public-url are for --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
     if documents and gateway:
         output.fail("--documents is for the factory's own tools", "leave out --server and --all", Exit.USAGE)
-    from mcpfactory_pipeline.serve.listen import HttpAddress, listen, secret_variables
+    from mcpfactory_pipeline.serve.factory import HttpAddress, listen, secret_variables
 
     found = workspace_in(workspace)
     place = HttpAddress(host, port, token, public_url) if http else None
@@ -78,9 +78,9 @@ def serve(
 def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
     """Serve a gateway until it ends; no process of its servers runs after it, also none in a session of its own."""
     from mcpfactory_pipeline.isolation.orphans import adopt_orphans, descendants, end_descendants
+    from mcpfactory_pipeline.serve.factory import listen
     from mcpfactory_pipeline.serve.gateway import make_gateway
-    from mcpfactory_pipeline.serve.gateway.health import make_page
-    from mcpfactory_pipeline.serve.listen import listen
+    from mcpfactory_pipeline.serve.gateway.gateway import make_page
 
     ours = descendants(os.getpid())
     adopt_orphans()

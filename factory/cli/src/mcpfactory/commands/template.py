@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, workspace_in
-from mcpfactory.progress import progress
+from mcpfactory.output import progress
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
+    from mcpfactory_codegen.servers.answers import TemplateVariant
     from mcpfactory_codegen.servers.scaffold import ServerTemplate
-    from mcpfactory_codegen.servers.variants import TemplateVariant
 
 app = typer.Typer(help="Templates that servers are made from: shipped, of a folder, of git, or of a package.")
 
@@ -54,7 +54,7 @@ Source = Annotated[
 def list_templates(as_json: AsJson = False) -> None:
     """List the templates that are shipped, and those in templates/ of this workspace."""
     from mcpfactory_codegen.servers.scaffold import find_template, templates
-    from mcpfactory_pipeline.workspace.workspace import WorkspaceError
+    from mcpfactory_pipeline.base.errors import WorkspaceError
 
     found = [(template, "shipped") for template in templates()]
     try:
@@ -133,9 +133,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Make a server with the defaults and with each choice of each question, and lint, type-check, test and validate it."""
-    from mcpfactory_codegen.servers.questions import questions
+    from mcpfactory_codegen.servers.answers import questions, variants
     from mcpfactory_codegen.servers.scaffold import find_template
-    from mcpfactory_codegen.servers.variants import variants
 
     template = find_template(source)
     if template.origin:
@@ -164,8 +163,8 @@ def check(
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
     """Return what is known of a template, as plain data; its files are those of its defaults."""
+    from mcpfactory_codegen.servers.answers import questions, refused_settings
     from mcpfactory_codegen.servers.create import create_server
-    from mcpfactory_codegen.servers.questions import questions, refused_settings
     from mcpfactory_runtime.errors import McpfactoryError
 
     asked = [one for one in questions(template) if not one.hidden and one.name not in _TOLD]

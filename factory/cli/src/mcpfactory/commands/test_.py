@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcpfactory import output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcpfactory_pipeline.declared.runner import DeclaredOutcome
+    from mcpfactory_pipeline.checks.declared.runner import DeclaredOutcome
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
@@ -32,10 +32,10 @@ def run_declared(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
-    from mcpfactory_pipeline.checks.calls import api_variables
-    from mcpfactory_pipeline.declared import ServerSetup, read_tests, run_tests
+    from mcpfactory_pipeline.checks.call_plan import api_variables
+    from mcpfactory_pipeline.checks.declared import ServerSetup, read_tests, run_tests
     from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.address import refuse_among_many
+    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     if record and live:
         output.fail("--record and --live do not go together", "mcpfactory test NAME --live", Exit.USAGE)
@@ -79,6 +79,6 @@ def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:
 
 
 def _secret_names(server: WorkspaceServer) -> list[str]:
-    from mcpfactory_pipeline.checks.calls import required_variables
+    from mcpfactory_pipeline.checks.call_plan import required_variables
 
     return [name for name, secret in required_variables(server.folder).items() if secret]

@@ -1,3 +1,5 @@
+"""Validate an MCP server, and accept findings with a waiver."""
+
 from __future__ import annotations
 
 import asyncio
@@ -10,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, workspace_in
+from mcpfactory.options import AsJson, RequiredReason, workspace_in
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks import Report
@@ -128,7 +130,7 @@ def validate(
     report = asyncio.run(_examine(name, command, url, foreign, matrix=matrix, timeout=timeout, limits=limits))
     _write_reports(report, destinations)
     if matrix and not as_json:
-        from mcpfactory_pipeline.checks.matrix import matrix_text
+        from mcpfactory_pipeline.checks.api_failures import matrix_text
 
         output.line(matrix_text(report.matrix).rstrip("\n"))
     if name:
@@ -165,7 +167,7 @@ def _variables(words: Sequence[str], url: str) -> dict[str, str]:
 
 
 def _explain(name: str, *, as_json: bool) -> None:
-    from mcpfactory_pipeline.checks.reference import explain_rule, find_rule, rule_to_json
+    from mcpfactory_pipeline.checks.rules import explain_rule, find_rule, rule_to_json
 
     rule = find_rule(name)
     if as_json:
@@ -176,7 +178,7 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 def _report_start_failure(report: Report) -> None:
     """End the command where the server did not start by its owner's mistake: all that was found follows from it."""
-    from mcpfactory_pipeline.launch.failure import read_failure
+    from mcpfactory_pipeline.launch.diagnosis import read_failure
 
     starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
     failure = next(filter(None, (read_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
@@ -294,3 +296,27 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
                 f"{path} cannot be written: {error.strerror}", "name a file in a folder that you own", Exit.BROKEN
             )
         output.note(f"wrote {path}")
+
+
+def waive(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="The id of a rule, as reports show it.")],
+    server: Annotated[
+        str,
+        typer.Option("--server", metavar="NAME", help="A server of this workspace.", autocompletion=complete.servers),
+    ],
+    reason: RequiredReason,
+    expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is accepted.")],
+    tool: Annotated[str, typer.Option(help="Accept it for this tool only.", autocompletion=complete.tools)] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Accept a rule's findings about a server for a time, by name and with a reason; in waivers.toml beside the server."""
+    from mcpfactory_pipeline.checks.waive import waive as accept
+
+    made = accept(workspace_in(), server, rule, reason=reason, until=expires, tool=tool)
+    if as_json:
+        output.data(made)
+    else:
+        about = f" for {tool}" if tool else ""
+        output.line(f"{rule}{about} is waived at {server} until {expires} by {made['person']}: {made['file']}")
+        if covers := made.get("covers"):
+            output.line(covers)

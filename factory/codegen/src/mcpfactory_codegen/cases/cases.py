@@ -36,9 +36,8 @@ from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json, lookup
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact
-from mcpfactory_runtime.server.schema.json_schema import ArgumentError, ArgumentValidator, compile_schema
-
-__all__ = ["MOST", "MOST_EACH", "cases", "count", "untested"]
+from mcpfactory_runtime.server.schema.json_schema import ArgumentValidator, compile_schema
+from mcpfactory_runtime.server.schema.values import ArgumentError
 
 MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
 MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer

@@ -16,9 +16,7 @@ from urllib.parse import parse_qsl, unquote
 from mcpfactory_codegen.inputs import Input
 from mcpfactory_codegen.ir import Api, ApiOperation, Encoding, essence, is_json
 from mcpfactory_codegen.naming import Names
-from mcpfactory_runtime.upstream.styles import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
-
-__all__ = ["expected_request"]
+from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored

@@ -10,9 +10,7 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import json_lines
-from mcpfactory_runtime.upstream.settings import stand_in
-
-__all__ = ["test_files"]
+from mcpfactory_runtime.upstream.secrets import stand_in
 
 _INIT: Final = '"""Tests that mcpfactory made from the API document; rewritten whole."""\n'
 

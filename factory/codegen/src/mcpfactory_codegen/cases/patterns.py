@@ -14,8 +14,6 @@ from typing import Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-__all__ = ["LONGEST", "is_judged", "matches", "texts"]
-
 LONGEST: Final = 2_000
 """Characters of a text made here."""
 _REPEATS: Final = (0, 1, 3, 8, 24, 64)

@@ -15,8 +15,6 @@ from typing import Any, Final
 from mcpfactory_codegen.cases.patterns import LONGEST, is_judged, matches, texts
 from mcpfactory_codegen.ir import JsonSchema, lookup
 
-__all__ = ["NOTHING", "invalid_values", "lenient_sample", "neighbours", "sample", "two_items"]
-
 
 class _Nothing:
     """No value can be made."""

@@ -10,20 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Ty
 
 from mcpfactory_codegen.describe.schemas import OUTPUT_TOKENS, OutputMode
 from mcpfactory_codegen.text import nearest
-from mcpfactory_runtime.upstream.settings import MAX_TEXT
-
-__all__ = [
-    "ArgumentCuration",
-    "ConfigRecord",
-    "FiniteJson",
-    "MergeCuration",
-    "ResponseOptions",
-    "ToolCuration",
-    "read_responses",
-    "read_table",
-    "read_tools",
-]
-
+from mcpfactory_runtime.upstream.secrets import MAX_TEXT
 
 _T = TypeVar("_T")
 

@@ -15,14 +15,11 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.effects import effect_of
+from mcpfactory_codegen.effects import effect_of, verbs
 from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, lookup
 from mcpfactory_codegen.naming import OperationNames
-from mcpfactory_codegen.verbs import verbs
 from mcpfactory_runtime.upstream.operation import Paging
-
-__all__ = ["UNCLEAR", "recognise"]
 
 UNCLEAR: Final = "paging-unclear"
 """Code of the problem that is reported when an operation pages in a way that was not recognised."""

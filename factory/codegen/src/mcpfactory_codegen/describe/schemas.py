@@ -31,9 +31,6 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.text import compact, one_line
 
-__all__ = ["BUDGET", "OUTPUT_TOKENS", "Library", "Output", "OutputMode", "Outputs"]
-
-
 BUDGET: Final = 24_000
 """Bytes of definitions that one tool may bring along: some 6,000 tokens."""
 

@@ -11,9 +11,6 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import JsonSchema, lookup
 from mcpfactory_codegen.text import compact, one_line
 
-__all__ = ["EXAMPLE_DEPTH", "constant_title", "example_of", "meanings", "only_value"]
-
-
 EXAMPLE_DEPTH: Final = 1
 """Levels of a schema at which examples are shown: arguments, and what is directly in one."""
 

@@ -18,9 +18,8 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import may_be_argument
 from mcpfactory_codegen.text import clean
-from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema
-
-__all__ = ["EACH", "Workflow", "WorkflowConfig", "checked", "path_of", "read_workflows"]
+from mcpfactory_runtime.server.schema.json_schema import compile_schema
+from mcpfactory_runtime.server.schema.references import UnusableSchemaError
 
 EACH: Final = "*"
 _TOKEN: Final = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^'\\]*)'\]|\[(-?\d{1,6})\]|(\[\*\]|\.\*)")

@@ -11,9 +11,6 @@ from mcpfactory_codegen.ir import definition
 from mcpfactory_codegen.read.parse import WrittenFloat, WrittenInt
 from mcpfactory_codegen.text import clean
 
-__all__ = ["annotation", "call", "docstring", "literal", "sequence"]
-
-
 _WIDTH: Final = 110
 
 

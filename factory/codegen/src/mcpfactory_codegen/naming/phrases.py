@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from mcpfactory_codegen.effects import ACTIONS, BARE, VERBS, base_of, verbs
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import VERSION, plural, singular, words
-from mcpfactory_codegen.verbs import ACTIONS, BARE, VERBS, base_of, verbs
-
-__all__ = ["IdWords", "PathWords", "id_words", "path_words"]
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """Segments that many paths begin with, and that name nothing."""

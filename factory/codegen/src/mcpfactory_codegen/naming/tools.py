@@ -33,12 +33,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mcpfactory_codegen.effects import VERBS
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming.phrases import IdWords, PathWords, id_words, path_words
 from mcpfactory_codegen.text import digest, shorten, singular, words
-from mcpfactory_codegen.verbs import VERBS
-
-__all__ = ["TOOL_LIMIT", "USUAL", "Commonness", "may_be_tool", "name_tools", "shortened"]
 
 TOOL_LIMIT: Final = 64
 """Characters: what the strictest clients accept."""

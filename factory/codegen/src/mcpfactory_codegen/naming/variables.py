@@ -24,17 +24,6 @@ from urllib.parse import urlsplit
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme, ApiServer
 from mcpfactory_codegen.text import digest, words
 
-__all__ = [
-    "environment_parts",
-    "is_mock",
-    "is_same_server",
-    "is_sandbox",
-    "keep_server_names",
-    "name_servers",
-    "name_variables",
-    "variable_prefix",
-]
-
 _NAMESPACE: Final = "MCPF"  # not "MCP": MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),

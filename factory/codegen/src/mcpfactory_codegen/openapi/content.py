@@ -10,14 +10,10 @@ from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Res
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Reading, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, file_like, properties_of
-from mcpfactory_codegen.openapi.xml import as_xml, has_structure
-from mcpfactory_codegen.openapi.xml_lists import xml_lists
+from mcpfactory_codegen.openapi.xml import as_xml, has_structure, xml_lists
 from mcpfactory_runtime.upstream.body import JSON_LINES
 from mcpfactory_runtime.upstream.encoding import is_xml
-from mcpfactory_runtime.upstream.styles import FORM_STYLES
-
-__all__ = ["choose", "read_body", "read_media", "read_responses"]
-
+from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(\s*;[\x20-\x7e]*)?\Z")
 

@@ -14,23 +14,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = [
-    "ANNOTATIONS",
-    "DATA",
-    "DROPPED",
-    "INPLACE",
-    "MEANINGS",
-    "SCALARS",
-    "TYPES",
-    "TYPE_FORMATS",
-    "TYPE_REPAIRS",
-    "allow_null",
-    "keep_satisfiable",
-    "normalize_type",
-    "older_drafts",
-    "spread_enum",
-]
-
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
 TYPE_REPAIRS: Final[dict[str, str]] = {

@@ -11,10 +11,7 @@ from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.content import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading, check_object, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
-from mcpfactory_runtime.upstream.names import unusable_header
-from mcpfactory_runtime.upstream.styles import STYLES, ParameterLocation, Style
-
-__all__ = ["gather", "plain_path", "read_parameters"]
+from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, unusable_header
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1); so is `Authorization`, by `credentials`."""

@@ -13,19 +13,6 @@ from mcpfactory_codegen.ir import ApiParameter, JsonSchema, Problems, Response
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 from mcpfactory_codegen.read.document import Document
 
-__all__ = [
-    "SPEC_VERSIONS",
-    "BrokenError",
-    "Direction",
-    "Kind",
-    "Reading",
-    "SpecVersion",
-    "check_object",
-    "flags",
-    "spec_version",
-]
-
-
 Direction = Literal["", "request", "response"]
 """Whether a schema is that of what is sent, of what comes back, or as it is written."""
 

@@ -14,20 +14,7 @@ from urllib.parse import unquote
 
 from mcpfactory_codegen.ir import escape, is_json, unescape
 from mcpfactory_codegen.read.document import Document, join_reference
-from mcpfactory_runtime.addresses import is_web_address
-
-__all__ = [
-    "MAX_HOPS",
-    "LocatedNode",
-    "Location",
-    "References",
-    "UnresolvedError",
-    "candidates",
-    "composed",
-    "file_like",
-    "properties_of",
-]
-
+from mcpfactory_runtime.urls import is_web_address
 
 MAX_HOPS: Final = 50
 

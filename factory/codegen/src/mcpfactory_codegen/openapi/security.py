@@ -15,9 +15,6 @@ from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
 
-__all__ = ["Security", "read_flows", "read_scopes", "ways"]
-
-
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
 _LOGINS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})

@@ -20,8 +20,6 @@ from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
 
-__all__ = ["SettledServers", "own_server", "report_rootless", "root_servers", "settle_servers"]
-
 _HINT: Final = "set the BASE_URL variable of the server where it runs, or write an absolute URL into `servers`"
 _HOST: Final = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
 _LOCAL_PORT: Final = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # `localhost:8080/api`, which urlsplit takes for a scheme

@@ -18,8 +18,6 @@ from mcpfactory_codegen.openapi.keywords import INPLACE
 from mcpfactory_codegen.openapi.reading import Direction
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 
-__all__ = ["SchemaNames", "SharedSchemas", "Visibility", "break_cycles"]
-
 _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
 _FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
 

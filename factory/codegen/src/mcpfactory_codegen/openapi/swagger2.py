@@ -7,9 +7,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Location
-from mcpfactory_runtime.upstream.styles import QueryStyle
-
-__all__ = ["collection_style", "parameter", "parameter_in_itself", "schema_in", "security_scheme", "server_urls"]
+from mcpfactory_runtime.upstream.operation import QueryStyle
 
 _IN_PARAMETER: Final = frozenset(
     {

@@ -18,8 +18,6 @@ from mcpfactory_codegen.ir import Problem, unescape
 from mcpfactory_codegen.read.document import Document, Part
 from mcpfactory_codegen.read.parse import decoded, without_comments
 
-__all__ = ["lines_of", "located"]
-
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]

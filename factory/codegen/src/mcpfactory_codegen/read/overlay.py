@@ -18,9 +18,6 @@ from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, Part
 from mcpfactory_codegen.read.parse import ParseError, parse
 
-__all__ = ["MOST_NODES", "Overlay", "PathError", "apply_overlays", "find", "load_overlay"]
-
-
 _VERSIONS: Final = re.compile(r"1\.[01](\.\d+)?\Z")
 _NO_CHANGE: Final = object()
 

@@ -18,21 +18,6 @@ import yaml
 from mcpfactory_codegen.ir import Problems, escape
 from mcpfactory_codegen.sources import member_of
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "Format",
-    "ParseError",
-    "WrittenFloat",
-    "WrittenInt",
-    "decoded",
-    "finite",
-    "parse",
-    "plain_scalar",
-    "without_comments",
-]
-
-
 MAX_DEPTH: Final = 200
 """Containers within containers. Real documents stay below 60; what reads them later recurses."""
 MAX_NODES: Final = 8_000_000

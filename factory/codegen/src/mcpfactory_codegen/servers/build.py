@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.files import test_files
-from mcpfactory_codegen.describe.curate import check_names, curate, rename
-from mcpfactory_codegen.describe.suggest import Group, suggest
+from mcpfactory_codegen.describe.curate import Group, check_names, curate, rename, suggest
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
@@ -22,45 +21,18 @@ from mcpfactory_codegen.naming.variables import keep_server_names
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.answers import checked_answers, render_answers
-from mcpfactory_codegen.servers.apis import ApiConfig
-from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, render_config
-from mcpfactory_codegen.servers.documents import located_in, read_documents
+from mcpfactory_codegen.servers.answers import checked_answers, questions, render_answers
+from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, render_config, resolve
+from mcpfactory_codegen.servers.documents import ApiConfig, located_in, read_documents
 from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.overview import Overview, overview
-from mcpfactory_codegen.servers.profiles import resolve
-from mcpfactory_codegen.servers.questions import questions
 from mcpfactory_codegen.servers.report import REPORT, Published, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
-from mcpfactory_codegen.servers.style import formatted
-from mcpfactory_codegen.servers.values import quoted
+from mcpfactory_codegen.servers.tree import formatted
+from mcpfactory_codegen.servers.values import ServerConfigError, quoted
 from mcpfactory_codegen.sources.reading import kind_of
 from mcpfactory_codegen.text import clean, markdown_text, one_line, snake, words
-from mcpfactory_runtime.addresses import describe_private, host_port_of, is_public
-
-__all__ = [
-    "FIRST_VERSION",
-    "BuiltServer",
-    "Notify",
-    "distribution_of",
-    "file_tampered",
-    "from_template",
-    "generate",
-    "is_url",
-    "no_notice",
-    "overlays_of",
-    "package_of",
-    "permitted",
-    "private_source",
-    "public_source",
-    "refuse_empty",
-    "server_name",
-    "stated_version",
-    "stored_document",
-    "stored_documents",
-    "template_data",
-]
-
+from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 
 FIRST_VERSION: Final = "0.1.0"
 HIDDEN: Final = "hidden in mcpfactory.toml"

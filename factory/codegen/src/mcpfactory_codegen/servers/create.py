@@ -14,14 +14,13 @@ from tempfile import mkdtemp
 from typing import Any, Final
 
 from mcpfactory_codegen.combine import common_title
-from mcpfactory_codegen.describe.suggest import Group
+from mcpfactory_codegen.describe.curate import Group
 from mcpfactory_codegen.ir import Problem, Skipped
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import Answer
-from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
     BuiltServer,
@@ -39,7 +38,7 @@ from mcpfactory_codegen.servers.build import (
     stored_documents,
 )
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
-from mcpfactory_codegen.servers.documents import ApiSource, Sources, choose_labels, sources_of
+from mcpfactory_codegen.servers.documents import ApiConfig, ApiSource, Sources, choose_labels, sources_of
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.overview import Overview

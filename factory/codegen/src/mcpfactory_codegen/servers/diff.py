@@ -17,9 +17,6 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.ir import definition
 from mcpfactory_codegen.text import compact
 
-__all__ = ["CHANGES", "Change", "Kind", "diff", "schema_changes"]
-
-
 Kind = Literal["breaking", "additive", "cosmetic"]
 
 CHANGES: Final[dict[str, Kind]] = {

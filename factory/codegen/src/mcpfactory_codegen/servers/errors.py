@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from mcpfactory_codegen.read.document import DocumentError
-from mcpfactory_codegen.servers.config import ServerConfigError
-from mcpfactory_codegen.servers.lock import LockError
-from mcpfactory_codegen.servers.merge import MergeError
-from mcpfactory_codegen.servers.scaffold import ScaffoldError, UnknownTemplateError
-from mcpfactory_codegen.servers.style import FormatError
-from mcpfactory_codegen.servers.tree import TreeError
+from mcpfactory_codegen.servers.merge import LockError, MergeError
+from mcpfactory_codegen.servers.scaffold import ScaffoldError
+from mcpfactory_codegen.servers.templates import UnknownTemplateError
+from mcpfactory_codegen.servers.tree import FormatError, TreeError
+from mcpfactory_codegen.servers.values import ServerConfigError
 from mcpfactory_runtime.errors import Exit, McpfactoryError
-
-__all__ = ["CreateError", "as_create_errors"]
 
 
 class CreateError(McpfactoryError):

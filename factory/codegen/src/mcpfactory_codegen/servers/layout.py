@@ -11,8 +11,6 @@ from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.sources.reading import kind_of
 
-__all__ = ["DocumentFiles", "as_kept", "document_files"]
-
 
 @dataclass(frozen=True, slots=True)
 class DocumentFiles:

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_codegen.servers.scaffold import find_template
-from mcpfactory_codegen.servers.template_source import TemplateSourceError
-
-__all__ = ["new_template"]
+from mcpfactory_codegen.servers.templates import TemplateSourceError
 
 _FIRST: Final = "minimal"
 

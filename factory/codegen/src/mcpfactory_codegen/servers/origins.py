@@ -10,8 +10,6 @@ from mcpfactory_codegen.servers.diff import CHANGES, Change
 from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.sources.translation import entries, table
 
-__all__ = ["origin_changes", "refuse_new_origins"]
-
 _CODE: Final = "origin-changed"
 
 

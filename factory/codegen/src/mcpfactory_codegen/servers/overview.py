@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suggest import BOUND
+from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.text import words
-from mcpfactory_runtime.addresses import describe_private, host_port_of
-
-__all__ = ["Choice", "Hardship", "Overview", "overview", "overview_lines", "overview_rows"]
+from mcpfactory_runtime.urls import describe_private, host_port_of
 
 _HARD: Final = 5  # lines of what is hard
 _DECISIONS: Final = 3

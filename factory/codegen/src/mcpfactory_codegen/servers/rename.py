@@ -35,14 +35,11 @@ from mcpfactory_codegen.servers.build import (
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
-from mcpfactory_codegen.servers.lock import Lock, LockEntry, fingerprint
-from mcpfactory_codegen.servers.merge import merge
+from mcpfactory_codegen.servers.merge import Lock, LockEntry, fingerprint, merge
 from mcpfactory_codegen.servers.report import REPORT, published
 from mcpfactory_codegen.servers.scaffold import ScaffoldError, find_template
 from mcpfactory_codegen.text import words
-from mcpfactory_runtime.upstream.settings import SETTINGS
-
-__all__ = ["Mention", "Renaming", "rename_server", "write_renamed"]
+from mcpfactory_runtime.upstream.secrets import SETTINGS
 
 _TEXTS: Final = {".py", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".md", ".rst", ".txt", ".sh", ".pyi", ""}
 _LEFT: Final = {

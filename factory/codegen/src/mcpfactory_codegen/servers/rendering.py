@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["RenderError", "render_apart", "render_here"]
-
 _REFUSED: Final = 3
 _SYSTEM: Final = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 SECONDS: Final = 20

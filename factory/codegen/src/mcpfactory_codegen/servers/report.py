@@ -9,23 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.hardships import hardships_of
-from mcpfactory_codegen.describe.tools import ApiTool
+from mcpfactory_codegen.describe.tools import ApiTool, hardships_of
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
 from mcpfactory_codegen.naming import Names, environment_parts
 from mcpfactory_codegen.text import one_line
-from mcpfactory_runtime.upstream.settings import server_setting
-
-__all__ = [
-    "REPORT",
-    "Published",
-    "environment",
-    "has_root",
-    "published",
-    "render_report",
-    "report",
-    "reported_key",
-]
+from mcpfactory_runtime.upstream.secrets import server_setting
 
 REPORT: Final = ".mcpfactory/report.json"
 _VERSION: Final = 1

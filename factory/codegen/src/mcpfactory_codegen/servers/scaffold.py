@@ -21,13 +21,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.fetching import FetchedTemplate, fetch_template
-from mcpfactory_codegen.servers.lock import fingerprint
+from mcpfactory_codegen.servers.merge import fingerprint
 from mcpfactory_codegen.servers.rendering import RenderError, render_apart, render_here
-from mcpfactory_codegen.servers.template_source import (
+from mcpfactory_codegen.servers.templates import (
+    FetchedTemplate,
     TemplateSource,
     TemplateSourceError,
     UnknownTemplateError,
+    fetch_template,
     parse_source,
 )
 from mcpfactory_codegen.text import nearest

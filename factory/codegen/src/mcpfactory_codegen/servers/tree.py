@@ -1,23 +1,19 @@
-"""The only writer of servers' folders: plans first, refuses to leave its folder, and never loses a person's edit.
-
-owner     the file exists already               it is no longer made
-machine   rewritten; an edit is reported        removed
-person    kept as it is                         kept
-document  kept as it is                         kept
-"""
+"""Write the folder of a server: plan first, format, stay inside the folder, lose no edit."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from tempfile import TemporaryDirectory
+from typing import Final, Literal
 
-from mcpfactory_codegen.servers.lock import LOCK, Lock, LockEntry, Owner, fingerprint
+from ruff import find_ruff_bin  # type: ignore[import-untyped]  # a binary with one Python function
+
+from mcpfactory_codegen.servers.merge import LOCK, Lock, LockEntry, Owner, fingerprint
 from mcpfactory_runtime.errors import Exit, McpfactoryError
-
-__all__ = ["Action", "FileStep", "TreeError", "apply", "locate", "plan", "write"]
 
 Action = Literal["create", "rewrite", "same", "keep", "remove"]
 
@@ -180,3 +176,41 @@ def _clear(files: Iterable[Path]) -> None:
     for file in files:
         if file.suffix == ".pyc":
             file.unlink()
+
+
+LINE_LENGTH: Final = 120
+_SHOWN: Final = 800
+
+
+class FormatError(Exception):
+    """The formatter refused what was generated: a fault of the generator, never of the user."""
+
+
+def formatted(files: Mapping[str, str]) -> dict[str, str]:
+    """Return the same files with every `.py` among them formatted; the formatter's own configuration files are ignored.
+
+    Raises:
+        FormatError: a file is not valid Python, or the formatter could not run.
+    """
+    modules = {path: text for path, text in files.items() if path.endswith(".py")}
+    if not modules:
+        return dict(files)
+    with TemporaryDirectory(prefix="mcpfactory-format-") as folder:
+        root = Path(folder)
+        for path, text in modules.items():
+            target = root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8", newline="\n")
+        _run("format", root)
+        done = {path: (root / path).read_text("utf-8") for path in modules}
+    return {path: done.get(path, text) for path, text in files.items()}
+
+
+def _run(command: str, root: Path) -> None:
+    options = ["--isolated", "--no-cache", "--quiet", f"--line-length={LINE_LENGTH}", "--target-version=py311"]
+    ran = subprocess.run(
+        [str(find_ruff_bin()), command, *options, str(root)], capture_output=True, text=True, check=False
+    )
+    if ran.returncode:
+        said = ran.stderr.replace(str(root), "").strip()[:_SHOWN]
+        raise FormatError(f"generated code could not be formatted: {said}")

@@ -21,7 +21,6 @@ from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import Answer, with_answers, with_template
-from mcpfactory_codegen.servers.apis import ApiConfig, with_apis
 from mcpfactory_codegen.servers.build import (
     BuiltServer,
     Notify,
@@ -39,17 +38,14 @@ from mcpfactory_codegen.servers.build import (
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_codegen.servers.documents import Sources, sources_of
+from mcpfactory_codegen.servers.documents import ApiConfig, Sources, sources_of, with_apis
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
-from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
-from mcpfactory_codegen.servers.merge import has_marks, merge
+from mcpfactory_codegen.servers.merge import Lock, LockEntry, Owner, fingerprint, has_marks, merge
 from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
 from mcpfactory_codegen.servers.report import REPORT, published, reported_key
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.text import listed
-
-__all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
 
 FileAction = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
 """merge: both had changed, and went together; conflict: the person must choose; keep: the person's edit stands alone;

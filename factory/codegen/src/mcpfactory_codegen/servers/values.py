@@ -1,16 +1,14 @@
-"""Values of a server's `mcpfactory.toml`: read with the reason why one cannot be used, and written."""
+"""Known keys and values of a server's `mcpfactory.toml`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from mcpfactory_codegen.text import clean
+from mcpfactory_codegen.text import clean, unknown_field
 from mcpfactory_runtime.errors import Exit, McpfactoryError
-
-__all__ = ["ServerConfigError", "quoted", "table_of", "text_of", "texts_of", "written"]
 
 
 class ServerConfigError(McpfactoryError):
@@ -51,3 +49,36 @@ def written(value: str | Sequence[str]) -> str:
 def quoted(text: str) -> str:
     """Return a string literal of TOML and of Python: what JSON escapes, both read alike; what only they would is cleaned away."""
     return json.dumps(clean(text), ensure_ascii=False)
+
+
+LISTS: Final = ("include_tags", "include_paths", "include_operations", "include_methods")
+SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
+    "server": ("name", "package", "template", "mode", "profile", "dialect", "environment"),
+    "adopted": None,
+    "build": ("allow",),
+    "api": ("label", "document", "source", "credentials", "allow_private", *LISTS, "overlays"),
+    "credentials": ("parameters", "arguments"),
+    "answers": None,
+    "names": None,
+    "tools": None,
+    "profiles": None,
+    "responses": None,
+    "workflows": None,
+    "publish": (
+        "targets", "mcp_name", "title", "description", "website", "repository", "subfolder", "icons", "packages",
+        "remotes", "environment",
+    ),
+}  # fmt: skip
+
+
+def unread(data: Mapping[str, Any], fields: Mapping[str, Collection[str] | None]) -> tuple[str, str] | None:
+    """Return what is wrong, and a hint, when a file has a table or a field that nobody reads; None when it has none."""
+    if found := unknown_field(data, tuple(fields), "the file"):
+        message, hint = found
+        return message, hint.replace("fields: ", "tables: ")
+    for name, known in fields.items():
+        value = data.get(name)
+        for table in value if isinstance(value, list) else [value]:
+            if known is not None and isinstance(table, Mapping) and (found := unknown_field(table, known, f"[{name}]")):
+                return found
+    return None

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from mcpfactory_codegen.sources.translation import Draft, Translation, entries, pointer_of, table, text, texts
 
-__all__ = ["is_discovery", "translate_discovery"]
-
 _GOOGLE: Final = ("googleapis.com", "google.com", "youtube.com")
 _AUTHORIZE: Final = "https://accounts.google.com/o/oauth2/v2/auth"
 _TOKEN: Final = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address

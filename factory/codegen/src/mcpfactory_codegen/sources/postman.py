@@ -14,13 +14,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from mcpfactory_codegen.credentials.names import is_credential, is_secret
-from mcpfactory_codegen.sources.inference import infer
-from mcpfactory_codegen.sources.secrets import REDACTED, redacted, without_user
-from mcpfactory_codegen.sources.translation import Draft, Translation, entries, json_value, table, text
+from mcpfactory_codegen.credentials import is_credential, is_secret
+from mcpfactory_codegen.sources.translation import (
+    REDACTED,
+    Draft,
+    Translation,
+    entries,
+    infer,
+    json_value,
+    redacted,
+    table,
+    text,
+    without_user,
+)
 from mcpfactory_codegen.text import snake
-
-__all__ = ["is_postman", "translate_postman", "without_values"]
 
 _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
 _LONE: Final = re.compile(r'(?<!["\w}])\{\{\s*([^{}"]{1,100}?)\s*\}\}(?!["\w{])')

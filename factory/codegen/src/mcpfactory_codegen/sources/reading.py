@@ -11,8 +11,6 @@ from mcpfactory_codegen.read.document import Document, Part
 from mcpfactory_codegen.sources import Source, recognise
 from mcpfactory_codegen.sources.translation import Translation
 
-__all__ = ["kind_of", "read_source", "title_of"]
-
 
 def read_source(document: Document) -> Api:
     """Read a document of any kind. Never raises for what stands in it; pointers of problems lead into the document itself."""

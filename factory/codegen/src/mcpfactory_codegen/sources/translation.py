@@ -1,16 +1,16 @@
-"""What becomes of a document of another kind: OpenAPI 3.1 as data, and where each part of it stands in the source."""
+"""Build OpenAPI 3.1 data from another kind of document, infer schemas from samples, and hide secrets in them."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from mcpfactory_codegen.credentials import is_secret
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped, escape, unescape
-
-__all__ = ["Draft", "Translation", "entries", "json_value", "pointer_of", "table", "text", "texts"]
 
 _OPENAPI: Final = "3.1.0"
 
@@ -166,3 +166,112 @@ def json_value(written: str) -> Any:
 def _finite(written: str) -> float | str:
     number = float(written)
     return number if math.isfinite(number) else written
+
+
+_DEPTH: Final = 12
+_MEMBERS: Final = 200
+_ITEMS: Final = 50
+_NODES: Final = 20_000
+_MAP: Final = 8
+_ENOUGH: Final = 2
+"""Samples from which on it says something that all of them have a member."""
+_DATA: Final = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F-]{32,}|\d{4}-\d{2}(-\d{2}.*)?|[^\s@]+@[^\s@]+")
+_TYPES: Final = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (dict, "object"),
+    (list, "array"),
+)
+
+
+def infer(samples: Sequence[Any], *, answer: bool = False) -> dict[str, Any]:
+    """Return the schema of values of which these are some; {} (anything) when there are none."""
+    return _Inference(answer).of(list(samples), 0)
+
+
+class _Inference:
+    def __init__(self, answer: bool) -> None:
+        self._answer = answer
+        self._left = _NODES
+
+    def of(self, samples: list[Any], depth: int) -> dict[str, Any]:
+        self._left -= 1
+        kinds = {_kind(one) for one in samples}
+        if not kinds - {"null"} or depth > _DEPTH or self._left < 0:
+            return {}
+        if self._answer and "integer" in kinds:
+            kinds = kinds - {"integer"} | {"number"}
+        if {"integer", "number"} <= kinds:
+            kinds.discard("integer")
+        kinds |= {"null"} if self._answer else set()
+        schema: dict[str, Any] = {"type": sorted(kinds, key=lambda kind: (kind == "null", kind))}
+        if len(kinds) == 1:
+            schema["type"] = next(iter(kinds))
+        if "object" in kinds:
+            schema |= self._members([one for one in samples if isinstance(one, dict)], depth)
+        if "array" in kinds:
+            items = [item for one in samples if isinstance(one, list) for item in one[:_ITEMS]]
+            schema["items"] = self.of(items[: _ITEMS * 4], depth + 1)
+        return schema
+
+    def _members(self, samples: list[dict[str, Any]], depth: int) -> dict[str, Any]:
+        names = dict.fromkeys(name for one in samples for name in one)
+        if len(names) > _MEMBERS or (len(names) >= _MAP and all(_DATA.fullmatch(name) for name in names)):
+            values = [value for one in samples for value in one.values()]
+            return {"additionalProperties": self.of(values[: _ITEMS * 4], depth + 1)}
+        properties = {name: self.of([one[name] for one in samples if name in one], depth + 1) for name in names}
+        everywhere = [name for name in names if all(name in one for one in samples)]
+        needed = everywhere if len(samples) >= _ENOUGH else []
+        return {"properties": properties} | ({"required": needed} if needed else {})
+
+
+def _kind(value: Any) -> str:
+    return next((name for kind, name in _TYPES if isinstance(value, kind)), "null")
+
+
+REDACTED: Final = "REDACTED"
+_USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+def without_user(url: str) -> str:
+    """Return a URL without the user and password in it."""
+    return _USER.sub("", url)
+
+
+_SENT: Final = r"((?:Bearer|Basic|Token|Digest)[ \t]+)"
+_TOKEN: Final = re.compile(
+    r"(?<![\w-])(?:eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?"
+    r"|(?:(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abps])[-_]|(?-i:AKIA|ASIA|AIza)|ya29\.)(?=[\w.-]*\d)[\w.-]{12,})"
+    rf"|(?<![\w-]){_SENT}(?=[^\s\"'\\]*\d)[^\s\"'\\,;{{}}]{{8,}}"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_NAME: Final = re.compile(r"(?<![\w.-])([A-Za-z][\w.-]{0,60})(\\{0,9}[\"']?\s{0,3}[:=]\s{0,3}\\{0,9}[\"']?)")
+"""A name before its value in a text: of a query, a form, a header, a cookie, or of JSON that is a text itself."""
+_VALUE: Final = re.compile(rf"{_SENT}?([^\s\"'\\&;,<>(){{}}\[\]]+)", re.IGNORECASE)
+_LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+
+
+def redacted(written: str, *, pairs: bool = True) -> str:
+    """Return a text with `REDACTED` in place of the tokens in it, and of what stands under the name of a credential.
+
+    JSON stays JSON: a bare number becomes 0. Without `pairs` only what has the form of a token is hidden, as in prose.
+    """
+    written = _TOKEN.sub(lambda match: f"{match[1] or ''}{REDACTED}", written)
+    if not pairs:
+        return written
+    done: list[str] = []
+    end = 0
+    for match in _NAME.finditer(written):
+        if match.start() < end or not is_secret(match[1]):
+            continue
+        value = _VALUE.match(written, match.end())
+        if value is None:
+            continue
+        bare = ":" in match[2] and not match[2].endswith(("'", '"')) and _LITERAL.fullmatch(value[0])
+        shown = ("0" if value[0][-1].isdigit() else value[0]) if bare else f"{value[1] or ''}{REDACTED}"
+        done += [written[end : match.end()], shown]
+        end = value.end()
+    return "".join([*done, written[end:]])

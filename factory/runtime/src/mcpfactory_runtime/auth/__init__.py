@@ -2,7 +2,7 @@
 
 Requests come in with an access token that somebody else issued. `Authorization` says whose tokens are believed;
 everything between the header and the decision is pure (`tokens`, `scopes`, `jwks`, `metadata`); the edge is the gate of
-the HTTP transport (`transports/http/gate.py`). Only `jose` knows a cryptographic library, and only requests with a JWT load it.
+the HTTP transport (`transports/http/authentication.py`). Only `jose` knows a cryptographic library, and only requests with a JWT load it.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ except ImportError as error:
 from mcpfactory_runtime.auth.jwks import Key
 from mcpfactory_runtime.auth.tokens import TokenError
 
-__all__ = ["verify"]
-
 _JWS: Final = PyJWS()
 _PUBLIC: Final = {"kty", "n", "e", "crv", "x", "y"}
 

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["FAMILIES", "Key", "KeyCache", "Lookup"]
-
 Json = Mapping[str, Any]
 
 LIFETIME: Final = 600.0  # seconds after which keys are fetched again

@@ -19,8 +19,6 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationError
 
-__all__ = ["api_keys", "auth0", "entra", "github", "google", "introspection", "keycloak", "okta", "post_for_json"]
-
 Claims = Mapping[str, Any]
 _Ask = Callable[[str], Awaitable[Claims | None]]
 

@@ -1,10 +1,4 @@
-"""A request's header → token or challenge; claims of the token → the principal, or why not.
-
-RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
-
-Pure: the clock is an argument, signatures are checked elsewhere (`jose`), and what is read before that check is used for
-one thing only: to choose the keys for it.
-"""
+"""Authenticate a request: token, claims, scopes → principal or challenge."""
 
 from __future__ import annotations
 
@@ -19,21 +13,53 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from mcpfactory_runtime.auth.scopes import expand, read_granted
+_SCOPE: Final = re.compile(r"[!#-\[\]-~]+")  # RFC 6749 §3.3
 
-__all__ = [
-    "MAX_TOKEN",
-    "REASONS",
-    "BearerChallenge",
-    "ClaimRules",
-    "Header",
-    "Principal",
-    "TokenError",
-    "check_claims",
-    "read_claims",
-    "read_header",
-    "read_token",
-]
+
+def union(*groups: Iterable[str]) -> tuple[str, ...]:
+    """All words, each once, in the order of their first mention.
+
+    Raises:
+        TypeError: a group is one string instead of several.
+        ValueError: a word cannot be a scope.
+    """
+    words: dict[str, None] = {}
+    for group in groups:
+        if isinstance(group, str):
+            raise TypeError(f"scopes are several words, not one string\nhint: ({group!r},)")
+        for word in group:
+            if not _SCOPE.fullmatch(word):
+                raise ValueError(f"{word!r} cannot be a scope\nhint: printable ASCII without space, quote or backslash")
+            words[word] = None
+    return tuple(words)
+
+
+def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
+    """Return what a token was granted: `scope` (RFC 8693 §4.2), or `scp` as some issuers call it; a string or a list."""
+    value = claims.get("scope", claims.get("scp"))
+    if isinstance(value, str):
+        return frozenset(value.split())
+    if isinstance(value, list):
+        return frozenset(word for word in value if isinstance(word, str))
+    return frozenset()
+
+
+def expand(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return what was granted and everything that follows from it; circles do no harm."""
+    found: set[str] = set()
+    waiting = list(granted)
+    while waiting:
+        word = waiting.pop()
+        if word not in found:
+            found.add(word)
+            waiting.extend(implies.get(word, ()))
+    return frozenset(found)
+
+
+def missing(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ...]:
+    """Return the words of `needed` that are not held."""
+    return tuple(word for word in needed if word not in held)
+
 
 Json = dict[str, Any]
 

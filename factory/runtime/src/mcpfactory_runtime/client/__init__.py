@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mcpfactory_runtime.client.client import Client
-from mcpfactory_runtime.client.errors import (
+from mcpfactory_runtime.client.channel import (
     ConnectionLostError,
     HttpError,
     ProtocolError,
     ResultError,
     SessionEndedError,
 )
+from mcpfactory_runtime.client.client import Client
 from mcpfactory_runtime.client.handlers import accept_defaults
 from mcpfactory_runtime.client.session import TranscriptEntry
 from mcpfactory_runtime.client.subscription import Subscription

@@ -9,8 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["ResultCache"]
-
 Json = dict[str, Any]
 
 _MOST: Final = 1000  # results

@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from mcpfactory_runtime.client.cache import ResultCache
-from mcpfactory_runtime.client.channel import ClientChannel
-from mcpfactory_runtime.client.errors import HttpError, ProtocolError
+from mcpfactory_runtime.client.channel import ClientChannel, HttpError, ProtocolError
 from mcpfactory_runtime.client.handlers import Handlers
-from mcpfactory_runtime.client.headers import header_parameters, modern_headers
+from mcpfactory_runtime.client.http_messages import current_trace, header_parameters, modern_headers
 from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
-from mcpfactory_runtime.client.streams import ByteStream, MemoryChannel, StdioChannel
+from mcpfactory_runtime.client.stdio import ByteStream, MemoryChannel, StdioChannel
 from mcpfactory_runtime.client.subscription import Subscription, subscription_filter
-from mcpfactory_runtime.client.trace_context import current_trace
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
@@ -28,14 +26,12 @@ from mcpfactory_runtime.protocol.errors import (
     UNSUPPORTED_VERSION,
     McpError,
 )
-from mcpfactory_runtime.protocol.param_headers import annotation_fault
+from mcpfactory_runtime.protocol.http import annotation_fault
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.client.oauth import OAuth
-
-__all__ = ["Client", "Mode"]
 
 T = TypeVar("T")
 Json = dict[str, Any]

@@ -9,8 +9,6 @@ from typing import Any
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import Revision
 
-__all__ = ["Handlers", "accept_defaults"]
-
 Json = dict[str, Any]
 
 

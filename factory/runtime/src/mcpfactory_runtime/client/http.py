@@ -14,19 +14,32 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from mcpfactory_runtime.addresses import describe_private, host_port, host_port_of, is_public
-from mcpfactory_runtime.client.channel import ClientChannel, Receiver, end_tasks
-from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError, SessionEndedError
-from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
-from mcpfactory_runtime.client.sse import SseEvent, SseReader
-from mcpfactory_runtime.oauth.model import HttpAnswer
+from mcpfactory_runtime.client.channel import (
+    ClientChannel,
+    ConnectionLostError,
+    HttpError,
+    ProtocolError,
+    Receiver,
+    SessionEndedError,
+    end_tasks,
+)
+from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
+from mcpfactory_runtime.client.oauth import OAuth
+from mcpfactory_runtime.errors import why_unreachable
+from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
-from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
-from mcpfactory_runtime.redirects import Redirects, is_same_origin, redirect_of
+from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE, decode, encode, error_of
 from mcpfactory_runtime.revisions import MODERN
-from mcpfactory_runtime.unreachable import why_unreachable
+from mcpfactory_runtime.urls import (
+    Redirects,
+    describe_private,
+    host_port,
+    host_port_of,
+    is_public,
+    is_same_origin,
+    redirect_of,
+)
 
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 

@@ -15,26 +15,30 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_runtime.addresses import describe_private
-from mcpfactory_runtime.oauth.assertion import Assertion, IdentityProvider, PrivateKey, Workload
-from mcpfactory_runtime.oauth.challenge import Challenge, bearer_challenge
 from mcpfactory_runtime.oauth.grants import (
+    Assertion,
     GrantContext,
+    IdentityProvider,
+    PrivateKey,
     Tokens,
+    Workload,
     authorization_code_grant,
     client_credentials_grant,
     jwt_bearer_grant,
     refresh_token_grant,
 )
 from mcpfactory_runtime.oauth.loopback import Loopback
-from mcpfactory_runtime.oauth.metadata import ANY_METHOD, AuthorizationServer
 from mcpfactory_runtime.oauth.model import (
+    ANY_METHOD,
+    AuthorizationServer,
+    Challenge,
     Fetch,
     HttpAnswer,
     Json,
     OAuthError,
     Steps,
     Visit,
+    bearer_challenge,
     check_url,
     drive,
     fetch,
@@ -43,6 +47,7 @@ from mcpfactory_runtime.oauth.model import (
     texts,
 )
 from mcpfactory_runtime.oauth.registration import Identity, Registration, register
+from mcpfactory_runtime.urls import describe_private
 
 __all__ = ["Fetch", "IdentityProvider", "Loopback", "OAuth", "OAuthError", "PrivateKey", "Visit", "Workload"]
 

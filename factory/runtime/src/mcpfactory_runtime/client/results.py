@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-from mcpfactory_runtime.client.errors import ResultError
-
-__all__ = ["typed_result"]
+from mcpfactory_runtime.client.channel import ResultError
 
 T = TypeVar("T")
 Json = dict[str, Any]

@@ -11,13 +11,10 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, Final, Literal, Protocol
 
-from mcpfactory_runtime.client.channel import ClientChannel, end_tasks
-from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError, HttpError, ProtocolError, end_tasks
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
 from mcpfactory_runtime.revisions import Revision
-
-__all__ = ["ClientSession", "Progress", "Transcript", "TranscriptEntry", "Watcher"]
 
 Json = dict[str, Any]
 Progress = Callable[[Json], Any]

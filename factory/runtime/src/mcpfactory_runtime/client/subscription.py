@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 
-from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.channel import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.client.session import ClientSession
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
-
-__all__ = ["Subscription", "subscription_filter"]
 
 Json = dict[str, Any]
 

@@ -11,8 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from mcpfactory_runtime.oauth.model import OAuthError
 
-__all__ = ["Loopback"]
-
 _PATH: Final = "/callback"
 _HEAD: Final = 16_384  # bytes of a request's head
 _DONE: Final = b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>Thank you. You can close this page."

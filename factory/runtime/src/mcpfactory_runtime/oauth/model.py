@@ -1,36 +1,15 @@
-"""What the OAuth steps are made of.
-
-A procedure is a generator: it yields a `Fetch` (and is sent the `HttpAnswer`), a `Visit` (and is sent the URL that the
-browser came back with) or a `Pause`, and returns its outcome. So all of it can be tested, and driven by any HTTP client.
-"""
+"""Records of the OAuth client: server metadata, challenges, tokens."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Generator
+import re
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
-
-__all__ = [
-    "Fetch",
-    "HttpAnswer",
-    "Json",
-    "OAuthError",
-    "Pause",
-    "Steps",
-    "Visit",
-    "check_url",
-    "drive",
-    "fetch",
-    "is_loopback",
-    "json_object",
-    "origin",
-    "post_form",
-    "texts",
-]
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -191,3 +170,123 @@ def origin(url: str) -> str:
 def texts(value: Any) -> tuple[str, ...]:
     """Return the texts of a list; () for what is none."""
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_SCHEME: Final = re.compile(rf"[\s,]*({_WORD})(?:[ \t]+|(?=,)|$)")
+_BLOB: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*[ \t]*(?=,|$)")
+_PARAMETER: Final = re.compile(
+    rf'[\s,]*({_WORD})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|({_WORD}))[ \t]*(?=,|$)', re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """One challenge; scheme and parameter names are in lower case."""
+
+    scheme: str
+    parameters: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes that it asks for."""
+        return tuple(self.parameters.get("scope", "").split())
+
+
+def read_challenges(header: str) -> Iterator[Challenge]:
+    """Yield the challenges of a header (several headers joined by commas); what cannot be read ends the list."""
+    at = 0
+    while scheme := _SCHEME.match(header, at):
+        at = scheme.end()
+        parameters: dict[str, str] = {}
+        if token68 := _BLOB.match(header, at):
+            at = token68.end()
+        while parameter := _PARAMETER.match(header, at):
+            name, quoted, plain = parameter.groups()
+            parameters[name.lower()] = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            at = parameter.end()
+        yield Challenge(scheme[1].lower(), parameters)
+
+
+def bearer_challenge(header: str) -> Challenge:
+    """Return the challenge for access tokens, which are presented as `Bearer`; an empty one when there is none."""
+    found = [one for one in read_challenges(header) if one.scheme == "bearer"]
+    return next((one for one in found if one.scheme == "bearer"), found[0] if found else Challenge("bearer"))
+
+
+ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
+"""How clients may authenticate where nothing says how."""
+
+_ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationServer:
+    """What we need of an authorization server's metadata (RFC 8414, OpenID Connect Discovery).
+
+    `issuer` is "" when only endpoints are known, as from an OpenAPI document.
+    """
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    registration_endpoint: str = ""
+    device_endpoint: str = ""
+    scopes: tuple[str, ...] = ()
+    auth_methods: tuple[str, ...] = ("client_secret_basic",)  # RFC 8414 §2: the default
+    names_issuer: bool = False
+    takes_documents: bool = False
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.issuer or origin(self.token_endpoint)
+
+    @classmethod
+    def from_metadata(cls, data: Json, issuer: str, url: str, endpoints: Iterable[str]) -> AuthorizationServer:
+        """Return what the metadata of `issuer` says; `url` is that of the API or MCP server that tokens are for.
+
+        Raises:
+            OAuthError: `unsafe_url`: one of `endpoints` must not be used.
+        """
+        found = {name: check_url(data[name], url, name) for name in endpoints if data.get(name) is not None}
+        return cls(
+            issuer,
+            found.get("authorization_endpoint", ""),
+            found.get("token_endpoint", ""),
+            found.get("registration_endpoint", ""),
+            found.get("device_authorization_endpoint", ""),
+            scopes=texts(data.get("scopes_supported")),
+            auth_methods=texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
+            names_issuer=data.get("authorization_response_iss_parameter_supported") is True,
+            takes_documents=data.get("client_id_metadata_document_supported") is True,
+        )
+
+
+def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
+    """Yield the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`; one without a well-known path gets OpenID's.
+
+    Its issuer must be of the same origin, so that a document on one host cannot speak for another.
+
+    Args:
+        url: where it is.
+        base_url: of the API; http endpoints on this machine are for an API on this machine only.
+
+    Raises:
+        OAuthError: `unsafe_url`, `bad_metadata`, `issuer_mismatch`, `bad_response`.
+    """
+    if "/.well-known/" not in urlsplit(url).path:
+        url = f"{url.rstrip('/')}/.well-known/openid-configuration"
+    answer = yield from fetch(
+        Fetch("GET", check_url(url, base_url, "the metadata URL"), {"Accept": "application/json"})
+    )
+    if answer.status != 200:
+        raise OAuthError("bad_metadata", f"{url} answered with HTTP status {answer.status}")
+    data = json_object(answer, f"the metadata at {url}")
+    issuer = data.get("issuer")
+    if not isinstance(issuer, str) or origin(issuer) != origin(url):
+        raise OAuthError("issuer_mismatch", f"the metadata at {url} says that it is of {issuer!r}")
+    server = AuthorizationServer.from_metadata(data, issuer, base_url, _ENDPOINTS)
+    if not server.token_endpoint:
+        raise OAuthError("bad_metadata", f"the metadata at {url} names no token endpoint")
+    return server

@@ -8,10 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote_plus, urlsplit
 
-from mcpfactory_runtime.oauth.metadata import AuthorizationServer
-from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, fetch, is_loopback, json_object
-
-__all__ = ["Identity", "Registration", "authenticate_client", "register"]
+from mcpfactory_runtime.oauth.model import (
+    AuthorizationServer,
+    Fetch,
+    Json,
+    OAuthError,
+    Steps,
+    fetch,
+    is_loopback,
+    json_object,
+)
 
 _METHODS: Final = ("client_secret_basic", "client_secret_post", "none")  # in the order of preference for a secret
 

@@ -24,8 +24,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = ["FileStore", "KeyringStore", "TokenStore", "locked", "open_store"]
-
 _SERVICE: Final = "mcpfactory"
 _POLL: Final = 0.02  # seconds
 _PATIENCE: Final = 60.0  # seconds; a lock is held for one exchange with an authorization server

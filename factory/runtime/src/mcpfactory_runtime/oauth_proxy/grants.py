@@ -1,21 +1,117 @@
-"""What the proxy remembers: logins under way, codes that wait to be redeemed, and grants. In a store, so that several processes can share it.
-
-Secrets of others are kept as their hash, the provider's tokens encrypted. What may be used once is removed, or marked, by a write that
-only one of several processes can do.
-"""
+"""Logins, codes and grants of the proxy, and the tokens that it signs."""
 
 from __future__ import annotations
 
+import hmac
 import json
+import os
 import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter, deque
+from hashlib import sha256
 from typing import Any, Final
 
-from mcpfactory_runtime.oauth_proxy.tokens import digest
 from mcpfactory_runtime.store.base import Expected, SharedStore
 
-__all__ = ["CODE_SECONDS", "GRANT_SECONDS", "LOGIN_SECONDS", "GrantStore"]
+_MOST: Final = 5000  # at a time
+_MOST_OF_ONE: Final = 1000  # of these from one address, so that a single stranger does not keep everybody out
+
+
+class LoginCount:
+    """Counts logins by address. Event loop only.
+
+    Args:
+        seconds: how long a login counts.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._begun: deque[tuple[float, str]] = deque()  # when, and from where
+        self._by_address: Counter[str] = Counter()
+
+    def may_begin(self, address: str, now: float) -> bool:
+        """Count a login that begins now; False where there are too many, of all or of this address."""
+        while self._begun and self._begun[0][0] <= now - self._seconds:
+            _, gone = self._begun.popleft()
+            self._by_address[gone] -= 1
+            if not self._by_address[gone]:
+                del self._by_address[gone]
+        if len(self._begun) >= _MOST or self._by_address[address] >= _MOST_OF_ONE:
+            return False
+        self._begun.append((now, address))
+        self._by_address[address] += 1
+        return True
+
+
+try:
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from jwt.api_jws import PyJWS
+    from jwt.exceptions import PyJWTError
+except ImportError as error:
+    raise RuntimeError("an OAuth proxy needs PyJWT\nhint: pip install 'mcpfactory-runtime[auth]'") from error
 
 Json = dict[str, Any]
+
+_ALGORITHM: Final = "HS256"
+_NONCE: Final = 12  # bytes (NIST SP 800-38D §8.2)
+_JWS: Final = PyJWS()
+
+
+class TokenKeys:
+    """The keys of one proxy; each kind of token has its own, so that none can pass for another.
+
+    Args:
+        secret: known to this server alone, and hard to guess.
+        issuer: the proxy's URL; proxies with one secret have different keys.
+    """
+
+    def __init__(self, secret: str, issuer: str) -> None:
+        self._secret = secret.encode()
+        self._issuer = issuer
+
+    def sign(self, kind: str, claims: Json) -> str:
+        """Return claims as a signed token (RFC 7515) of this kind, which is its `typ`."""
+        content = json.dumps(claims, separators=(",", ":")).encode()
+        return _JWS.encode(content, self._key(kind), _ALGORITHM, headers={"typ": kind})
+
+    def read(self, kind: str, token: str, now: float | None = None) -> Json | None:
+        """Return what was signed; None where it is not ours, of another kind, or over.
+
+        Args:
+            kind: the only one that counts.
+            token: from anybody.
+            now: seconds since the epoch; None leaves `exp` to the caller.
+        """
+        try:
+            claims = json.loads(_JWS.decode(token, self._key(kind), algorithms=[_ALGORITHM]))
+        except (PyJWTError, ValueError):
+            return None
+        return dict(claims) if now is None or claims["exp"] > now else None
+
+    def encrypt(self, data: Json, bound: str) -> str:
+        """Return data that only this server can read, and only as what belongs to `bound`."""
+        nonce = os.urandom(_NONCE)
+        sealed = AESGCM(self._key("vault")).encrypt(nonce, json.dumps(data).encode(), bound.encode())
+        return urlsafe_b64encode(nonce + sealed).decode()
+
+    def decrypt(self, text: str, bound: str) -> Json | None:
+        """Return what was encrypted; None where it was changed, or encrypted for something else or with another secret."""
+        sealed = urlsafe_b64decode(text)
+        try:
+            data = AESGCM(self._key("vault")).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound.encode())
+        except InvalidTag:
+            return None
+        return dict(json.loads(data))
+
+    def _key(self, kind: str) -> bytes:
+        return hmac.new(self._secret, f"oauth-proxy\0{self._issuer}\0{kind}".encode(), sha256).digest()
+
+
+def digest(text: str) -> str:
+    """Return what is kept and compared in place of a secret."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
 
 LOGIN_SECONDS: Final = 600.0
 """That a person has to agree, and again to log in."""

@@ -7,9 +7,7 @@ from html import escape
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcpfactory_runtime.auth.metadata import is_local
-
-__all__ = ["consent_page", "error_page"]
+from mcpfactory_runtime.auth.authorization import is_local
 
 _FRAME: Final = """<!doctype html>
 <html lang="en">

@@ -12,8 +12,6 @@ from urllib.parse import quote, urlencode
 from mcpfactory_runtime.auth import providers as known
 from mcpfactory_runtime.auth.providers import post_for_json
 
-__all__ = ["LoginProvider", "ProviderRefusedError", "github", "google", "oidc"]
-
 Json = dict[str, Any]
 Claims = Mapping[str, Any]
 

@@ -21,27 +21,27 @@ from importlib.util import find_spec
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationError
-from mcpfactory_runtime.auth.metadata import SERVER_WELL_KNOWN, canonical
-from mcpfactory_runtime.auth.scopes import union
-from mcpfactory_runtime.auth.tokens import Principal
+from mcpfactory_runtime.auth.authorization import SERVER_WELL_KNOWN, Authorization, AuthorizationError, canonical
+from mcpfactory_runtime.auth.tokens import Principal, union
 from mcpfactory_runtime.oauth_proxy.clients import (
+    ClientDocuments,
     ClientRefusedError,
     ProxyClient,
     is_document_url,
     permits,
     read_registration,
 )
-from mcpfactory_runtime.oauth_proxy.documents import ClientDocuments
-from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore
-from mcpfactory_runtime.oauth_proxy.logins import LoginCount
+from mcpfactory_runtime.oauth_proxy.grants import (
+    GRANT_SECONDS,
+    LOGIN_SECONDS,
+    GrantStore,
+    LoginCount,
+    TokenKeys,
+    digest,
+)
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
 from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
-from mcpfactory_runtime.oauth_proxy.tokens import TokenKeys, digest
-from mcpfactory_runtime.store.base import SharedStore
-from mcpfactory_runtime.store.memory import MemoryStore
-
-__all__ = ["LoginReply", "LoginRequest", "OAuthProxy"]
+from mcpfactory_runtime.store.base import MemoryStore, SharedStore
 
 Json = dict[str, Any]
 

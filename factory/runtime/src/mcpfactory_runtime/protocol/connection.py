@@ -28,8 +28,6 @@ from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.peer import META_VERSION, Peer, read_envelope
 from mcpfactory_runtime.revisions import LATEST_LEGACY, negotiate
 
-__all__ = ["MAX_IN_FLIGHT", "Answer", "Batch", "Call", "Connection", "Event", "Notice", "Refusal", "State"]
-
 Json = dict[str, Any]
 
 

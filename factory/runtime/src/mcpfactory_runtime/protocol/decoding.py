@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ACCEPTED", "BodyDecoder", "aiter_decoded", "iter_decoded"]
-
 ACCEPTED: Final = "gzip, deflate"
 _STEP: Final = 1 << 18  # bytes that one step decompresses at most: 1 ms of a processor
 _HEADER: Final = 2  # bytes of the header of zlib (RFC 1950 §2.2)

@@ -7,23 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = [
-    "CODES",
-    "HEADER_MISMATCH",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
-    "INVALID_REQUEST",
-    "METHOD_NOT_FOUND",
-    "MISSING_CAPABILITY",
-    "PARSE_ERROR",
-    "RATE_LIMITED",
-    "RESOURCE_NOT_FOUND",
-    "UNSUPPORTED_VERSION",
-    "URL_ELICITATION_REQUIRED",
-    "McpError",
-    "http_status",
-]
-
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601

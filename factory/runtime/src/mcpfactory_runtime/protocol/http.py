@@ -1,20 +1,10 @@
-"""Streamable HTTP as a pure function: method, headers and body in, what to do out.
-
-The order of the questions is the decision ladder; the first that applies wins:
-1. `check_origin`: Origin and Host, before the body is read.
-2. `initialize` without modern metadata, and no modern version header → handshake.
-3. Modern metadata in the body, or a version header that no handshake revision has → per-request lifecycle.
-4. Everything else → a session of the handshake lifecycle.
-
-Neither headers alone nor the body alone can decide between the lifecycles: a body with metadata and no header gets an
-error that the header is missing, and a header without metadata one that the metadata is. Every refusal that can know the
-request's id echoes it. (basic/versioning; basic/transports/streamable-http)
-"""
+"""Streamable HTTP as a pure function, and arguments mirrored in headers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from base64 import b64decode
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -22,26 +12,147 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, McpError, http_status
 from mcpfactory_runtime.protocol.jsonrpc import MISSING
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
-from mcpfactory_runtime.protocol.param_headers import Mirrored, check_mirrored, decode_header
 from mcpfactory_runtime.protocol.peer import META_VERSION, read_envelope
 from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, MODERN, REVISIONS, Revision
 
-__all__ = [
-    "Accepted",
-    "EndSession",
-    "Handshake",
-    "InSession",
-    "ModernCall",
-    "OpenStream",
-    "Rejection",
-    "Route",
-    "check_head",
-    "check_origin",
-    "is_json",
-    "route",
-]
-
 Json = dict[str, Any]
+Path = tuple[str, ...]
+Mirrored = tuple[tuple[str, Path], ...]
+"""(lower-case header name, path of the argument) for each annotated property."""
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
+_TYPES: Final = {"string", "integer", "boolean"}
+_SENTINEL: Final = re.compile(r"^=\?base64\?(.*)\?=$")
+_ABSENT: Final = object()
+# Where JSON Schema keeps other schemas, `properties` apart: one, a list of them, or a map of them.
+_ONE: Final = (
+    *("items", "contains", "additionalProperties", "additionalItems", "propertyNames", "contentSchema"),
+    *("unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"),
+)
+_LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+_MAPS: Final = ("patternProperties", "dependentSchemas", "$defs", "definitions")
+
+
+def find_mirrored(schema: Any) -> Mirrored:
+    """Return the valid annotations of an input schema; the invalid ones mean nothing."""
+    found: dict[str, Path] = {}
+    doubled: set[str] = set()
+    for path, header, kind in mirror_annotations(schema):
+        if path and not _fault(path, header, kind):
+            key = f"mcp-param-{header.lower()}"
+            if key in found:
+                doubled.add(key)
+            found[key] = path
+    return tuple((header, path) for header, path in found.items() if header not in doubled)
+
+
+def annotation_fault(schema: Any) -> str:
+    """Return why a client must leave a tool with this input schema out over HTTP; "" when nothing speaks against it (Custom Headers, Schema Extension)."""
+    seen: set[str] = set()
+    for path, header, kind in mirror_annotations(schema):
+        if fault := _fault(path, header, kind):
+            return f"x-mcp-header {header!r} {fault}"
+        if header.lower() in seen:
+            return f"x-mcp-header {header!r} is there twice"
+        seen.add(header.lower())
+    return ""
+
+
+def refuse_invalid(tool: str, schema: Any) -> None:
+    """See that every annotation of an input schema is valid: clients drop tools with invalid ones.
+
+    Raises:
+        ValueError: one is not; the message names the tool.
+    """
+    if fault := annotation_fault(schema):
+        raise ValueError(
+            f"tool {tool}: {fault}\nhint: give each a header name of its own, on strings, "
+            "integers and booleans that are reached by properties alone"
+        )
+
+
+def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
+    """Yield (path, header, type) of all annotations; the path is None where other keywords than `properties` lead."""
+    waiting: list[tuple[Any, Path | None]] = [(schema, ())]
+    for node, here in waiting:  # it grows
+        if not isinstance(node, dict):
+            continue
+        if "x-mcp-header" in node:
+            kind = node.get("type")
+            yield here, node["x-mcp-header"], kind if isinstance(kind, str) else None
+        properties = node.get("properties")
+        if isinstance(properties, dict):
+            waiting += [(inner, None if here is None else (*here, str(name))) for name, inner in properties.items()]
+        waiting += [(node.get(word), None) for word in _ONE]
+        waiting += [(inner, None) for word in _LISTS if isinstance(node.get(word), list) for inner in node[word]]
+        waiting += [
+            (inner, None) for word in _MAPS if isinstance(node.get(word), dict) for inner in node[word].values()
+        ]
+
+
+def _fault(path: Path | None, header: Any, kind: Any) -> str:
+    """Return what is wrong with one annotation; "" when nothing is."""
+    if not isinstance(header, str) or not _TOKEN.fullmatch(header):
+        return "is no header name"
+    if not path:
+        return "is not on a property that is reached by `properties` alone"
+    return "" if kind in _TYPES else f"is on {'.'.join(path)}, which is no string, integer or boolean"
+
+
+def check_mirrored(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
+    """Compare arguments with their headers.
+
+    Raises:
+        McpError: HEADER_MISMATCH when a header is missing, malformed, or says something else.
+    """
+    for header, path in mirrored:
+        value = _at(arguments, path)
+        given = headers.get(header)
+        if value is _ABSENT or value is None:
+            if given is not None:
+                raise McpError(HEADER_MISMATCH, f"Header {header} is set but argument {'.'.join(path)} is not")
+            continue
+        if given is None:
+            raise McpError(HEADER_MISMATCH, f"Header {header} is missing; argument {'.'.join(path)} is set")
+        if not _same(decode_header(given, header), value):
+            raise McpError(HEADER_MISMATCH, f"Header {header} does not match argument {'.'.join(path)}")
+
+
+def decode_header(value: str, header: str) -> str:
+    """Return a header's text, with the base64 sentinel `=?base64?…?=` undone.
+
+    Raises:
+        McpError: HEADER_MISMATCH for a sentinel around something that is not base64 of UTF-8.
+    """
+    value = value.strip(" \t")
+    sentinel = _SENTINEL.match(value)
+    if sentinel is None:
+        return value
+    try:
+        return b64decode(sentinel[1], validate=True).decode()
+    except ValueError:
+        raise McpError(HEADER_MISMATCH, f"Header {header} has malformed base64") from None
+
+
+def _at(arguments: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if not isinstance(arguments, dict) or name not in arguments:
+            return _ABSENT
+        arguments = arguments[name]
+    return arguments
+
+
+def _same(text: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return text == ("true" if value else "false")
+    if isinstance(value, int | float):
+        try:
+            return float(text) == value if "." in text or "e" in text.lower() else int(text) == value
+        except ValueError:
+            return False
+    return bool(text == value)
+
+
 Headers = Mapping[str, str]
 
 VERSION_HEADER: Final = "mcp-protocol-version"

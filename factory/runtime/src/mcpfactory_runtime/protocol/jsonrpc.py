@@ -1,33 +1,15 @@
-"""JSON-RPC 2.0 messages: bytes ↔ JSON values, what kind a message is, and the shape of ours.
-
-Decoding is one call, encoding is one call; in between messages are plain dicts. Nothing here knows MCP.
-"""
+"""JSON-RPC 2.0 messages and their framing in a byte stream."""
 
 from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, McpError
-
-__all__ = [
-    "MISSING",
-    "RequestId",
-    "check",
-    "decode",
-    "encodable",
-    "encode",
-    "error_message",
-    "error_of",
-    "is_request_id",
-    "notification_message",
-    "request_message",
-    "result_message",
-    "usable_id",
-]
 
 Json = dict[str, Any]
 RequestId = str | int
@@ -200,3 +182,90 @@ def _kind(value: Any) -> str:
         dict: "an object",
     }
     return names.get(type(value), type(value).__name__)
+
+
+DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
+"""Bytes of one message; larger ones are refused without being kept."""
+
+
+class Oversize:
+    """A message that was longer than allowed; its bytes are gone."""
+
+    def __repr__(self) -> str:
+        return "OVERSIZE"
+
+
+OVERSIZE: Final = Oversize()
+
+
+class LineReader:
+    """Bytes in, lines out (basic/transports, stdio: one message a line, no line breaks inside).
+
+    A line above `max_size` bytes is reported as OVERSIZE once, as soon as that is known, and skipped to its end.
+    Blank lines are dropped. A carriage return before the line break is white space to JSON and stays.
+    """
+
+    __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
+
+    def __init__(self, max_size: int = DEFAULT_MAX_SIZE) -> None:
+        self._buffer: list[bytes] = []
+        self._held = 0
+        self._max_size = max_size
+        self._skipping = False
+
+    def feed(self, data: bytes) -> Iterator[bytes | Oversize]:
+        """Yield the lines that `data` completes, in order. Consume all of them before feeding again."""
+        *complete, rest = data.split(b"\n")
+        for piece in complete:
+            line = self._take(piece)
+            if self._skipping:
+                self._skipping = False
+            elif len(line) > self._max_size:
+                yield OVERSIZE
+            elif line and not line.isspace():
+                yield line
+        if rest and not self._skipping:
+            self._buffer.append(rest)
+            self._held += len(rest)
+            if self._held > self._max_size:
+                self._take(b"")
+                self._skipping = True
+                yield OVERSIZE
+
+    def rest(self) -> bytes:
+        """Return what came after the last line break; at the end of the stream it is a message like the others."""
+        line = self._take(b"")
+        return b"" if self._skipping or line.isspace() else line
+
+    def _take(self, piece: bytes) -> bytes:
+        if not self._buffer:
+            return piece
+        self._buffer.append(piece)
+        line = b"".join(self._buffer)
+        self._buffer.clear()
+        self._held = 0
+        return line
+
+
+def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = None) -> bytes:
+    """One server-sent event (HTML §9.2). `data` has no line breaks, which encoded JSON never has.
+
+    Args:
+        data: the message; b"" makes the priming event that only carries an id.
+        event_id: what a client gives as `Last-Event-ID` to continue after this event.
+        event: the event's type; without one it is `message`.
+    """
+    head = "" if event is None else f"event: {event}\n"
+    if event_id is not None:
+        head += f"id: {event_id}\n"
+    return head.encode() + b"data: " + data + b"\n\n"
+
+
+def sse_retry(milliseconds: int) -> bytes:
+    """Tell the client how long to wait before it reconnects."""
+    return b"retry: %d\n\n" % milliseconds
+
+
+def sse_comment(text: str = "") -> bytes:
+    """Return a line that clients ignore: keeps proxies from closing a quiet stream."""
+    return f": {text}\n\n".encode()

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["CALL_TOOL", "METHODS", "Method"]
-
 CALL_TOOL: Final = "tools/call"
 
 Sender = Literal["client", "server", "both"]

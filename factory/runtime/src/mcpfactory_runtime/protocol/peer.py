@@ -7,19 +7,6 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import MODERN, SUPPORTED, Revision
 
-__all__ = [
-    "LOG_LEVELS",
-    "META_CAPABILITIES",
-    "META_CLIENT",
-    "META_LOG_LEVEL",
-    "META_SERVER",
-    "META_SUBSCRIPTION",
-    "META_VERSION",
-    "Envelope",
-    "Peer",
-    "read_envelope",
-]
-
 Json = dict[str, Any]
 
 # Keys of `params._meta` and `result._meta` in the per-request lifecycle (basic/index, General fields)

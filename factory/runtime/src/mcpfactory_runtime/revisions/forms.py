@@ -12,8 +12,6 @@ from typing import Any, Final
 from mcpfactory_runtime.revisions.model import Revision
 from mcpfactory_runtime.revisions.records import RELEASED
 
-__all__ = ["FormError", "project_form", "read_form"]
-
 Json = dict[str, Any]
 
 

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from mcpfactory_runtime.protocol.methods import METHODS
 
-__all__ = ["Revision", "successor"]
-
 Names = frozenset[str]
 
 # The sets of a revision that name rows of `METHODS`.

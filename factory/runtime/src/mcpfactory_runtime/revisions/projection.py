@@ -12,8 +12,6 @@ from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.revisions.model import Revision
 from mcpfactory_runtime.revisions.records import RELEASED
 
-__all__ = ["RESULT_TYPES", "project", "project_content", "project_tool_result"]
-
 Json = dict[str, Any]
 
 RESULT_TYPES: Final[dict[str, str]] = {row.name: row.result for row in METHODS.values() if row.result}

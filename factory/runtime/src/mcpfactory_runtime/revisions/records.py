@@ -15,18 +15,6 @@ from typing import Final
 
 from mcpfactory_runtime.revisions.model import Revision, successor
 
-__all__ = [
-    "APPS",
-    "R2024_11_05",
-    "R2025_03_26",
-    "R2025_06_18",
-    "R2025_11_25",
-    "R2026_07_28",
-    "RELEASED",
-    "SKILLS",
-    "TASKS",
-]
-
 # Identifiers of extensions: keys of `capabilities.extensions` on both sides.
 TASKS: Final = "io.modelcontextprotocol/tasks"
 SKILLS: Final = "io.modelcontextprotocol/skills"

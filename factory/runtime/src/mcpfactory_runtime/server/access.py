@@ -13,8 +13,6 @@ from mcpfactory_runtime.auth.authorization import PREFIX, Authorization, Authori
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import LoginProvider, OAuthProxy
 
-__all__ = ["SECRETS", "forget_secrets", "read_access"]
-
 SECRETS: Final = ("MCPFACTORY_AUTH_CLIENT_SECRET", "MCPFACTORY_AUTH_KEYS")
 """Variables that no program which a server starts should see."""
 

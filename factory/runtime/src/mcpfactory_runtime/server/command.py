@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from mcpfactory_runtime.server.extensions.extensions import Extensions
 
-__all__ = ["Runnable", "run"]
-
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 

@@ -15,8 +15,6 @@ from typing import Any, Final
 from mcpfactory_runtime.server.inputs import Elicit, Elicited
 from mcpfactory_runtime.server.sealing import CODE_LIFETIME
 
-__all__ = ["Consent"]
-
 Json = dict[str, Any]
 
 _FIELD: Final = "go_ahead"

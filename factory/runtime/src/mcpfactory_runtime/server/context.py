@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.sealing import Opened
 
-__all__ = ["Context"]
-
 Json = dict[str, Any]
 Value = TypeVar("Value")
 

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 
-__all__ = ["decorated", "lifespan_manager", "middleware_decorator"]
-
 
 def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
     """Return what a decorator of middleware returns that is written without parentheses, or with names."""

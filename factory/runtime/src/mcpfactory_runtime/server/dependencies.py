@@ -19,8 +19,6 @@ from typing import Annotated, Any, Final, get_args, get_origin
 from mcpfactory_runtime.server.signature import Injected, awaited, is_async, resolved_hints, takes_context
 from mcpfactory_runtime.server.threads import in_thread
 
-__all__ = ["Dependency", "Depends", "override", "with_dependencies"]
-
 Provider = Callable[..., Any]
 Handler = Callable[..., Any]
 

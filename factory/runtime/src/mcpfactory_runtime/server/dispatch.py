@@ -19,13 +19,12 @@ from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_SERVER, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
-from mcpfactory_runtime.server.completion import read_completion, read_request
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
 from mcpfactory_runtime.server.execution import is_plain, run_plain, run_tool
+from mcpfactory_runtime.server.inputs import read_completion, read_request
 from mcpfactory_runtime.server.lists import page
-from mcpfactory_runtime.server.middleware.layers import Layer, Layers, through
-from mcpfactory_runtime.server.middleware.protocol import Request
+from mcpfactory_runtime.server.middleware.layers import Layer, Layers, Request, through
 from mcpfactory_runtime.server.reading import find_resource, prompt_arguments, read_contents, read_messages
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.subscriptions import Filter
@@ -34,8 +33,6 @@ from mcpfactory_runtime.server.threads import in_thread
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.extensions.extensions import Extensions
     from mcpfactory_runtime.server.host import Host, Outcome, ReplyChannel
-
-__all__ = ["Dispatcher"]
 
 Json = dict[str, Any]
 

@@ -1,13 +1,13 @@
-"""What a handler raises for the model to see, what ends a handler that has to ask first, and what is no failure of a handler."""
+"""Errors that handlers raise, and safe paths below a folder."""
 
 from __future__ import annotations
 
 import logging
 import signal
 import threading
+from os import PathLike
+from pathlib import Path
 from typing import Any
-
-__all__ = ["InputRequired", "ToolError", "interrupts", "words_of"]
 
 log = logging.getLogger("mcpfactory_runtime")
 
@@ -50,3 +50,17 @@ def words_of(error: BaseException) -> str:
         log.exception("the text of a %s cannot be made", type(error).__name__)
         text = ""
     return text.encode(errors="replace").decode() or type(error).__name__
+
+
+def safe_join(root: str | PathLike[str], *parts: str) -> Path:
+    """Return the path of `parts` below `root`, with symbolic links resolved; what it names need not exist.
+
+    Raises:
+        ToolError: it is not below `root`, or holds a NUL. The model reads it.
+    """
+    base = Path(root).resolve()
+    if not any("\0" in part for part in parts):
+        found = base.joinpath(*parts).resolve()
+        if found == base or base in found.parents:
+            return found
+    raise ToolError(f"{'/'.join(parts)!r} is outside of the folder that this server serves")

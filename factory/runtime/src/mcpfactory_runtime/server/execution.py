@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
+from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import Around, Registry, Tool
-
-__all__ = ["call_other", "is_plain", "run_handler", "run_plain", "run_through", "run_tool"]
 
 Json = dict[str, Any]
 
@@ -162,7 +160,7 @@ async def call_other(
 
 
 def _check_scopes(tool: Tool, arguments: Json, principal: str) -> None:
-    """Hold a call by another tool to what the gate asks of calls by clients (`transports/http/gate.py`).
+    """Hold a call by another tool to what the gate asks of calls by clients (`transports/http/authentication.py`).
 
     Raises:
         ToolError: the caller's access token lacks scopes, or there is none.

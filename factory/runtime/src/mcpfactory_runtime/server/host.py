@@ -1,4 +1,4 @@
-"""What the parts of a server need of the whole, as protocols: `Server` has all of it, and none of them imports `Server`."""
+"""Protocols that parts of a server require from the whole."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.rates import Allowance, Rates
-    from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
-    from mcpfactory_runtime.server.routes import HttpRoutes
+    from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.server.subscriptions import Hub
     from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.store.processes import Processes
 
-__all__ = ["Host", "HttpRequest", "Outcome", "ReplyChannel", "ServedMetrics", "SessionChannel", "Sharer"]
 
 Json = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -216,3 +214,18 @@ class SessionChannel(ReplyChannel, Protocol):
 
     session_id: str | None
     session_state: Json
+
+
+def check_identity(name: str, version: str) -> tuple[str, str]:
+    """Return what a server is called and its version, if clients will take them.
+
+    Raises:
+        TypeError: one is no text.
+        ValueError: there is no name.
+    """
+    for what, text in (("name", name), ("version", version)):
+        if not isinstance(text, str):
+            raise TypeError(f"the {what} of a server is text, not {text!r}\nhint: Server('notes', version='1.0.0')")
+    if not name.strip():
+        raise ValueError("a server needs a name\nhint: Server('notes')")
+    return name, version

@@ -9,8 +9,6 @@ from typing import Any, Final
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.protocol.jsonrpc import encode
 
-__all__ = ["cursor_of", "page", "read_cursor"]
-
 Json = dict[str, Any]
 _FEW: Final = 2_000  # items that are on one page unmeasured
 _LARGEST: Final = 8 * 1024 * 1024  # bytes of a page of more: half of what clients commonly read as one message

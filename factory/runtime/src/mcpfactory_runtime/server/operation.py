@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
-from mcpfactory_runtime.server.readiness import Readiness
-from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes
+from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes, Readiness
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel, ServedMetrics
     from mcpfactory_runtime.server.observe.request import ObservedHandler, RequestObserver
     from mcpfactory_runtime.server.registry import Registry
-
-__all__ = ["Operated"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -135,7 +132,7 @@ class Operated:
             RuntimeError: OpenTelemetry, its SDK or its exporter is not installed.
         """
         try:
-            from mcpfactory_runtime.server.observe.setup import flush, set_up  # noqa: PLC0415 - loads the SDK
+            from mcpfactory_runtime.server.observe.spans import flush, set_up  # noqa: PLC0415 - loads the SDK
         except ModuleNotFoundError as error:
             raise _missing(error, "traces", "otel") from None
         set_up(self.name)
@@ -149,7 +146,7 @@ class Operated:
             stream: where to; None is stderr.
         """
         if not self._logged:
-            from mcpfactory_runtime.server.observe.lines import RequestLines, install  # noqa: PLC0415 - most servers log text
+            from mcpfactory_runtime.server.observe.request import RequestLines, install  # noqa: PLC0415 - most servers log text
 
             self._logged = True
             install(stream)

@@ -17,8 +17,6 @@ from mcpfactory_runtime.protocol.jsonrpc import encodable
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
 
-__all__ = ["Converter", "free_result", "read_output"]
-
 Json = dict[str, Any]
 Converter = Callable[[Any], Json]
 

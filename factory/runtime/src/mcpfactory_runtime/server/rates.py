@@ -15,16 +15,6 @@ from typing import Final
 from mcpfactory_runtime.protocol.errors import RATE_LIMITED, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
-__all__ = [
-    "DEFAULT",
-    "KINDS",
-    "VARIABLE",
-    "Allowance",
-    "Bucket",
-    "Rates",
-    "read_rate",
-]
-
 Clock = Callable[[], float]
 
 KINDS: Final[dict[str, str]] = {

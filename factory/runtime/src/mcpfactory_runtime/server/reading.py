@@ -17,8 +17,6 @@ from mcpfactory_runtime.server.results import Content, EmbeddedBlob, EmbeddedTex
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import in_thread
 
-__all__ = ["fill_own", "find_resource", "prompt_arguments", "read_contents", "read_messages", "read_own"]
-
 Json = dict[str, Any]
 
 

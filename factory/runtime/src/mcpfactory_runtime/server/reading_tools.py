@@ -11,8 +11,6 @@ from mcpfactory_runtime.server.results import EmbeddedBlob, Text
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import Registry
 
-__all__ = ["reading_tools"]
-
 Json = dict[str, Any]
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}

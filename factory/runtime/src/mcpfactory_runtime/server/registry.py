@@ -20,23 +20,6 @@ from mcpfactory_runtime.server.signature import (
 )
 from mcpfactory_runtime.server.uri_template import UriTemplate
 
-__all__ = [
-    "Around",
-    "Completer",
-    "GeneratedTool",
-    "Prompt",
-    "PromptOptions",
-    "Registry",
-    "Resource",
-    "ResourceOptions",
-    "RunHandler",
-    "Template",
-    "Tool",
-    "ToolOptions",
-    "check_tool_name",
-    "key_of",
-]
-
 Json = dict[str, Any]
 Handler = Callable[..., Any]
 Meta = Mapping[str, Any] | None
@@ -162,7 +145,7 @@ class Tool:
             if given is not None:
                 _refuse_unusable(wire["name"], given)
         if "x-mcp-header" in str(wire["inputSchema"]):
-            from mcpfactory_runtime.protocol.param_headers import refuse_invalid  # noqa: PLC0415 - only for such tools
+            from mcpfactory_runtime.protocol.http import refuse_invalid  # noqa: PLC0415 - only for such tools
 
             refuse_invalid(wire["name"], wire["inputSchema"])
         if output_schema is not None:
@@ -179,7 +162,7 @@ class Tool:
         _check_running(tool)
         tool.convert = convert
         if scopes:
-            from mcpfactory_runtime.auth.scopes import union  # noqa: PLC0415 - only for tools that ask for scopes
+            from mcpfactory_runtime.auth.tokens import union  # noqa: PLC0415 - only for tools that ask for scopes
 
             tool.scopes = union(scopes)
         if task is not None:
@@ -537,7 +520,8 @@ def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
     Raises:
         ValueError: it is unusable.
     """
-    from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
+    from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
+    from mcpfactory_runtime.server.schema.references import UnusableSchemaError  # noqa: PLC0415 - only for tools with schemas of their own
 
     try:
         compile_schema(schema)

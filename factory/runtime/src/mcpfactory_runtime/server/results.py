@@ -1,26 +1,11 @@
-"""What handlers return: content blocks, tool results, prompt messages.
-
-The classes are thin and know only their wire form of the newest revision; `revisions.projection` takes away what an
-older peer does not know. Base64 is encoded here, once.
-"""
+"""Results of handlers: content blocks, tool results, prompt messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from os import PathLike
-from typing import Any, Literal
-
-__all__ = [
-    "Audio",
-    "Content",
-    "EmbeddedBlob",
-    "EmbeddedText",
-    "Image",
-    "Message",
-    "ResourceLink",
-    "Text",
-    "ToolResult",
-]
+from typing import Any, Final, Literal
 
 Json = dict[str, Any]
 
@@ -317,3 +302,7 @@ def content_blocks(value: str | Content | Json | Iterable[str | Content | Json])
     if isinstance(value, dict):
         return [value]
     return [block for item in value for block in content_blocks(item)]
+
+
+READ_BY_CODE: Final[ContextVar[bool]] = ContextVar("READ_BY_CODE", default=False)
+"""True while a tool is called by another one (`ctx.call`): its answer is not cut."""

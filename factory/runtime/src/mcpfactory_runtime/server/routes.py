@@ -1,12 +1,16 @@
-"""What a server answers over HTTP besides MCP: paths, methods and the functions for them. Pure; `transports.http.routes` serves them."""
+"""HTTP routes beside MCP, and readiness checks."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from inspect import Parameter, isawaitable, iscoroutinefunction, signature
 from typing import Any, Final
 
-__all__ = ["HttpRoute", "HttpRoutes"]
+from mcpfactory_runtime.server.threads import in_thread
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _TAKEN: Final = ("/health", "/ready", "/metrics")
@@ -72,3 +76,112 @@ class HttpRoutes:
             for known in self._routes:
                 if known.path == route.path and (both := known.methods & route.methods):
                     raise ValueError(f"{' and '.join(sorted(both))} {route.path} is taken\nhint: another path")
+
+
+log = logging.getLogger("mcpfactory_runtime")
+
+_PATIENCE: Final = 5.0  # seconds for one check
+_KEEP: Final = 1.0  # seconds that an outcome is kept: strangers may ask, and a check may cost a query
+_NEEDED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+Check = Callable[[], Any]
+
+
+class Readiness:
+    """The checks of one server. Event loop only.
+
+    A check that is slow is called once, not once for each who asks, and counts as failed until it returns.
+
+    Args:
+        patience: seconds for one check.
+        keep: seconds that an outcome is kept.
+        clock: seconds.
+    """
+
+    def __init__(
+        self, *, patience: float = _PATIENCE, keep: float = _KEEP, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._patience = patience
+        self._keep = keep
+        self._clock = clock
+        self._checks: dict[str, Check] = {}
+        self._calls: dict[str, asyncio.Task[Any]] = {}
+        self._failing: set[str] = set()
+        self._kept: tuple[float, dict[str, bool]] | None = None
+        self._parts: list[tuple[Readiness, str]] = []
+
+    def add(self, check: Check) -> None:
+        """Add a function without parameters, `def` or `async def`, that returns nothing or True, and raises or returns False where it fails.
+
+        Raises:
+            TypeError: it has parameters.
+            ValueError: there is a check of its name.
+        """
+        name = getattr(check, "__name__", repr(check))
+        needed = [one.name for one in signature(check).parameters.values() if one.kind in _NEEDED]
+        if needed:
+            raise TypeError(f"ready check {name} has parameters: {', '.join(needed)}\nhint: it is called without any")
+        if name in self._checks:
+            raise ValueError(f"there is a ready check {name!r}\nhint: give the function another name")
+        self._checks[name] = check
+
+    def include(self, part: Readiness, before: str) -> None:
+        """Ask the checks of another server, too, which is a part of this one; `before` stands before their names."""
+        self._parts.append((part, before))
+
+    async def look(self) -> dict[str, bool]:
+        """Return the name of each check and whether it succeeded: in order of registration, then those of parts."""
+        found = await self._look()
+        for part, before in self._parts:
+            for name, succeeded in (await part.look()).items():
+                key = f"{before}{name}"
+                found = {**found, key: succeeded and found.get(key, True)}
+        return found
+
+    async def _look(self) -> dict[str, bool]:
+        if not self._checks:
+            return {}
+        if self._kept is not None and self._clock() < self._kept[0]:
+            return self._kept[1]
+        outcomes = await asyncio.gather(*(self._succeeds(name) for name in self._checks))
+        found = dict(zip(self._checks, outcomes, strict=True))
+        self._kept = (self._clock() + self._keep, found)
+        return found
+
+    def stop(self) -> None:
+        """Cancel checks that have not returned: the server ends."""
+        for call in self._calls.values():
+            call.cancel()
+        self._calls.clear()
+        self._kept = None
+        for part, _ in self._parts:
+            part.stop()
+
+    async def _succeeds(self, name: str) -> bool:
+        call = self._calls.get(name)
+        if call is None or call.done():
+            call = self._calls[name] = asyncio.create_task(_call(self._checks[name]))
+        await asyncio.wait([call], timeout=self._patience)
+        failure = _failure(call, self._patience)
+        if failure and name not in self._failing:  # once, not at each probe
+            log.warning("ready check %s %s", name, failure)
+        (self._failing.add if failure else self._failing.discard)(name)
+        return not failure
+
+
+async def _call(check: Check) -> Any:
+    result = check() if iscoroutinefunction(check) else await in_thread(check, {})
+    return await result if isawaitable(result) else result  # what a lambda returns, say
+
+
+def _failure(call: asyncio.Task[Any], patience: float) -> str:
+    """Say how a check failed, for the log; "" where it succeeded."""
+    if not call.done():
+        return f"has not returned within {patience:g} seconds"
+    if call.cancelled():
+        return "was cancelled"
+    error = call.exception()
+    if error is not None:
+        return f"raised {type(error).__name__}: {error}"
+    result = call.result()
+    return "" if result is None or result else f"returned {result!r}"

@@ -22,8 +22,6 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.store.base import Expected, SharedStore
 
-__all__ = ["CODE_LIFETIME", "LIFETIME", "Opened", "Sealer", "UsedChallenges"]
-
 Json = dict[str, Any]
 
 LIFETIME: Final = 3600.0

@@ -10,13 +10,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
-from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
+from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import Composed
 from mcpfactory_runtime.server.decorators import decorated, lifespan_manager, middleware_decorator
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.extensions.extensions import Extensions
-from mcpfactory_runtime.server.identity import check_identity
+from mcpfactory_runtime.server.host import check_identity
 from mcpfactory_runtime.server.middleware.layers import Layers
 from mcpfactory_runtime.server.operation import Operated
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.server.extensions.apps import AppOptions
     from mcpfactory_runtime.server.extensions.extensions import TasksOption
-    from mcpfactory_runtime.server.generated.hooks import Hook
+    from mcpfactory_runtime.server.generated.manifest import Hook
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
     from mcpfactory_runtime.server.middleware import Middleware
     from mcpfactory_runtime.server.registry import PromptOptions, ResourceOptions, ToolOptions
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.transports.http.app import HttpApp
-
-__all__ = ["Server"]
 
 Json = dict[str, Any]
 Icons = Sequence[Mapping[str, Any]] | None

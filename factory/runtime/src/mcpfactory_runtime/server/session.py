@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Any
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
-from mcpfactory_runtime.protocol.framing import Oversize
-from mcpfactory_runtime.protocol.jsonrpc import RequestId
+from mcpfactory_runtime.protocol.jsonrpc import Oversize, RequestId
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.errors import interrupts
 from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
-
-__all__ = ["Session", "answer_or_error"]
 
 Json = dict[str, Any]
 

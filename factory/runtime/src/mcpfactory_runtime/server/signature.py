@@ -26,20 +26,6 @@ from pydantic_core import SchemaValidator, ValidationError
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
 
-__all__ = [
-    "ArgumentsError",
-    "Injected",
-    "Signature",
-    "argument_binder",
-    "awaited",
-    "is_async",
-    "names_and_context",
-    "read_signature",
-    "resolved_hints",
-    "returned",
-    "takes_context",
-]
-
 Json = dict[str, Any]
 Handler = Callable[..., Any]
 
@@ -230,7 +216,9 @@ def argument_binder(schema: Json) -> Callable[[Json], Json]:
     Raises:
         McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
     """
-    from mcpfactory_runtime.server.schema.json_schema import ArgumentError, UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.server.schema.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.server.schema.values import ArgumentError  # noqa: PLC0415 - only for generated tools
 
     try:
         validator = compile_schema(schema)

@@ -6,8 +6,6 @@ from typing import Any, Final, Protocol
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 
-__all__ = ["KINDS", "UPDATED", "Filter", "Hub", "Listener"]
-
 Json = dict[str, Any]
 
 UPDATED: Final = "notifications/resources/updated"

@@ -18,8 +18,6 @@ from contextvars import Context, copy_context
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
-__all__ = ["MOST", "busy", "in_thread"]
-
 MOST: Final = 40  # handlers that run at a time; the next ones wait, as in AnyIO and Starlette
 _STUCK: Final = 0.001  # seconds without a handler begun after which another thread joins
 _REST: Final = 30.0  # seconds without work after which a thread ends

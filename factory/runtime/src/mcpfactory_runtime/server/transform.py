@@ -23,8 +23,6 @@ from mcpfactory_runtime.server.signature import (
 )
 from mcpfactory_runtime.server.threads import in_thread
 
-__all__ = ["ArgumentTransform", "TransformOptions", "check_options", "transformed_tool"]
-
 Json = dict[str, Any]
 Mapper = Callable[[Any], Any]
 

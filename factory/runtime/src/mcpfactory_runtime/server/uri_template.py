@@ -10,8 +10,6 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-__all__ = ["UriTemplate"]
-
 _EXPRESSION: Final = re.compile(r"\{([+#./;?&]?)([^{}]+)\}")
 _NAME: Final = re.compile(r"^[A-Za-z_]\w*\*?$")
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.arguments import UNSET
+from mcpfactory_runtime.upstream.encoding import UNSET
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
-
-__all__ = ["EACH", "pick", "step"]
 
 
 class _Each:

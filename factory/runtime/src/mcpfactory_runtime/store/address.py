@@ -6,8 +6,6 @@ from typing import Final
 
 from mcpfactory_runtime.store.base import SharedStore
 
-__all__ = ["create_store"]
-
 _SCHEMES: Final = ("memory:", "sqlite:///PATH", "redis://HOST:PORT/NUMBER", "rediss://…", "valkey://…", "unix://PATH")
 
 
@@ -20,7 +18,7 @@ def create_store(address: str) -> SharedStore:
     """
     scheme, _, rest = address.partition(":")
     if address == "memory:":
-        from mcpfactory_runtime.store.memory import MemoryStore  # noqa: PLC0415 - each store is loaded by those who want it
+        from mcpfactory_runtime.store.base import MemoryStore  # noqa: PLC0415 - each store is loaded by those who want it
 
         return MemoryStore()
     if scheme == "sqlite" and rest.startswith("///") and rest[3:]:

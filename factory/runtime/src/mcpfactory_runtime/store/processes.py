@@ -11,8 +11,6 @@ from typing import Final
 
 from mcpfactory_runtime.store.base import Expected, SharedStore
 
-__all__ = ["LEASE", "Processes"]
-
 LEASE: Final = 3.0
 """Seconds after which a process that says nothing counts as dead. What it writes to its sessions then is refused."""
 

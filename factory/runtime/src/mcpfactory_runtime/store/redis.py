@@ -17,8 +17,6 @@ try:
 except ImportError as error:
     raise StoreError("the store needs the library redis\nhint: pip install 'mcpfactory-runtime[redis]'") from error
 
-__all__ = ["RedisStore"]
-
 Value = TypeVar("Value")
 
 _MOST: Final = 1024  # messages that are taken out of a mailbox at once

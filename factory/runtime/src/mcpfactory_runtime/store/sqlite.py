@@ -15,8 +15,6 @@ from typing import Final, TypeVar
 
 from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
 
-__all__ = ["SqliteStore"]
-
 Value = TypeVar("Value")
 
 _LOOK_EVERY: Final = 0.02  # seconds between looks into an empty mailbox: a file tells nobody that it changed

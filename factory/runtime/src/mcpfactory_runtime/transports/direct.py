@@ -28,10 +28,8 @@ from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Event
-    from mcpfactory_runtime.protocol.framing import LineReader, Oversize
+    from mcpfactory_runtime.protocol.jsonrpc import LineReader, Oversize
     from mcpfactory_runtime.server.session import Session
-
-__all__ = ["READ_SIZE", "DirectCalls", "DirectWriter", "working"]
 
 _LOOK: Final = (
     0.001  # seconds between two looks of the event loop, which takes the stream when a handler was there at both

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from mcpfactory_runtime.protocol.framing import LineReader
+from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.server.session import Session
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
-
-__all__ = ["MemoryStream", "serve_memory"]
 
 
 class MemoryStream:

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.connection import Call
-from mcpfactory_runtime.protocol.framing import LineReader
+from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.server.threads import busy
@@ -27,8 +27,6 @@ from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
-
-__all__ = ["run_stdio", "serve_stdio"]
 
 _GRACE: Final = 0.1  # seconds for handlers that are about to finish when the input ends
 _DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process

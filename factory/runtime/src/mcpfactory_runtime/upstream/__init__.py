@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_runtime.upstream.arguments import UNSET, Unset, piece
+from mcpfactory_runtime.upstream.encoding import UNSET, Unset, piece
 from mcpfactory_runtime.upstream.operation import (
     Body,
     Field,

@@ -13,8 +13,6 @@ from typing import Any, Final
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.secrets import secret_text
 
-__all__ = ["ServiceAccount", "read_account"]
-
 _LIFE: Final = 3600  # seconds, the most that Google grants
 _NOT_INSTALLED: Final = (
     "The key of a service account signs for its tokens, and the library for it is not installed.\n"

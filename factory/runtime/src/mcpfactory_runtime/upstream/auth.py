@@ -1,21 +1,72 @@
-"""Credentials for upstream calls: from environment variables, by the security schemes of the API.
-
-Tokens that have to be got first are the business of `access`. Values appear in no message and in no `repr`.
-"""
+"""Credentials for upstream calls: headers, query, cookies, AWS signatures."""
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
+from urllib.parse import urlsplit
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds, secret, secret_text
-from mcpfactory_runtime.upstream.signature import AwsKeys
 
-__all__ = ["NO_CREDENTIALS", "Credentials", "choose_schemes", "collect", "credentials_for", "unset_variables"]
+Headers = tuple[tuple[str, str], ...]
+
+_REGION: Final = re.compile(r"[.-]((?:af|ap|ca|cn|eu|il|me|mx|sa|us)(?:-[a-z]+)+-\d)\.")
+_USUAL: Final = "us-east-1"
+_AWS: Final = ".amazonaws.com"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AwsKeys:
+    """What a signature is made with. `region` and `service` may be "": the address names them."""
+
+    key_id: str
+    secret: str
+    session_token: str = ""
+    region: str = ""
+    service: str = ""
+
+
+def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
+    """Return the headers of a request with its signature, which holds for minutes: each attempt has its own.
+
+    Raises:
+        ToolError: botocore is not installed.
+    """
+    try:
+        from botocore import auth, awsrequest, credentials  # type: ignore[import-untyped]  # noqa: PLC0415 - a large library, optional, without types
+    except ImportError:
+        raise ToolError(
+            "Requests to this API are signed (AWS Signature Version 4), and the library for it is not installed.\n"
+            "hint: the person who runs this server installs mcpfactory-runtime[aws]."
+        ) from None
+    host = urlsplit(url).hostname or ""
+    service = keys.service or service_of(host)
+    signer = auth.S3SigV4Auth if service == "s3" else auth.SigV4Auth
+    signed = awsrequest.AWSRequest(method, url, dict(headers), content)
+    given = credentials.Credentials(keys.key_id, keys.secret, keys.session_token or None)
+    signer(given, service, keys.region or region_of(host)).add_auth(signed)
+    return tuple((str(name), str(value)) for name, value in signed.headers.items())
+
+
+def region_of(host: str) -> str:
+    """Return the region that a host of AWS names; the usual one when it names none."""
+    found = _REGION.search(f".{host}")
+    return found[1] if found else _USUAL
+
+
+def service_of(host: str) -> str:
+    """Return what stands before the region in a host of AWS: `execute-api` of `abc.execute-api.eu-west-1.amazonaws.com`."""
+    if found := _REGION.search(f".{host}"):
+        before = f".{host}"[: found.start()].removesuffix(".dualstack")
+    else:
+        before = host.removesuffix(_AWS) if host.endswith(_AWS) else host.partition(".")[0]
+    return before.rpartition(".")[2]
+
 
 _SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
 _NO_PASSWORDS: Final = frozenset(

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.arguments import UNSET
 from mcpfactory_runtime.upstream.encoding import (
+    UNSET,
     compact_json,
     delimited,
     is_json,
@@ -19,11 +19,8 @@ from mcpfactory_runtime.upstream.encoding import (
     text_of,
     utf8,
 )
-from mcpfactory_runtime.upstream.operation import Body, Field
-from mcpfactory_runtime.upstream.styles import EXPLODED, QueryStyle, complete
+from mcpfactory_runtime.upstream.operation import EXPLODED, Body, Field, QueryStyle, complete
 from mcpfactory_runtime.upstream.xml import build_xml
-
-__all__ = ["JSON_LINES", "build_body"]
 
 _FORM: Final = "application/x-www-form-urlencoded"
 JSON_LINES: Final = frozenset(

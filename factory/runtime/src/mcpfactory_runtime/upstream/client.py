@@ -25,29 +25,24 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
-from mcpfactory_runtime.addresses import host_port_of
+from mcpfactory_runtime.errors import system_error, why_unreachable
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
-from mcpfactory_runtime.redirects import Redirect, Redirects
-from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.results import ToolResult
+from mcpfactory_runtime.server.results import READ_BY_CODE, ToolResult
 from mcpfactory_runtime.tracing import TracedCall, traced
-from mcpfactory_runtime.unreachable import system_error, why_unreachable
-from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for, sign
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
 from mcpfactory_runtime.upstream.redaction import Redaction, remember_secrets
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.secrets import MAX_TEXT, Settings
 from mcpfactory_runtime.upstream.servers import Addresses
-from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
-from mcpfactory_runtime.upstream.signature import sign
+from mcpfactory_runtime.urls import Redirect, Redirects, host_port_of
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
-
-__all__ = ["Upstream", "file_store"]
 
 _HttpAnswer = tuple[int, dict[str, str], bytes, bool]
 """Status, headers by lower-case name, content, and whether there was more of it."""

@@ -11,12 +11,10 @@ from typing import Any, Final
 
 import httpcore
 
-from mcpfactory_runtime.addresses import host_port, is_public
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.secrets import Settings
 from mcpfactory_runtime.upstream.servers import Addresses
-from mcpfactory_runtime.upstream.settings import Settings
-
-__all__ = ["Certificate", "ConnectionPool", "GuardedBackend", "tls_context"]
+from mcpfactory_runtime.urls import host_port, is_public
 
 _KEEP: Final = 30.0  # seconds that a connection is kept without a request
 

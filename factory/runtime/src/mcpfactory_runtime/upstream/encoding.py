@@ -1,37 +1,17 @@
-"""Values → text in a URL, header or form: OpenAPI's parameter styles (3.1 §4.8.12.3), on RFC 3986 and RFC 6570.
-
-The rules:
-
-1. Everything that comes out of an argument is percent-encoded, all but the unreserved characters; the delimiters between the
-   items of an array or object are not, so that they differ from the same characters inside an item.
-2. With `allowReserved` the reserved characters and triples such as %2F pass, except those that would end the place
-   they stand in: `/ ? #` in a path, `# [ ] & +` in a query or form. The style `segments` lets `/` pass, and no triples.
-3. Null is RFC 6570's undefined: such items and members are left out.
-"""
+"""Encode arguments for URLs, headers and forms: OpenAPI parameter styles."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.styles import PathStyle, QueryStyle, complete
-
-__all__ = [
-    "compact_json",
-    "delimited",
-    "encode",
-    "is_json",
-    "is_xml",
-    "media_type",
-    "path_value",
-    "query_pairs",
-    "text_of",
-]
+from mcpfactory_runtime.upstream.operation import PathStyle, QueryStyle, complete
 
 Pair = tuple[str, str]
 _Encoder = Callable[[str], str]
@@ -194,3 +174,45 @@ def is_xml(content_type: str) -> bool:
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")
+
+
+class Unset(Enum):
+    """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
+
+    An enumeration with one member, because type checkers narrow those by `is`, and copies stay the same object.
+    """
+
+    UNSET = "UNSET"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""The argument was not given: it is left out of the request."""
+
+
+def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
+    """One of the `count` pieces of a text, as the JSON type `kind`; UNSET when the text is.
+
+    Raises:
+        ToolError: the text has another number of pieces, or the piece is no value of that type.
+    """
+    if isinstance(text, Unset):
+        return text
+    pieces = [one.strip() for one in text.split(separator)]
+    if len(pieces) != count:
+        raise ToolError(f"{text!r} has {len(pieces)} parts; {count} are needed, with {separator!r} between them.")
+    if kind not in {"integer", "number", "boolean"}:
+        return pieces[index]
+    try:
+        value = json.loads(pieces[index])
+    except ValueError:
+        value = None
+    fits = {"integer": type(value) is int, "number": type(value) in (int, float), "boolean": type(value) is bool}
+    if not fits[kind]:
+        raise ToolError(f"The part {pieces[index]!r} of {text!r} has to be of type {kind}.")
+    return value

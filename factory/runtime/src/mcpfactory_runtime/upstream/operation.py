@@ -1,15 +1,123 @@
-"""What an upstream HTTP operation is, as data: how a tool's arguments travel in the request.
-
-These records are written into generated servers as literals, built by the code generator and read by
-`request.build_request`. They hold no behaviour, so that a reader of a generated server sees the whole binding.
-"""
+"""Upstream operations as data: methods, paths, parameter styles, names."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal, TypeVar, get_args
 
-from mcpfactory_runtime.upstream.styles import ParameterLocation, QueryStyle, Style, check_style
+_OF_THE_CLIENT: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
+)
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIRST: Final = (
+    "A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F"
+    "\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\U00010000-\\U000EFFFF"
+)
+_PART: Final = f"[{_FIRST}][{_FIRST}\\-.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040]*"
+_NAME: Final = re.compile(f"{_PART}(?::{_PART})?\\Z")  # XML 1.0 §2.3, with at most one colon (Namespaces in XML §4)
+
+
+def is_xml_name(name: str) -> bool:
+    """Whether an element or attribute may be called so, with or without a prefix."""
+    return len(name) <= 1000 and _NAME.match(name) is not None
+
+
+def unusable_header(name: str) -> str:
+    """Why no argument can set the header of this name ("is no …"); "" when one can."""
+    if not _TOKEN.fullmatch(name):
+        return "is no name of a header"
+    if name.lower() in _OF_THE_CLIENT or name.lower().startswith("proxy-"):
+        return "belongs to the connection"
+    return ""
+
+
+ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
+"""Where a parameter travels: the words of `in`."""
+
+# The first style of a place is its default.
+PathStyle = Literal["simple", "label", "matrix", "segments"]
+"""`segments` is `{+name}` of discovery documents (RFC 6570 §3.2.3): a text whose slashes part segments."""
+QueryStyle = Literal["form", "spaceDelimited", "pipeDelimited", "deepObject", "tabDelimited"]
+"""Form bodies have the same (Encoding Objects). `tabDelimited` is `tsv` of Swagger 2.0."""
+HeaderStyle = Literal["simple"]
+CookieStyle = Literal["form", "cookie"]
+
+Style = Literal["", PathStyle, QueryStyle, HeaderStyle, CookieStyle]
+""""" stands for the default of the place."""
+
+STYLES: Final[Mapping[ParameterLocation, tuple[Style, ...]]] = {
+    "path": get_args(PathStyle),
+    "query": get_args(QueryStyle),
+    "querystring": (),  # described by `content` alone
+    "header": get_args(HeaderStyle),
+    "cookie": get_args(CookieStyle),
+}
+
+FORM_STYLES: Final[tuple[QueryStyle, ...]] = get_args(QueryStyle)
+
+K = TypeVar("K", bound=str)
+V = TypeVar("V")
+
+
+def complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
+    """Return a table that has a row for each style (or place) of `kinds`, and no other.
+
+    Args:
+        table: what to do, by style.
+        kinds: a Literal of this module.
+        name: file and name of the table, for the message.
+
+    Raises:
+        NotImplementedError: a style has no row, so that its values could not be written.
+    """
+    wanted = [kind for kind in get_args(kinds) if kind]
+    for kind in wanted:
+        if kind not in table:
+            raise NotImplementedError(f"{name} has no row for {kind!r} of upstream/operation.py: add one")
+    for kind in table:
+        if kind not in wanted:
+            raise NotImplementedError(
+                f"{name} has a row for {kind!r}, which upstream/operation.py does not list: remove it"
+            )
+    return table
+
+
+complete(STYLES, ParameterLocation, "upstream/operation.py STYLES")
+
+EXPLODED: Final[Mapping[str, bool]] = complete(
+    {
+        "simple": False,
+        "label": False,
+        "matrix": False,
+        "segments": False,
+        "form": True,
+        "spaceDelimited": False,
+        "pipeDelimited": False,
+        "tabDelimited": False,
+        "deepObject": True,
+        "cookie": True,
+    },
+    Style,
+    "upstream/operation.py EXPLODED",
+)
+"""What `explode` is by default."""
+
+
+def check_style(place: ParameterLocation, style: str) -> None:
+    """Refuse a style that a place does not have.
+
+    Raises:
+        ValueError: the place or its style is unknown.
+    """
+    if place not in STYLES:
+        raise ValueError(f"no parameter is in {place!r}; one of {', '.join(STYLES)}")
+    if style and style not in STYLES[place]:
+        known = ", ".join(STYLES[place]) or "none"
+        raise ValueError(
+            f"the style {style!r} does not exist in {place} (there are: {known}); update mcpfactory-runtime?"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-from mcpfactory_runtime.upstream.arguments import UNSET
+from mcpfactory_runtime.upstream.encoding import UNSET
 from mcpfactory_runtime.upstream.operation import Operation, Paging
-
-__all__ = ["META", "Continuation", "continuation", "member"]
 
 META: Final = "mcpfactory/next"
 """Key in a result's `_meta`: `{"arguments": {…}}` of the next call."""

@@ -10,8 +10,6 @@ from urllib.parse import quote, quote_plus
 
 from mcpfactory_runtime.server.results import ToolResult
 
-__all__ = ["REDACTED", "Redaction", "remember_secrets", "secret_forms", "seen_secrets"]
-
 REDACTED: Final = "[redacted]"
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_runtime.redirects import Redirect
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.arguments import UNSET
-from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, AwsKeys, Credentials
 from mcpfactory_runtime.upstream.body import build_body
 from mcpfactory_runtime.upstream.encoding import (
+    UNSET,
     compact_json,
     delimited,
     encode,
@@ -28,13 +27,19 @@ from mcpfactory_runtime.upstream.encoding import (
     text_of,
     utf8,
 )
-from mcpfactory_runtime.upstream.names import unusable_header
-from mcpfactory_runtime.upstream.operation import Operation, Parameter
-from mcpfactory_runtime.upstream.selection import check
-from mcpfactory_runtime.upstream.signature import AwsKeys
-from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, CookieStyle, HeaderStyle, ParameterLocation, complete
-
-__all__ = ["UpstreamRequest", "build_request"]
+from mcpfactory_runtime.upstream.operation import (
+    EXPLODED,
+    STYLES,
+    CookieStyle,
+    HeaderStyle,
+    Operation,
+    Parameter,
+    ParameterLocation,
+    complete,
+    unusable_header,
+)
+from mcpfactory_runtime.upstream.truncate import check
+from mcpfactory_runtime.urls import Redirect
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression

@@ -31,20 +31,16 @@ from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
 
-from mcpfactory_runtime.redirects import Redirect
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
-from mcpfactory_runtime.upstream.arguments import UNSET
-from mcpfactory_runtime.upstream.cutting import Cut, compact, shorten
-from mcpfactory_runtime.upstream.encoding import is_json, is_xml, media_type
+from mcpfactory_runtime.upstream.encoding import UNSET, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
-from mcpfactory_runtime.upstream.redirection import redirect_message
-from mcpfactory_runtime.upstream.selection import select
-from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
-from mcpfactory_runtime.upstream.xml_answers import XmlAnswerError, parse_xml
-
-__all__ = ["MAX_BLOB", "StoreFile", "read_response"]
+from mcpfactory_runtime.upstream.secrets import MAX_TEXT, Settings
+from mcpfactory_runtime.upstream.servers import redirect_message
+from mcpfactory_runtime.upstream.truncate import Cut, compact, select, shorten
+from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
+from mcpfactory_runtime.urls import Redirect
 
 MAX_BLOB: Final = 1_000_000
 """Bytes of binary content that a result embeds."""

@@ -1,17 +1,12 @@
-"""Secrets by reference: the environment variable NAME, or a file whose path is in NAME_FILE (Docker and Kubernetes secrets).
-
-Their values appear in no message.
-"""
+"""Secrets and settings of calls to an API, from environment variables and files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_runtime.server.errors import ToolError
-
-__all__ = ["holds", "secret", "secret_text"]
 
 _LONGEST: Final = 64 * 1024  # bytes of a file; more is no credential
 
@@ -66,3 +61,59 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
             f"hint: set {variable} to the bare value."
         )
     return value
+
+
+SHARED: Final = "MCPFACTORY"
+
+SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
+"""The settings that a server can have of its own, as the ends of their variables' names."""
+
+
+MAX_TEXT: Final = 100_000
+"""Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
+
+
+def server_setting(server: str) -> str:
+    """Return the setting that says where a server of an API beside its root is, by the server's name: `UPLOADS_BASE_URL`."""
+    return f"{server.upper().replace('-', '_')}_BASE_URL"
+
+
+def stand_in(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
+    """Return the variables by which one address stands for every server of an API beside its root: each is a folder of its name.
+
+    Args:
+        prefix: of the server's variables.
+        servers: the names of those beside the root.
+        url: of what stands for them, without a slash at its end.
+    """
+    return {f"{prefix}_{server_setting(name)}": f"{url}/{name}" for name in servers}
+
+
+class Settings:
+    """The settings of one server, read anew each time.
+
+    Args:
+        environ: where the variables are.
+        prefix: leads those of the server; "" for a server that has only the shared ones.
+    """
+
+    def __init__(self, environ: Mapping[str, str], prefix: str = "") -> None:
+        self._environ = environ
+        self._prefixes = (prefix, SHARED) if prefix else (SHARED,)
+
+    def value(self, name: str) -> str:
+        """Return the value of one of `SETTINGS`; "" when neither variable is set."""
+        return self._environ.get(self.set_by(name), "")
+
+    def set_by(self, name: str) -> str:
+        """Return the variable that the value is in, or would be in."""
+        names = [f"{prefix}_{name}" for prefix in self._prefixes]
+        return next((one for one in names if self._environ.get(one)), names[0])
+
+    def own(self, name: str) -> str:
+        """Return the value of a setting that no two servers share: that of one of an API's addresses; "" when it is not set."""
+        return self._environ.get(self.variable(name), "")
+
+    def variable(self, name: str) -> str:
+        """Return the variable to set, for hints: the server's own."""
+        return f"{self._prefixes[0]}_{name}"

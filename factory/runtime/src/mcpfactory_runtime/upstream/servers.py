@@ -1,22 +1,16 @@
-"""The servers of an API: its root, those that some operations name beside it, and where the environment says that they are. Pure.
-
-`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the others. One at the root's host moves with the root when the new
-address ends with the path that the document's has: what is in front of the path is then plain. All others stay where they are until
-their own variable is set, and `unmoved` says which: a sandbox for the root alone is a surprise that somebody should hear of.
-"""
+"""Base URLs of an API, and redirects that are not followed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from mcpfactory_runtime.addresses import host_port, host_port_of
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.operation import ServerAddress
-from mcpfactory_runtime.upstream.settings import Settings, server_setting
-
-__all__ = ["Addresses", "unmoved_notice"]
+from mcpfactory_runtime.upstream.operation import Operation, ServerAddress
+from mcpfactory_runtime.upstream.secrets import Settings, server_setting
+from mcpfactory_runtime.urls import MAX_REDIRECTS, Redirect, host_port, host_port_of
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -131,3 +125,61 @@ def _host(parts: SplitResult) -> tuple[str, int]:
     """Return host and port; the ports of http and https are one, for one of the two leads to the other."""
     port = parts.port or _PORTS.get(parts.scheme, 0)
     return (parts.hostname or "").rstrip("."), 443 if port in _PORTS.values() else port
+
+
+_LOGIN: Final = re.compile(r"(?<![a-z])(log-?in|sign-?in|sso|saml2?|oauth2?|authori[sz]e|accounts|idp)(?![a-z])", re.I)
+_PERSON: Final = "hint: the person who runs this server"
+
+
+def redirect_message(redirect: Redirect | None, operation: Operation, url: str, variable: str) -> str:
+    """Return what follows the status in the message of a call: `a redirect to …`, and a hint that fits.
+
+    Args:
+        redirect: what was not followed; None for an answer that is not told by it.
+        operation: what was called.
+        url: of the request.
+        variable: sets the address of the API.
+    """
+    if redirect is None or redirect.refusal == "target":
+        return "a redirect that says no address to go to.\nhint: use another tool, or ask the API's provider."
+    where, sets = _where(redirect, url), f"{_PERSON} sets {variable}"
+    if redirect.refusal == "circle":
+        said = f"a redirect {where}, and no end of redirects after {MAX_REDIRECTS} or the same one again."
+    elif redirect.refusal == "method":
+        said = f"a redirect {where}, by a status that does not say to repeat {operation.method} there."
+    elif redirect.refusal == "downgrade":
+        return f"a redirect {where}, which is not encrypted and not followed.\n{sets} to an address that answers by itself."
+    else:
+        said = f"a redirect {where}, which is another origin and not followed."
+    if _LOGIN.search(redirect.host + urlsplit(redirect.url).path):
+        return f"{said}\n{_PERSON} checks its credentials: that looks like a page to log in."
+    if slash := _slash(redirect, url):
+        return f"{said}\n{_PERSON} corrects the path in the API document: the API wants it {slash} a slash at its end."
+    base = _base(redirect, operation, url)
+    return f"{said}\n{sets} to {base or 'the address that answers'}, if that is to be trusted."
+
+
+def _where(redirect: Redirect, url: str) -> str:
+    """`to api.example.com`, or which path of the same host; without the query, which may hold what is secret."""
+    ours, theirs = urlsplit(url), urlsplit(redirect.url)
+    if redirect.refusal == "downgrade":
+        return f"to http://{redirect.host}"
+    return f"to {redirect.host}" if ours.netloc != theirs.netloc else f"to {theirs.path or '/'} of the same host"
+
+
+def _slash(redirect: Redirect, url: str) -> str:
+    """`with` or `without`, where a slash at the end is the only difference."""
+    ours, theirs = urlsplit(url), urlsplit(redirect.url)
+    if ours.netloc != theirs.netloc or ours.path.rstrip("/") != theirs.path.rstrip("/") or ours.path == theirs.path:
+        return ""
+    return "with" if theirs.path.endswith("/") else "without"
+
+
+def _base(redirect: Redirect, operation: Operation, url: str) -> str:
+    """Return the base URL that the redirect shows: what is in front of the same path; "" when it leads to another path."""
+    ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
+    length = len([one for one in operation.path.partition("?")[0].split("/") if one])
+    tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"
+    if not theirs.path.endswith(tail) or ours.count("/") < length:
+        return ""
+    return f"{theirs.scheme}://{theirs.netloc}{theirs.path.removesuffix(tail)}"

@@ -21,7 +21,6 @@ from hashlib import sha256
 from typing import Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from mcpfactory_runtime.oauth.challenge import bearer_challenge
 from mcpfactory_runtime.oauth.grants import (
     GrantContext,
     Tokens,
@@ -29,17 +28,19 @@ from mcpfactory_runtime.oauth.grants import (
     jwt_bearer_grant,
     refresh_token_grant,
 )
-from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
 from mcpfactory_runtime.oauth.model import (
+    AuthorizationServer,
     Fetch,
     HttpAnswer,
     Json,
     OAuthError,
     Steps,
     Visit,
+    bearer_challenge,
     check_url,
     drive,
     is_loopback,
+    read_metadata,
 )
 from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
@@ -49,18 +50,6 @@ from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds, secret
 from mcpfactory_runtime.upstream.servers import Addresses
-
-__all__ = [
-    "LOGIN_GRANTS",
-    "OAuthCredentials",
-    "StoredToken",
-    "TokenManager",
-    "grant_key",
-    "has_environment_grant",
-    "has_login",
-    "login_base",
-    "variables_text",
-]
 
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
 """Flows that a login can use."""

@@ -18,8 +18,6 @@ from mcpfactory_pipeline.checks.report import (
     join_locations,
 )
 
-__all__ = ["to_html"]
-
 _STYLE: Final = """
 :root{color-scheme:light dark;--line:#8885;--bad:#b3261e;--good:#2e7d32;--open:#8a5a00;--dim:#666}
 @media(prefers-color-scheme:dark){:root{--bad:#ff8a80;--good:#81c784;--open:#ffcc80;--dim:#aaa}}

@@ -14,8 +14,6 @@ from xml.etree import ElementTree as ET
 from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.checks.report import Finding, Report, finding_lines, group_findings
 
-__all__ = ["to_junit"]
-
 # XML 1.0 §2.2: these characters cannot be in a document, not even as references.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -14,12 +14,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from mcpfactory_pipeline.base.text import printable_json
-from mcpfactory_pipeline.checks.cascades import tool_of
 from mcpfactory_pipeline.checks.report import Finding, Report, Waived
+from mcpfactory_pipeline.checks.root_cause import tool_of
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
-
-__all__ = ["to_sarif"]
 
 _LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}  # §3.27.10
 

@@ -13,14 +13,11 @@ from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
-from mcpfactory_pipeline.launch.failure import read_failure
-from mcpfactory_pipeline.serve.gateway.texts import plain_answer, plain_text
+from mcpfactory_pipeline.launch.diagnosis import read_failure
+from mcpfactory_pipeline.serve.gateway.relay import plain_answer, plain_text
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
-from mcpfactory_runtime.server.remote.forward import forward
-
-__all__ = ["Child", "Condition"]
-
+from mcpfactory_runtime.server.remote.relay import forward
 
 Json = dict[str, Any]
 Condition = Literal["asleep", "starting", "awake", "broken"]

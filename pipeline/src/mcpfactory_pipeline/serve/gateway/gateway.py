@@ -1,11 +1,13 @@
-"""The gateway: one MCP server that offers what several servers of a workspace offer, and starts them when they are called."""
+"""The gateway: one MCP server in front of several servers, and its health page."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
@@ -14,17 +16,16 @@ from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.serve.gateway import listing
 from mcpfactory_pipeline.serve.gateway.child import Child
-from mcpfactory_pipeline.serve.gateway.health import ChildHealth, health_json
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
-from mcpfactory_pipeline.serve.gateway.names import inner_uri
 from mcpfactory_pipeline.serve.gateway.relay import (
+    inner_uri,
+    plain_listing,
     relayed_prompt,
     relayed_resource,
     relayed_template,
     relayed_tool,
 )
-from mcpfactory_pipeline.serve.gateway.texts import plain_listing
-from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, refuse_shared
+from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, refuse_shared
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import Completion, Context, Server, ToolError
 from mcpfactory_runtime.client import Client
@@ -32,7 +33,45 @@ from mcpfactory_runtime.server.generated.search_mode import search_mode
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.remote.relay import relayed_completion
 
-__all__ = ["Gateway", "make_gateway"]
+
+@dataclass(frozen=True, slots=True)
+class ChildHealth:
+    """One server: how it is and since when, and how many tools, starts, calls, calls in flight and errors it has.
+
+    `left_out` says which of its texts were cleaned or left out: hidden characters.
+    """
+
+    server: str
+    state: str
+    since: str
+    tools: int
+    starts: int
+    calls: int
+    in_flight: int
+    errors: int
+    last_error: str
+    left_out: str = ""
+
+
+def health_json(rows: Sequence[ChildHealth]) -> dict[str, Any]:
+    """Return the page as data. `status` is `degraded` while a server is broken."""
+    return {
+        "status": "degraded" if any(row.state == "broken" for row in rows) else "ok",
+        "servers": [asdict(row) for row in rows],
+    }
+
+
+def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool], tuple[str, str]]:
+    """Return the page for HTTP; who may not call the gateway learns its status only."""
+
+    def page(_accept: str, admitted: bool) -> tuple[str, str]:
+        rows = read()
+        if not admitted:
+            return "application/json", json.dumps({"status": health_json(rows)["status"]}) + "\n"
+        return "application/json", json.dumps(health_json(rows), indent=2) + "\n"
+
+    return page
+
 
 Json = dict[str, Any]
 

@@ -23,8 +23,6 @@ from mcpfactory_runtime.server.generated.catalogue import Catalogue
 from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.registry import Registry
 
-__all__ = ["ServerListing", "recorded_listing", "request_listing", "store_listing"]
-
 Json = dict[str, Any]
 
 _FILE: Final = "listing.json"

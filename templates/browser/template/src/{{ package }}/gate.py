@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from mcpfactory_runtime.addresses import host_port, is_public
+from mcpfactory_runtime.urls import host_port, is_public
 
 __all__ = ["Gate", "RefusedError"]
 

@@ -13,14 +13,15 @@ from mcpfactory_codegen.sources.graphql.schema import (
     GraphQLField,
     GraphQLSchema,
     InputValue,
+    SdlError,
     Type,
     bare,
     introspected,
     is_list,
     is_required,
+    parsed,
     value_of,
 )
-from mcpfactory_codegen.sources.graphql.sdl import SdlError, parsed
 from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of, select_fields
 from mcpfactory_codegen.sources.translation import Draft, Translation, pointer_of, table, text
 

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from mcpfactory_codegen.sources.graphql.schema import GraphQLField, GraphQLSchema, Type, bare, is_list, is_required
 
-__all__ = ["SelectionSet", "select_fields"]
-
 _FIELDS: Final = 90
 """Of one query, all levels together."""
 _LEAVES: Final = (24, 8, 4)

@@ -13,8 +13,6 @@ from typing import Any, Final, TypedDict
 from mcpfactory_runtime.server.registry import Resource, make_resource
 from mcpfactory_runtime.server.results import EmbeddedText
 
-__all__ = ["MIME_TYPE", "AppOptions", "link", "make_app"]
-
 Json = dict[str, Any]
 
 MIME_TYPE: Final = "text/html;profile=mcp-app"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.extensions.skills import Skills
     from mcpfactory_runtime.server.generated.catalogue import Catalogue
-    from mcpfactory_runtime.server.generated.hooks import Hooks
+    from mcpfactory_runtime.server.generated.manifest import Hooks
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.server.registry import Tool
     from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.store.processes import Processes
 
     TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
-
-__all__ = ["Extensions"]
 
 
 class Extensions:
@@ -73,7 +71,7 @@ class Extensions:
     def hooks(self) -> Hooks:
         """The functions before and after generated tools."""
         if self._hooks is None:
-            from mcpfactory_runtime.server.generated.hooks import Hooks  # noqa: PLC0415 - only for servers that have some
+            from mcpfactory_runtime.server.generated.manifest import Hooks  # noqa: PLC0415 - only for servers that have some
 
             self._hooks = Hooks()
         return self._hooks

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
 
-__all__ = ["DIALECTS", "MODES", "Catalogue", "CatalogueError"]
-
 Json = dict[str, Any]
 
 MODES: Final = ("full", "search")

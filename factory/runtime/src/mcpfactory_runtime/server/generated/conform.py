@@ -23,8 +23,6 @@ from typing import Any, Final
 from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.schema.values import TYPES, boolean_from_text, number_from_text
 
-__all__ = ["conforming"]
-
 Json = dict[str, Any]
 
 _DIGITS: Final = (

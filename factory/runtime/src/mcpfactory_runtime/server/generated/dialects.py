@@ -19,8 +19,6 @@ from typing import Any, Final, Literal
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
 
-__all__ = ["DIALECTS", "Limits", "adapt_schema", "adapt_tool", "shorten_names", "tool_in_dialect"]
-
 Json = dict[str, Any]
 
 

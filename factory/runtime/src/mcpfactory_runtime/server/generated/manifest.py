@@ -1,16 +1,14 @@
-"""Generated tools: listed from `manifest.json`, their modules loaded at the first call.
-
-A server with a thousand tools therefore starts as fast as one with three. The format is described in
-docs/architecture.md, "Generated server".
-"""
+"""Generated tools: listed from `manifest.json`, imported at the first call, with the owner's hooks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from inspect import isawaitable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic_core import from_json
 
@@ -19,7 +17,10 @@ from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.signature import argument_binder
 
-__all__ = ["ManifestError", "mount"]
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.context import Context
+    from mcpfactory_runtime.server.results import ToolResult
+
 
 Json = dict[str, Any]
 
@@ -94,8 +95,8 @@ def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
     if not environ.get(f"{prefix}_BASE_URL") and not environ.get("MCPFACTORY_BASE_URL"):
         return []
     from mcpfactory_runtime.upstream.operation import ServerAddress  # noqa: PLC0415 - few APIs are moved
+    from mcpfactory_runtime.upstream.secrets import Settings  # noqa: PLC0415 - as above
     from mcpfactory_runtime.upstream.servers import Addresses, unmoved_notice  # noqa: PLC0415 - as above
-    from mcpfactory_runtime.upstream.settings import Settings  # noqa: PLC0415 - as above
 
     servers = [ServerAddress(name, url) for name, url in addresses["servers"].items()]
     notice = unmoved_notice(Addresses(Settings(environ, prefix), addresses["base_url"], servers))
@@ -141,8 +142,8 @@ def _converter(schema: Json) -> Converter:
 
 def _bounded_result(value: Any) -> Json:
     """Return what a workflow gives as a result of which a model is given as much as of an answer of the API."""
-    from mcpfactory_runtime.upstream.cutting import compact, shorten  # noqa: PLC0415 - only for workflows
-    from mcpfactory_runtime.upstream.settings import MAX_TEXT  # noqa: PLC0415 - as above
+    from mcpfactory_runtime.upstream.secrets import MAX_TEXT  # noqa: PLC0415 - as above
+    from mcpfactory_runtime.upstream.truncate import compact, shorten  # noqa: PLC0415 - only for workflows
 
     size = len(compact(value))
     if size <= MAX_TEXT:
@@ -152,3 +153,75 @@ def _bounded_result(value: Any) -> Json:
     said = "; ".join(map(str, cuts[:_SHOWN]))
     result["content"].append({"type": "text", "text": f"[Cut: the answer has {size:,} characters; this shows {said}.]"})
     return result
+
+
+Before = Callable[["ToolCall"], Awaitable[None] | None]
+After = Callable[["ToolCall", "ToolResult"], "Awaitable[ToolResult | None] | ToolResult | None"]
+Hook = TypeVar("Hook", bound=Callable[..., Any])
+
+_CONTEXT: Final = " context"  # no argument of a tool has a space
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a generated tool. `arguments` may be changed in place."""
+
+    name: str
+    arguments: dict[str, Any]
+    context: Context
+
+
+class Hooks:
+    """The hooks of a server, by the name of the tool; "" for all generated tools."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[frozenset[str], Before]] = []
+        self._after: list[tuple[frozenset[str], After]] = []
+
+    def add_before(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
+        """Register a hook.
+
+        Raises:
+            ValueError: a name is that of no generated tool.
+        """
+        self._before.append((_checked(names, known), hook))
+        return hook
+
+    def add_after(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
+        """Register a hook.
+
+        Raises:
+            ValueError: a name is that of no generated tool.
+        """
+        self._after.append((_checked(names, known), hook))
+        return hook
+
+    def wrap(self, tool: Tool) -> None:
+        """Put the hooks of a tool that was just loaded around its handler."""
+        before = [hook for names, hook in self._before if not names or tool.name in names]
+        after = [hook for names, hook in self._after if not names or tool.name in names]
+        inner = tool.handler
+        if inner is None or not (before or after):
+            return
+
+        async def handler(**arguments: Any) -> Any:
+            call = ToolCall(tool.name, arguments, arguments.pop(_CONTEXT))
+            for early in before:
+                if isawaitable(waiting := early(call)):
+                    await waiting
+            result: Any = await inner(**call.arguments)
+            for late in after:
+                other = late(call, result)
+                result = (await other if isawaitable(other) else other) or result
+            return result
+
+        tool.handler, tool.context, tool.is_async = handler, _CONTEXT, True
+
+
+def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"there is no generated tool {name!r}\nhint: `mcpfactory inspect` lists them; hooks come after mount_manifest"
+            )
+    return frozenset(names)

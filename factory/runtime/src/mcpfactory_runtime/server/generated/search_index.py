@@ -21,18 +21,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from mcpfactory_runtime.server.generated.search_question import (
+from mcpfactory_runtime.server.generated.search_words import (
+    SELF,
     VERBS,
     SearchQuestion,
     Term,
     associations,
+    identifier_words,
     methods_of,
     read_question,
     synonyms,
+    text_words,
 )
-from mcpfactory_runtime.server.generated.search_words import SELF, identifier_words, text_words
-
-__all__ = ["IndexedTool", "SearchIndex", "Weights"]
 
 Json = dict[str, Any]
 

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_runtime.server.middleware.protocol import Middleware, NextRequest, NextTool, Request, ToolRequest
+from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.middleware.caching import Caching as Caching
-    from mcpfactory_runtime.server.middleware.error_shaping import ErrorShaping as ErrorShaping
+    from mcpfactory_runtime.server.middleware.limits import RateLimit as RateLimit
+    from mcpfactory_runtime.server.middleware.limits import ResponseLimit as ResponseLimit
+    from mcpfactory_runtime.server.middleware.limits import Retry as Retry
+    from mcpfactory_runtime.server.middleware.logs import ErrorShaping as ErrorShaping
     from mcpfactory_runtime.server.middleware.logs import Logging as Logging
-    from mcpfactory_runtime.server.middleware.rate_limit import RateLimit as RateLimit
-    from mcpfactory_runtime.server.middleware.response_limit import ResponseLimit as ResponseLimit
-    from mcpfactory_runtime.server.middleware.retry import Retry as Retry
 
 _READY: Final = {
     "Caching": "caching",
-    "ErrorShaping": "error_shaping",
+    "ErrorShaping": "logs",
     "Logging": "logs",
-    "RateLimit": "rate_limit",
-    "ResponseLimit": "response_limit",
-    "Retry": "retry",
+    "RateLimit": "limits",
+    "ResponseLimit": "limits",
+    "Retry": "limits",
 }
 
 __all__ = ["Middleware", "NextRequest", "NextTool", "Request", "ToolRequest", *_READY]  # noqa: PLE0604 - the table above

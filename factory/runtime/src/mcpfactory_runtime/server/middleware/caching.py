@@ -10,10 +10,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from mcpfactory_runtime.server.audience import READ_BY_CODE
-from mcpfactory_runtime.server.middleware.protocol import Middleware, NextTool, ToolRequest
-
-__all__ = ["Caching"]
+from mcpfactory_runtime.server.middleware.layers import Middleware, NextTool, ToolRequest
+from mcpfactory_runtime.server.results import READ_BY_CODE
 
 Json = dict[str, Any]
 _Key = tuple[str, str, bool, bytes]

@@ -1,18 +1,18 @@
-"""One line of JSON for each request and each tool's call."""
+"""Middleware that logs requests, timings and errors."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.context import Context
-from mcpfactory_runtime.server.middleware.protocol import Middleware, NextRequest, NextTool, Request, ToolRequest
-
-__all__ = ["Logging"]
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
+from mcpfactory_runtime.server.signature import ArgumentsError
 
 Json = dict[str, Any]
 
@@ -77,3 +77,33 @@ class Logging(Middleware):
             line["outcome"] = "ok" if outcome == "complete" else outcome
             line["ms"] = round((self._clock() - begun) * 1000, 3)
             self._logger.info("%s", json.dumps(line, default=str))
+
+
+Words = str | Callable[[Exception], str]
+
+
+class ErrorShaping(Middleware):
+    """Turns exceptions into words for the model: `ErrorShaping({KeyError: "There is no such note.", OSError: str})`.
+
+    Without it the model reads that the tool failed, and the log has the rest: the text of an exception may hold secrets.
+
+    Args:
+        words: exception → the text, or what makes one of it. The first entry that fits is used.
+    """
+
+    def __init__(self, words: Mapping[type[Exception], Words]) -> None:
+        self._words = dict(words)
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Call a tool.
+
+        Raises:
+            ToolError: with the words for what the tool raised.
+        """
+        try:
+            return await call_next(call)
+        except (ToolError, McpError, ArgumentsError):
+            raise
+        except tuple(self._words) as error:
+            words = next(words for kind, words in self._words.items() if isinstance(error, kind))
+            raise ToolError(words if isinstance(words, str) else words(error)) from error

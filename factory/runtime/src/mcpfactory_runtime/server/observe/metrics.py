@@ -12,8 +12,6 @@ from prometheus_client.exposition import choose_encoder
 
 from mcpfactory_runtime.server.observe.request import BUCKETS, ObservedRequest, bounded_failure
 
-__all__ = ["Metrics"]
-
 _LABELS: Final = ("mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "error_type", "mcp_protocol_version")
 
 

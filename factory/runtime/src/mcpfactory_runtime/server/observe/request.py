@@ -1,33 +1,27 @@
-"""One request of a client from its arrival to its answer, and who is told.
-
-It is around the dispatcher, not a middleware: it sees what is refused before any middleware, and lists stay ready as bytes.
-"""
+"""One request from arrival to response, and its log lines."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar, Token
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from mcpfactory_runtime.protocol.errors import CODES, INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
+from mcpfactory_runtime.upstream.redaction import seen_secrets
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
     from mcpfactory_runtime.server.registry import Registry
 
-__all__ = [
-    "BUCKETS",
-    "CANCELLED",
-    "TOOL_ERROR",
-    "ObservedHandler",
-    "ObservedRequest",
-    "RequestObserver",
-    "bounded_failure",
-]
 
 Json = dict[str, Any]
 Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
@@ -189,3 +183,83 @@ def _tool_name(params: Json, registry: Registry) -> str:
 def _known(params: Json, registered: Any) -> str:
     name = params.get("name")
     return name if type(name) is str and name in registered else ""
+
+
+log = logging.getLogger("mcpfactory_runtime.requests")
+
+_LONGEST: Final = 128  # characters of what a client has chosen
+_REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one line of JSON, without the credentials of calls of APIs.
+
+    Attributes:
+        one_line: tells those who write to stderr themselves that each line is an object.
+    """
+
+    one_line = True
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: Json = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        request = _REQUEST.get()
+        if request is not None:
+            line |= _ids(request)
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return seen_secrets().text(json.dumps(line, default=str))
+
+
+class RequestLines:
+    """Logs each request once, when it has ended: who, what, how, how long. Never arguments or results."""
+
+    def begin(self, request: ObservedRequest) -> None:
+        """Let what is logged from now on have the request's ids."""
+        request.kept[self] = _REQUEST.set(request)
+
+    def end(self, request: ObservedRequest) -> None:
+        """Write the line."""
+        token: Token[ObservedRequest | None] = request.kept.pop(self)
+        _REQUEST.reset(token)
+        channel = request.channel
+        client = {
+            "tool": request.tool,
+            "prompt": request.prompt,
+            "session": request.session,
+            "principal": str(getattr(channel.principal, "subject", ""))[:_LONGEST],
+            "address": (channel.http.address if channel.http is not None else "") or "",
+            "client": str(request.call.peer.info.get("name", ""))[:_LONGEST],
+        }
+        fields: Json = {
+            **_ids(request),
+            "method": request.method,
+            **{name: value for name, value in client.items() if value},
+            "revision": request.revision,
+            "outcome": request.failure or "ok",
+            "ms": round(request.seconds * 1000, 3),
+        }
+        log.info("%s", request.title, extra={"fields": fields})
+
+
+def install(stream: TextIO | None = None) -> None:
+    """Write the log of the whole process as JSON lines from now on, in place of what was set up. Twice is once.
+
+    Args:
+        stream: where to; None is stderr.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(handlers=[handler], force=True)
+    logging.getLogger("mcpfactory_runtime").setLevel(logging.INFO)
+
+
+def _ids(request: ObservedRequest) -> Json:
+    found = {"request": str(request.call.id)[:_LONGEST], "trace_id": request.trace_id, "span_id": request.span_id}
+    return {name: value for name, value in found.items() if value}

@@ -15,12 +15,10 @@ from mcpfactory_runtime.protocol.peer import LOG_LEVELS
 from mcpfactory_runtime.revisions import MODERN
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
-from mcpfactory_runtime.server.remote.forward import abilities, forwarded_question
+from mcpfactory_runtime.server.remote.relay import abilities, forwarded_question
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import SessionChannel
-
-__all__ = ["Connect", "RemoteConnections", "RemoteExchange"]
 
 Json = dict[str, Any]
 log = logging.getLogger("mcpfactory_runtime")

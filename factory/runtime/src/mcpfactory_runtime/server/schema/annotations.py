@@ -9,8 +9,6 @@ from __future__ import annotations
 import types
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-__all__ = ["CoreAndJson", "builtin_schema"]
-
 Json = dict[str, Any]
 CoreAndJson = tuple[Json, Json]
 

@@ -13,25 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from mcpfactory_runtime.server.schema.errors import STRICT, problem, together
 from mcpfactory_runtime.server.schema.references import NAMED, SchemaReferences, UnusableSchemaError
-from mcpfactory_runtime.server.schema.values import TYPES
-
-__all__ = [
-    "MAX_PREFIX",
-    "by_pattern",
-    "conditional",
-    "contained",
-    "dependent",
-    "is_exact",
-    "is_matched",
-    "judged",
-    "named_by",
-    "needs_too",
-    "none_of",
-    "only_one",
-    "without_matched",
-]
+from mcpfactory_runtime.server.schema.values import STRICT, TYPES, problem, together
 
 CoreSchema = core_schema.CoreSchema
 Handler = Callable[[Any], Any]

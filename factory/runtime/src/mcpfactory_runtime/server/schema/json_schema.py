@@ -37,20 +37,24 @@ from mcpfactory_runtime.server.schema.applicators import (
     only_one,
     without_matched,
 )
-from mcpfactory_runtime.server.schema.errors import LENIENT, STRICT, ArgumentError, explain, problem
 from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.server.schema.values import (
     KEYS_BY_KIND,
+    LENIENT,
     OWN_KEYS,
+    STRICT,
+    ArgumentError,
     Enumeration,
     Number,
     array_from_text,
     boolean_from_text,
     check_size,
     check_unique,
+    explain,
     is_number,
     is_of,
     object_from_text,
+    problem,
     text_from_integer,
 )
 

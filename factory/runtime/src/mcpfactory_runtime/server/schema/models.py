@@ -11,8 +11,6 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, SchemaValidator
 from typing_extensions import TypedDict
 
-__all__ = ["arguments_schema", "field_default", "model_schema", "output_schema"]
-
 Json = dict[str, Any]
 
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urljoin
 
-__all__ = ["NAMED", "SchemaDialect", "SchemaReferences", "UnusableSchemaError"]
-
 
 class UnusableSchemaError(ValueError):
     """Nothing can be checked against this schema. The message says why, and what to do."""

@@ -9,8 +9,6 @@ from os import PathLike
 from mcpfactory_runtime.server.tasks.store import TaskStore
 from mcpfactory_runtime.store.sqlite import SqliteStore
 
-__all__ = ["SqliteTaskStore"]
-
 
 class SqliteTaskStore(TaskStore):
     """Keeps tasks in an SQLite database.

@@ -17,7 +17,6 @@ from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
-from mcpfactory_runtime.protocol.framing import sse_event
 from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
     SESSION_HEADER,
@@ -25,25 +24,26 @@ from mcpfactory_runtime.protocol.http import (
     EndSession,
     Handshake,
     InSession,
+    Mirrored,
     ModernCall,
     OpenStream,
     Rejection,
     check_origin,
+    find_mirrored,
     route,
 )
-from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
+from mcpfactory_runtime.protocol.jsonrpc import sse_event
+from mcpfactory_runtime.transports.http.authentication import create_gate
 from mcpfactory_runtime.transports.http.cors import exposing, granted_origin, is_preflight, send_preflight
 from mcpfactory_runtime.transports.http.event_store import Journal, session_key
 from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
-from mcpfactory_runtime.transports.http.gate import create_gate
-from mcpfactory_runtime.transports.http.life import Life
 from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
-from mcpfactory_runtime.transports.http.session import HttpSession
-from mcpfactory_runtime.transports.http.sharing import create_sharing
-from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
+from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_in
+from mcpfactory_runtime.transports.http.store_relay import create_sharing
 from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.transports.http.wire import (
     AsgiRequest,
+    Life,
     Page,
     Receive,
     Scope,
@@ -66,10 +66,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.transports.http.login import LoginEndpoints
-    from mcpfactory_runtime.transports.http.routes import RouteTable
-
-__all__ = ["HttpApp"]
-
+    from mcpfactory_runtime.transports.http.probes import RouteTable
 
 _HARDLY: Final = 3  # requests of a session that has only begun
 _LEFT: Final = 60.0  # seconds without a request after which a session counts as left, where there are too many
@@ -168,7 +165,7 @@ class HttpApp:
                     f"{one.path} is where MCP, a login or a page is served\nhint: another path for the route"
                 )
         try:
-            from mcpfactory_runtime.transports.http.routes import RouteTable  # noqa: PLC0415 - loads Starlette
+            from mcpfactory_runtime.transports.http.probes import RouteTable  # noqa: PLC0415 - loads Starlette
         except ModuleNotFoundError as error:
             raise RuntimeError(
                 f"routes of one's own need {error.name}\nhint: pip install 'mcpfactory-runtime[routes]'"

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from mcpfactory_runtime.transports.http.wire import Headers, Send
 
-__all__ = ["exposing", "granted_origin", "is_preflight", "send_preflight"]
-
 _EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"
 _METHODS: Final = ("GET", "POST", "DELETE")
 _REMEMBERED: Final = b"7200"  # seconds: as long as browsers do at most

@@ -11,8 +11,6 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Journal", "SessionLostError", "Unfinished", "session_key"]
-
 Json = dict[str, Any]
 
 

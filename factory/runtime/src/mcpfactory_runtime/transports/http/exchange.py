@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, HttpRequest
     from mcpfactory_runtime.server.rates import Allowance
 
-__all__ = ["CUT_OFF", "Exchange"]
-
 Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")

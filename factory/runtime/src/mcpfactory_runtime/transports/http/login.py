@@ -15,8 +15,6 @@ from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, addres
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
 
-__all__ = ["LoginEndpoints"]
-
 _LARGEST: Final = 65_536  # bytes of a body
 _MOST_FIELDS: Final = 50
 

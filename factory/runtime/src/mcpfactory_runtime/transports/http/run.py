@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
 
-__all__ = ["run_http", "serve_http"]
-
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
 _EARLY: Final = 1.0  # seconds; a worker that dies earlier did not do well, nor one that could not start
 _MAX_EARLY_DEATHS: Final = 5  # such deaths in a row that are tolerated

@@ -26,18 +26,6 @@ from mcpfactory_runtime.server.threads import busy
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-__all__ = [
-    "DRAIN",
-    "listen",
-    "listen_each",
-    "listening_hint",
-    "print_url",
-    "serve",
-    "serve_embedded",
-    "tell",
-    "web_config",
-]
-
 log = logging.getLogger("mcpfactory_runtime")
 
 DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end

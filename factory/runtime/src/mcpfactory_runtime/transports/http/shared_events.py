@@ -20,8 +20,6 @@ from mcpfactory_runtime.store.processes import Processes
 from mcpfactory_runtime.transports.http.event_store import Unfinished
 from mcpfactory_runtime.transports.http.stream import KEPT
 
-__all__ = ["SharedEventStore"]
-
 Json = dict[str, Any]
 Changes = list[tuple[str, bytes | None]]
 

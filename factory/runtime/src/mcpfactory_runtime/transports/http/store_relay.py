@@ -1,16 +1,12 @@
-"""Processes that share a store: a request for a session that another process has is sent there, and its answer back.
-
-Everything travels through the mailboxes of the processes, so they need no addresses of each other. A request is taken before
-anything is done with it: if its process dies before that, whoever has the request serves it, and nothing happens twice.
-"""
+"""Forward requests between processes that share a store."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -21,10 +17,10 @@ from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_str
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.store.processes import Processes
     from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
 
-__all__ = ["LONGEST_LOOK", "StoreRelay"]
 
 Json = dict[str, Any]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -367,3 +363,46 @@ async def _gone(receive: Receive) -> None:
 def _unavailable(why: str) -> Rejection:
     text = f"The process that has this session {why}. hint: the request may have been carried out\n"
     return Rejection(503, None, text, {"retry-after": "1"})
+
+
+class Sharing:
+    """One process's part of a store.
+
+    Attributes:
+        events: keeps sessions and their events.
+        relay: forwards requests for sessions that other processes have.
+    """
+
+    def __init__(self, store: SharedStore, processes: Processes, events: SharedEventStore, relay: StoreRelay) -> None:
+        self._store = store
+        self._processes = processes
+        self.events = events
+        self.relay = relay
+
+    @asynccontextmanager
+    async def entered(self, server: Host) -> AsyncIterator[None]:
+        """Open the store, join the others, and let the server keep its tasks and used states there.
+
+        Raises:
+            StoreError: the store cannot be used.
+        """
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._store.aclose)
+            await self._store.open()
+            stack.push_async_callback(self._processes.leave)
+            stack.push_async_callback(self.events.aclose)
+            await self.events.open()
+            server.extensions.share(self._store, self._processes)
+            await server.sealer.share(self._store)
+            yield
+
+
+def create_sharing(store: SharedStore, on_lost: Callable[[str], None]) -> Sharing:
+    """Return this process's part of a store; `on_lost` is called with the key of each session that another process took over."""
+    from mcpfactory_runtime.store.processes import Processes  # noqa: PLC0415 - for those who share only
+    from mcpfactory_runtime.transports.http.shared_events import SharedEventStore  # noqa: PLC0415 - likewise
+
+    processes = Processes(store)
+    events = SharedEventStore(store, processes)
+    events.on_lost = on_lost
+    return Sharing(store, processes, events, StoreRelay(processes, events))

@@ -12,12 +12,10 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from mcpfactory_runtime.protocol.framing import sse_comment, sse_event, sse_retry
+from mcpfactory_runtime.protocol.jsonrpc import sse_comment, sse_event, sse_retry
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.event_store import Journal
-
-__all__ = ["DROPPABLE", "DROP_AT", "END_AT", "KEEP_ALIVE", "KEPT", "KEPT_BYTES", "Stream"]
 
 KEPT: Final = 256
 """Messages that a stream keeps for clients that come back."""

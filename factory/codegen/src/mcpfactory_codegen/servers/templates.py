@@ -1,0 +1,272 @@
+"""Find and fetch templates: shipped, a folder, a git commit or a package."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal, NamedTuple
+
+from mcpfactory_runtime.errors import Exit, McpfactoryError
+
+SourceKind = Literal["name", "git", "package"]
+
+_GIT: Final = re.compile(
+    r"git\+(?P<url>(?:https|ssh|file)://(?P<host>[^\s#/]*)/[^\s@#]+)(?:@(?P<ref>[^\s@#]+))?(?:#subdirectory=(?P<sub>[^\s#]+))?"
+)
+_PACKAGE: Final = re.compile(
+    r"package:(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:==(?P<version>[A-Za-z0-9][A-Za-z0-9.!+_-]*))?(?:#subdirectory=(?P<sub>[^\s#]+))?"
+)
+_REF: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")
+
+
+class TemplateSourceError(McpfactoryError):
+    """A template cannot be found, fetched or rendered. `hint` says what to do."""
+
+    exit_code = Exit.BAD_INPUT
+
+
+class UnknownTemplateError(TemplateSourceError):
+    """There is no template of that name."""
+
+    exit_code = Exit.NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSource:
+    """A source in its parts. `place` is the name or path, the URL, or the requirement; `ref` a branch, tag or commit of git."""
+
+    text: str
+    kind: SourceKind
+    place: str
+    ref: str = ""
+    subfolder: str = ""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it has to be fetched: somebody else wrote it."""
+        return self.kind != "name"
+
+
+def parse_source(text: str) -> TemplateSource:
+    """Return a source in its parts.
+
+    Raises:
+        TemplateSourceError: it begins like a source that is fetched, and is none.
+    """
+    if text.startswith("git+"):
+        return _git(text)
+    if text.startswith("package:"):
+        found = _PACKAGE.fullmatch(text)
+        if not found:
+            raise TemplateSourceError(
+                f"{text!r} names no package", "package:NAME==VERSION, or package:NAME==VERSION#subdirectory=FOLDER"
+            )
+        version = f"=={found['version']}" if found["version"] else ""
+        return TemplateSource(text, "package", f"{found['name']}{version}", subfolder=_subfolder(text, found["sub"]))
+    return TemplateSource(text, "name", text)
+
+
+def _git(text: str) -> TemplateSource:
+    found = _GIT.fullmatch(text)
+    if not found:
+        hint = "git+https://HOST/PATH@REF#subdirectory=FOLDER; ssh and file may stand for https, @REF and #subdirectory may be left out"
+        raise TemplateSourceError(f"{text!r} names no repository of git", hint)
+    host, ref = found["host"], found["ref"] or ""
+    if "@" in host and (not found["url"].startswith("ssh://") or ":" in host.partition("@")[0]):
+        raise TemplateSourceError(
+            "the address of the template has a password or a user name in it, and is kept in mcpfactory.toml",
+            "leave it out, and let git's credential helper give it",
+        )
+    if host.startswith("-") or (ref and (not _REF.fullmatch(ref) or ".." in ref)):
+        raise TemplateSourceError(
+            f"{ref or host!r} cannot be used with git", "name a host, and a branch, tag or commit"
+        )
+    return TemplateSource(text, "git", found["url"], ref, _subfolder(text, found["sub"]))
+
+
+def _subfolder(text: str, given: str | None) -> str:
+    parts = (given or "").strip("/").split("/")
+    if any(part in {".", ".."} or part.startswith("-") for part in parts) or (given or "").startswith("/"):
+        raise TemplateSourceError(f"{text!r}: {given!r} is no folder inside of it", "#subdirectory=FOLDER/BELOW")
+    return "/".join(parts)
+
+
+SECONDS: Final = 120
+_MOST_BYTES: Final = 1 << 25
+_MOST_FILES: Final = 2000
+_SETTINGS: Final = "copier.yml"
+_PLAIN: Final = (b"100644", b"100755")  # modes of files in a tree of git; the others are links and repositories
+_QUIET: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
+
+
+class FetchedTemplate(NamedTuple):
+    """The folder that has `copier.yml`, and what it was made from: `commit 1f2e…`, or `our-templates 1.2`."""
+
+    folder: Path
+    origin: str
+
+
+def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
+    """Fetch a template into an empty folder.
+
+    Raises:
+        TemplateSourceError: it cannot be fetched, has no template, or has what is no plain file.
+    """
+    return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
+
+
+# --- git ---
+
+
+def _from_git(source: TemplateSource, folder: Path) -> FetchedTemplate:
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-git-") as place:
+        git = _Git(Path(place), source)
+        git.run("init", "--quiet", "--bare", ".")
+        commit = git.commit()
+        prefix = f"{source.subfolder}/" if source.subfolder else ""
+        entries = list(_entries(git, commit, prefix))
+        if not any(path == _SETTINGS for path, _ in entries):
+            raise TemplateSourceError(
+                f"there is no {_SETTINGS} in {source.subfolder or 'the repository'} at commit {commit[:12]} of {source.place}",
+                "name the folder of the template: #subdirectory=FOLDER",
+            )
+        for path, blob in entries:
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(git.run("cat-file", "blob", blob))
+    return FetchedTemplate(folder, f"commit {commit}")
+
+
+class _Git:
+    """Git in a repository of our own, which speaks one protocol and asks nobody for a password on the terminal."""
+
+    def __init__(self, folder: Path, source: TemplateSource) -> None:
+        self._folder, self._source = folder, source
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        scheme = source.place.partition(":")[0]
+        self._environ = {**kept, "GIT_ALLOW_PROTOCOL": scheme, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        self._environ["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
+
+    def run(self, *arguments: str) -> bytes:
+        """Return what a command prints."""
+        where = self._source.place
+        try:
+            done = subprocess.run(
+                ["git", *_QUIET, *arguments],
+                cwd=self._folder,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=SECONDS,
+            )
+        except FileNotFoundError:
+            raise TemplateSourceError(
+                "git is not installed, and the template is in a repository", "install git"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise TemplateSourceError(f"{where} did not answer within {SECONDS} seconds", "try it again") from None
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise TemplateSourceError(
+                f"git cannot read {where}: {said}", "look at the address, the ref and your access"
+            )
+        return done.stdout
+
+    def commit(self) -> str:
+        """Fetch what the source names, and return its commit."""
+        wanted = self._source.ref or "HEAD"
+        fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph")
+        try:
+            self.run(*fetch, "--depth=1", "--", self._source.place, wanted)
+            found = "FETCH_HEAD"
+        except TemplateSourceError:
+            if not all(sign in "0123456789abcdef" for sign in wanted) or len(wanted) < 7:
+                raise
+            heads = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
+            self.run(*fetch, "--", self._source.place, *heads)  # a server need not give commits by their name
+            found = wanted
+        return self.run("rev-parse", "--verify", "--end-of-options", f"{found}^{{commit}}").decode().strip()
+
+
+def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield path and blob of each file below a folder of a commit."""
+    left, files = _MOST_BYTES, 0
+    listed = git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, *([prefix] if prefix else []))
+    for entry in listed.split(b"\0"):
+        if not entry:
+            continue
+        about, _, raw = entry.partition(b"\t")
+        mode, _, blob, size = about.split()
+        path = raw.decode("utf-8", "replace").removeprefix(prefix)
+        if mode not in _PLAIN:
+            raise TemplateSourceError(f"{path} of the template is a link or a repository", "templates are plain files")
+        if not _inside(path):
+            raise TemplateSourceError(f"{path!r} of the template is no path inside of it", "do not use it")
+        left, files = left - int(size), files + 1
+        _bounded(left, files)
+        yield path, blob.decode()
+
+
+def _inside(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return bool(parts) and not path.startswith("/") and not any(part == ".." or "\\" in part for part in parts)
+
+
+def _bounded(left: int, files: int) -> None:
+    if left < 0 or files > _MOST_FILES:
+        raise TemplateSourceError(
+            f"the template has more than {_MOST_FILES} files, or than {_MOST_BYTES} bytes",
+            "name its folder: #subdirectory=FOLDER",
+        )
+
+
+# --- packages ---
+
+
+def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
+    from uv import find_uv_bin  # noqa: PLC0415 - needed only for packages
+
+    command = [
+        find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-progress", "--color", "never",
+        "--python", sys.executable, "--target", str(folder), "--link-mode", "copy", "--", source.place,
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise TemplateSourceError(
+            f"the package index did not answer within {SECONDS} seconds", "try it again"
+        ) from None
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        raise TemplateSourceError(
+            f"the package {source.place} cannot be had: {said}",
+            "look at its name and version; it must have a wheel; UV_INDEX_URL names another index",
+        )
+    return FetchedTemplate(_template_in(folder, source), _released(folder, source.place))
+
+
+def _template_in(folder: Path, source: TemplateSource) -> Path:
+    """Return the one folder of an unpacked package that has a template."""
+    found = sorted(
+        path.parent.relative_to(folder).as_posix() for path in folder.rglob(_SETTINGS) if not path.is_symlink()
+    )
+    wanted = [place for place in found if not source.subfolder or place == source.subfolder]
+    if len(wanted) == 1:
+        return folder / wanted[0]
+    have = f"it has {', '.join(found[:20])}" if found else f"it has no {_SETTINGS}"
+    raise TemplateSourceError(
+        f"{source.text} does not name one template: {have}", "name its folder: #subdirectory=FOLDER"
+    )
+
+
+def _released(folder: Path, requirement: str) -> str:
+    infos: Sequence[Path] = sorted(folder.glob("*.dist-info"))
+    name, _, version = infos[0].name.removesuffix(".dist-info").partition("-") if infos else (requirement, "", "")
+    return f"{name.replace('_', '-')} {version}".strip()

@@ -1,0 +1,324 @@
+"""Authenticate HTTP requests, and delay clients after failed attempts."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from importlib.util import find_spec
+from inspect import isawaitable
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from mcpfactory_runtime.auth.authorization import SERVER_WELL_KNOWN, document, metadata_paths, metadata_url, server_url
+from mcpfactory_runtime.auth.jwks import Key, KeyCache
+from mcpfactory_runtime.auth.tokens import (
+    BearerChallenge,
+    Principal,
+    TokenError,
+    check_claims,
+    missing,
+    read_claims,
+    read_header,
+    read_token,
+    union,
+)
+from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.protocol.methods import CALL_TOOL
+from mcpfactory_runtime.revisions import wire_names
+from mcpfactory_runtime.server.rates import read_rate
+from mcpfactory_runtime.transports.http.wire import address_of
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.auth.authorization import Authorization, Fetch, Verify
+    from mcpfactory_runtime.server.host import Host
+
+
+_ADDRESSES: Final = 10_000  # that are remembered; beyond, the one that was quiet for longest is forgotten
+_TOKENS: Final = 10_000  # good ones that are remembered, by their hashes
+
+
+class FailureLimit:
+    """Counts attempts by address; a count goes down with time. Tokens are known by their hashes (`hash_token`). Event loop only.
+
+    Args:
+        rate: as `Server(rates=)` writes it, `600/m`; None or `off` for no limit.
+        clock: seconds.
+
+    Raises:
+        ValueError: it is no rate.
+    """
+
+    def __init__(self, rate: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, seconds = (0, 1) if rate is None or rate == "off" else read_rate("failures", rate)
+        self._gain = self._most / seconds
+        self._clock = clock
+        self._counts: dict[str, tuple[float, float]] = {}  # address → its count, and when that was so
+        self._good: dict[bytes, None] = {}
+
+    def attempt(self, address: str, token: bytes) -> float:
+        """Count one. Returns 0 when the token may be looked at, and else the seconds until another may."""
+        if not self._most or token in self._good:
+            return 0.0
+        count = self._count(address)
+        if count + 1 > self._most:
+            return (count + 1 - self._most) / self._gain
+        self._keep(address, count + 1)
+        return 0.0
+
+    def good(self, address: str, token: bytes) -> None:
+        """The token was good: it does not count, and will not."""
+        if self._most and token not in self._good:
+            self.undecided(address)
+            if len(self._good) >= _TOKENS:
+                del self._good[next(iter(self._good))]
+            self._good[token] = None
+
+    def bad(self, token: bytes) -> None:
+        """The token was bad, though it may have been good once: the attempt stays counted."""
+        self._good.pop(token, None)
+
+    def undecided(self, address: str) -> None:
+        """Nobody can say whether the token is good: the attempt does not count."""
+        if self._most:
+            self._keep(address, max(self._count(address) - 1, 0.0))
+
+    def _count(self, address: str) -> float:
+        count, then = self._counts.get(address, (0.0, 0.0))
+        return max(count - (self._clock() - then) * self._gain, 0.0)
+
+    def _keep(self, address: str, count: float) -> None:
+        self._counts.pop(address, None)
+        if len(self._counts) >= _ADDRESSES:
+            del self._counts[next(iter(self._counts))]
+        self._counts[address] = (count, self._clock())  # the last one now: a dict keeps its order
+
+
+def hash_token(token: str) -> bytes:
+    """Return what a token is remembered by."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+log = logging.getLogger("mcpfactory_runtime")
+
+# What calls a tool, whichever revision the peer speaks: scopes are asked for before that is known.
+_CALLS: Final = wire_names(CALL_TOOL)
+
+
+class OpenGate:
+    """Lets everybody in, but not to tools that ask for scopes: nobody is there to check them."""
+
+    hosts: frozenset[str] = frozenset()
+
+    def __init__(self, server: Host) -> None:
+        self._server = server
+
+    def supported_scopes(self) -> Sequence[str]:
+        """Nobody grants any."""
+        return ()
+
+    def document(self, path: str) -> dict[str, Any] | None:
+        """There is no metadata to serve."""
+        return None
+
+    def redirect_target(self, path: str) -> str | None:
+        """Nor any to point to."""
+        return None
+
+    async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
+        """Nobody in particular."""
+        return ""
+
+    def authorize(self, principal: str, body: Any) -> Rejection | None:
+        """Refuse tools with scopes."""
+        for name, scopes in called_tools(self._server, body):
+            if scopes:
+                text = f"Tool {name!r} needs the scopes {', '.join(scopes)}, and this server has no authorization."
+                return Rejection(403, None, f"{text} hint: give http_app or run_http auth=, or set MCPFACTORY_AUTH_*\n")
+        return None
+
+
+class AccessGate:
+    """Checks the tokens of requests. Event loop only.
+
+    Args:
+        auth: what is believed.
+        server: whose tools are called.
+        endpoint: the path of the MCP endpoint.
+    """
+
+    def __init__(self, auth: Authorization, server: Host, endpoint: str) -> None:
+        self._auth = auth
+        self._server = server
+        self._rules = auth.rules
+        self._required = union(auth.required_scopes)
+        self._metadata_url = metadata_url(auth.resource)
+        self._paths = metadata_paths(auth.resource, endpoint)
+        self._keys = {issuer: KeyCache(auth.jwks) for issuer in auth.issuers}
+        self._locks = {issuer: asyncio.Lock() for issuer in auth.issuers}
+        self._failures = FailureLimit(auth.failures)
+        self.hosts = frozenset({urlsplit(auth.resource).hostname or ""})
+
+    def document(self, path: str) -> dict[str, Any] | None:
+        """Return the protected-resource metadata, when `path` is where it is served."""
+        if path.rstrip("/") not in self._paths:
+            return None
+        auth = self._auth
+        name = self._server.info.get("title") or self._server.name
+        return document(auth.resource, auth.issuers, self.supported_scopes(), name, auth.documentation)
+
+    def supported_scopes(self) -> Sequence[str]:
+        """Return what clients may ask for."""
+        if self._auth.scopes_supported is not None:
+            return self._auth.scopes_supported
+        return union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
+
+    def redirect_target(self, path: str) -> str | None:
+        """Where the issuer's metadata are, when `path` is where clients of the first revision with authorization look.
+
+        They know of no resource metadata, and take the MCP server's origin for that of its authorization server.
+        """
+        return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
+
+    async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
+        """Who sends a request. The token is taken out of scope and headers: nobody behind the gate gets to see it."""
+        token = read_token(headers.pop("authorization", None), self._required)
+        scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
+        if isinstance(token, BearerChallenge):
+            return self._refused(token)
+        address, known = address_of(scope), hash_token(token)
+        wait = self._failures.attempt(address, known)
+        if wait:
+            return _too_many(wait)
+        try:
+            principal = await self._read(token)
+        except TokenError as error:
+            self._failures.bad(known)
+            return self._refused(BearerChallenge(401, "invalid_token", str(error), self._required))
+        except OSError as error:
+            self._failures.undecided(address)
+            log.error("access tokens cannot be checked: %s", error)
+            text = "Access tokens cannot be checked now. hint: try again later\n"
+            return Rejection(503, None, text, {"retry-after": "5"})
+        self._failures.good(address, known)
+        return principal
+
+    def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
+        """Whether the principal's scopes are enough for the request, or for each request of a batch."""
+        needed = union(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
+        held = principal.scopes if isinstance(principal, Principal) else frozenset()
+        lacking = missing(needed, held)
+        if not lacking:
+            return None
+        text = f"The access token lacks: {' '.join(lacking)}"
+        return self._refused(BearerChallenge(403, "insufficient_scope", text, needed))
+
+    def _refused(self, challenge: BearerChallenge) -> Rejection:
+        text = challenge.description or f"An access token is needed. hint: {self._metadata_url} says where to get one"
+        headers = {"www-authenticate": challenge.header(self._metadata_url), "cache-control": "no-store"}
+        return Rejection(challenge.status, None, f"{text}\n", headers)
+
+    async def _read(self, token: str) -> Principal:
+        auth = self._auth
+        if auth.verify is not None:
+            claims = await self._verify_opaque(auth.verify, token)
+            if claims is None:
+                raise TokenError("inactive")
+            return check_claims(dict(claims), self._rules, auth.clock(), signed=False)
+        header = read_header(token, auth.algorithms)
+        if header.issuer not in self._keys:
+            raise TokenError("issuer")
+        from mcpfactory_runtime.auth.jose import verify  # noqa: PLC0415 - the library is loaded by the first token that needs it
+
+        failure = TokenError("key")
+        for key in await self._keys_for(header.issuer, header.key_id, header.algorithm):
+            try:
+                payload = verify(token, key, header.algorithm)
+            except TokenError as error:
+                failure = error
+            else:
+                return check_claims(read_claims(payload), self._rules, auth.clock())
+        raise failure
+
+    async def _verify_opaque(self, verify: Verify, token: str) -> Mapping[str, Any] | None:
+        try:
+            answer = verify(token)
+            return await answer if isawaitable(answer) else answer
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody is let in; its message may hold the token
+            raise OSError(f"verify raised {type(error).__name__}") from None
+
+    async def _keys_for(self, issuer: str, key_id: str | None, algorithm: str) -> tuple[Key, ...]:
+        cache, clock = self._keys[issuer], self._auth.clock
+        found = cache.find(key_id, algorithm, clock())
+        if found.fetch:
+            async with self._locks[issuer]:  # those who wait find what the first one fetched
+                found = cache.find(key_id, algorithm, clock())
+                if found.fetch:
+                    await self._fetch(issuer, cache)
+                    found = cache.find(key_id, algorithm, clock())
+        if not found.known:
+            raise OSError(f"the keys of {issuer} could not be fetched")
+        return found.keys
+
+    async def _fetch(self, issuer: str, cache: KeyCache) -> None:
+        url, clock = self._auth.key_urls[issuer], self._auth.clock
+        try:
+            body = await (self._auth.fetch or _default_fetch())(url)
+            usable = cache.store(from_json(body), clock())
+        except (OSError, ValueError) as error:
+            cache.mark_failed(clock())
+            log.warning("keys of %s: %s: %s", issuer, url, error)
+        else:
+            if not usable:
+                log.warning("keys of %s: %s is not a JWK Set", issuer, url)
+
+
+def _too_many(wait: float) -> Rejection:
+    text = "Too many access tokens from this address were bad. hint: try again later\n"
+    return Rejection(429, None, text, {"retry-after": str(ceil(wait)), "cache-control": "no-store"})
+
+
+def create_gate(auth: Authorization | None, server: Host, endpoint: str) -> AccessGate | OpenGate:
+    """Return the gate of an HTTP application.
+
+    Raises:
+        RuntimeError: a library is missing.
+    """
+    if auth is None:
+        return OpenGate(server)
+    needed = () if auth.verify is not None else ("jwt", "cryptography")
+    if auth.jwks_url is not None and auth.fetch is None:
+        needed = (*needed, "httpx")
+    absent = [name for name in needed if find_spec(name) is None]
+    if absent:
+        raise RuntimeError(
+            f"checking access tokens needs {', '.join(absent)}\nhint: pip install 'mcpfactory-runtime[auth]'"
+        )
+    return AccessGate(auth, server, endpoint)
+
+
+def called_tools(server: Host, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Name and scopes of each known tool that a body, or a message of a batch, calls, also by way of another tool."""
+    for message in body if isinstance(body, list) else (body,):
+        method = message.get("method") if isinstance(message, Mapping) else None
+        if isinstance(method, str) and method in _CALLS:
+            params = message.get("params")
+            name = params.get("name") if isinstance(params, Mapping) else None
+            tool = server.registry.tools.get(name) if isinstance(name, str) else None
+            if tool is not None:
+                yield tool.name, tool.scopes
+                if tool.resolve_target is not None:
+                    target = tool.resolve_target(dict(params or {}).get("arguments"))
+                    if target is not None:
+                        yield target.name, target.scopes
+
+
+def _default_fetch() -> Fetch:
+    from mcpfactory_runtime.client.http import fetch  # noqa: PLC0415 - the HTTP client is for those who fetch keys
+
+    return fetch

@@ -1,0 +1,416 @@
+"""Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import parse_qs
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Batch, Call, Event, Refusal, State
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
+from mcpfactory_runtime.protocol.http import Rejection, is_json
+from mcpfactory_runtime.protocol.jsonrpc import RequestId, sse_event
+from mcpfactory_runtime.protocol.peer import Peer
+from mcpfactory_runtime.revisions import LEGACY, Revision
+from mcpfactory_runtime.server.session import Session
+from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+from mcpfactory_runtime.transports.http.wire import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.revisions import Revision
+    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
+    from mcpfactory_runtime.transports.http.event_store import Journal, Unfinished
+
+
+Json = dict[str, Any]
+
+_OWN: Final = "0"  # name of the session's own stream
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")  # of an event
+_STREAMS_KEPT: Final = 64  # finished responses that a client may still fetch
+
+
+class HttpSession(Session):
+    """One client's session.
+
+    Attributes:
+        id: the session id.
+        used: when it was last used, by the event loop's clock.
+        uses: how often it was.
+        owner: whose it is: a principal, or an address.
+    """
+
+    def __init__(self, server: Host, session_id: str, now: float, journal: Journal | None = None) -> None:
+        self.id = self.session_id = session_id
+        self.used = now
+        self.uses = 0
+        self.owner = ""
+        self._journal = journal
+        self._generation = 0  # processes that the session has outlived
+        self.own = Stream(_OWN, primed=False, awaited=False, recorder=journal)
+        super().__init__(server, self.own.push)
+        self._streams: OrderedDict[str, Stream] = OrderedDict({_OWN: self.own})
+        self._count = 0
+        self._current: Stream | None = None
+        self._request: AsgiRequest | None = None
+        self._channels: dict[Call, _PostChannel] = {}
+
+    @property
+    def revision(self) -> Revision:
+        """What was negotiated."""
+        assert self.connection.peer is not None
+        return self.connection.peer.revision
+
+    def use(self, now: float) -> None:
+        """Somebody uses the session."""
+        self.used = now
+        self.uses += 1
+        if self._journal is not None:
+            self._journal.touch(now)
+
+    def post(self, message: Any, request: AsgiRequest) -> Stream | Refusal | None:
+        """Take the body of a POST: the stream of its response, a refusal to send with 400, or None for 202."""
+        event = self.connection.receive(message)
+        if type(event) is Refusal:
+            return self._refused(message, event)
+        stream = self._open_stream(event) if _expects_answer(event) else None
+        self._current, self._request = stream, request
+        self.handle(event)
+        self._current = self._request = None
+        if self._journal is not None and self.connection.peer is not None:
+            self._journal.save(self._state())
+        return stream
+
+    def _open_stream(self, event: Event) -> Stream:
+        """Return the stream of a POST's response."""
+        self._count += 1
+        name = f"{self._generation}.{self._count}" if self._generation else str(self._count)
+        stream = self._streams[name] = Stream(
+            name,
+            primed=self.connection.peer is not None and self.revision.priming,
+            recorder=self._journal,
+            requests=() if self._journal is None else _requests(event),
+        )
+        self._tidy()
+        return stream
+
+    async def find_stream(self, event_id: str) -> StreamPosition | None:
+        """Where a `Last-Event-ID` points to; None when that is not (or no longer) known."""
+        name, _, digits = event_id.rpartition("-")
+        if not _NUMBER.fullmatch(digits):
+            return None
+        stream, number = self._streams.get(name), int(digits)
+        if stream is not None and stream.has_after(min(number, stream.count)):
+            return StreamPosition(stream, min(number, stream.count))
+        stored = None if self._journal is None else await self._journal.events(name)
+        if not stored:
+            return None
+        if stream is not None:  # it goes on, but its beginning is no longer here
+            missed = [event for event in stored if event[0] > number]
+            return StreamPosition(stream, number, missed) if missed and missed[0][0] == number + 1 else None
+        stream = Stream(name, primed=False)
+        stream.restore(stored)
+        stream.finish()
+        number = min(number, stream.count - 1)  # whatever was lost with a process: at least the answer comes again
+        return StreamPosition(stream, number) if stream.has_after(number) else None
+
+    def begin_shutdown(self) -> None:
+        """End the session's own stream, and let the requests in flight end theirs."""
+        self.refuse_requests()
+        self.own.finish(recorded=False)  # another process may go on with it
+
+    def outlive(self) -> None:
+        """Close the journal, if there is one: the process ends and the session does not."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def lose(self) -> None:
+        """Send and record nothing more: another process has the session."""
+        if self._journal is not None:
+            self._journal.lose()
+
+    def end(self) -> None:
+        """End the session: close every stream."""
+        if self._journal is not None:
+            self._journal.forget()
+        for stream in self._streams.values():
+            stream.finish()
+
+    def _refused(self, message: Any, refusal: Refusal) -> Stream | Refusal | None:
+        if refusal.message is None:
+            return None
+        if jsonrpc.usable_id(message) is jsonrpc.MISSING or "method" not in message:
+            return refusal
+        stream = Stream(None, primed=False)  # a request that is refused for what it asks: an answer like any other
+        stream.finish(jsonrpc.encode(refusal.message))
+        return stream
+
+    def _tidy(self) -> None:
+        """Forget the oldest finished responses."""
+        surplus = len(self._streams) - _STREAMS_KEPT
+        if surplus > 0:
+            for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
+                del self._streams[name]
+
+    # -- where messages go ---------------------------------------------------------------------------------------
+
+    def channel_of(self, call: Call) -> _PostChannel:
+        """Return the response of the POST that is being taken."""
+        assert self._current is not None
+        channel = self._channels[call] = _PostChannel(self, self._current, self._request)
+        return channel
+
+    def deliver(self, call: Call, data: bytes) -> None:
+        """Put the response on the stream of its request, and end that stream."""
+        channel = self._channels.pop(call, None)
+        stream = channel.stream if channel is not None else self._current
+        assert stream is not None
+        stream.finish(data)
+        self._settle_stream(stream)
+
+    def on_cancelled(self, call: Call) -> None:
+        """End the stream of a cancelled request."""
+        channel = self._channels.pop(call, None)
+        if channel is not None:
+            channel.stream.finish()
+
+    def _batch_sender(self) -> Callable[[bytes], None]:
+        assert self._current is not None
+        return self._current.finish
+
+    def _settle_stream(self, stream: Stream) -> None:
+        """Forget a response that travels as plain JSON: it has no event ids, so nobody can come back for it."""
+        if stream.single is not None and stream.name is not None:
+            self._streams.pop(stream.name, None)
+
+    # -- beyond the process --------------------------------------------------------------------------------------
+
+    def _state(self) -> Json:
+        """Return what another process needs to go on."""
+        peer = self.connection.peer
+        assert peer is not None
+        return {
+            "principal": str(self.principal),
+            "generation": self._generation,
+            "revision": peer.revision.name,
+            "info": peer.info,
+            "capabilities": peer.capabilities,
+            "log_level": peer.log_level,
+            "subscriptions": sorted(self.subscriptions),
+        }
+
+    async def revive(self, state: Json, unfinished: list[Unfinished]) -> None:
+        """Go on where another process ended. Requests that it did not answer get an error."""
+        assert self._journal is not None
+        revision = LEGACY[state["revision"]]
+        self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])
+        self.connection.state = State.OPEN
+        self.subscriptions.update(state["subscriptions"])
+        self._generation = state["generation"] + 1
+        self._journal.save(self._state())
+        error = McpError(INTERNAL_ERROR, "The server was restarted before this request was answered")
+        for name, requests, last in unfinished:
+            if name == _OWN:
+                continue
+            messages = [jsonrpc.error_message(request, error) for request in requests]
+            self._journal.append(name, last + 1, jsonrpc.encode(messages[0] if len(messages) == 1 else messages))
+            self._journal.finish(name)
+        kept = await self._journal.events(_OWN)
+        if kept is not None:
+            self.own.restore(kept)
+
+
+class StreamPosition(NamedTuple):
+    """A position in a stream: after message `number`; `earlier` are messages after it that only the journal has."""
+
+    stream: Stream
+    number: int
+    earlier: Sequence[tuple[int, bytes]] = ()
+
+
+class _PostChannel:
+    """The way back of one request: the response of its POST."""
+
+    __slots__ = ("_session", "allowance", "http", "principal", "private", "stream", "subscriptions")
+
+    def __init__(self, session: HttpSession, stream: Stream, request: AsgiRequest | None) -> None:
+        self._session = session
+        self.http: HttpRequest | None = request
+        self.stream = stream
+        self.principal = session.principal
+        self.private = session.private
+        self.subscriptions = session.subscriptions
+        self.allowance = session.allowance
+
+    @property
+    def persistent(self) -> HttpSession:
+        return self._session
+
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
+        message = jsonrpc.notification_message(self._session.revision.wire(method), params)
+        self.stream.push(jsonrpc.encode(message), droppable=method in DROPPABLE)
+
+    async def request(self, method: str, params: Json) -> Json:
+        return await self._session.ask(method, params, self.stream.push)
+
+    def close_stream(self, retry: int | None) -> None:
+        if self._session.revision.priming:
+            self.stream.detach(retry)
+
+
+def _requests(event: Event) -> list[RequestId]:
+    """Return the ids that an answer will have."""
+    return [call.id for call in (event.events if type(event) is Batch else (event,)) if type(call) is Call]
+
+
+def _expects_answer(event: Event) -> bool:
+    if type(event) is Batch:
+        return any(type(item) is Call or (type(item) is Refusal and item.message) for item in event.events)
+    return type(event) is Call
+
+
+class SseSession(Session):
+    """One client's stream."""
+
+    def __init__(self, server: Host, principal: str) -> None:
+        self.principal = principal
+        self.stream = Stream(None, primed=False)
+        self._request: AsgiRequest | None = None
+        super().__init__(server, self.stream.push)
+
+    def post(self, message: Any, request: AsgiRequest) -> None:
+        """Take one decoded message."""
+        self._request = request
+        self.handle(self.connection.receive(message))
+
+    def channel_of(self, call: Call) -> ReplyChannel:
+        """Return the session, with the POST that brought the request."""
+        return _PostedChannel(self, self._request)
+
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
+        """Send a notification; those that a client can do without are left out while it does not read."""
+        data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
+        self.stream.push(data, droppable=method in DROPPABLE)
+
+
+class _PostedChannel:
+    """The way back of one request: the session's."""
+
+    def __init__(self, session: SseSession, request: AsgiRequest | None) -> None:
+        self.http: HttpRequest | None = request
+        self.persistent: SessionChannel = session
+        self.principal = session.principal
+        self.private = session.private
+        self.subscriptions = session.subscriptions
+        self.allowance = session.allowance
+        self.notify = session.notify
+        self.request = session.request
+        self.close_stream = session.close_stream
+
+
+class SseEndpoints:
+    """The two addresses, and the sessions between them. Event loop only.
+
+    Args:
+        server: who answers.
+        parent: the path above both addresses, without slash at its end.
+        max_sessions: clients at once; more are refused for now.
+        label: what the ids of this process's sessions begin with.
+    """
+
+    def __init__(self, server: Host, parent: str, max_sessions: int, label: str = "") -> None:
+        self._server = server
+        self._stream_path = f"{parent}/sse"
+        self._post_path = f"{parent}/messages"
+        self._max_sessions = max_sessions
+        self._label = label
+        self._sessions: dict[str, SseSession] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Where the addresses are."""
+        return frozenset({self._stream_path, self._post_path})
+
+    async def serve(
+        self,
+        path: str,
+        scope: Scope,
+        body: Any,
+        *,
+        headers: dict[str, str],
+        principal: str,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Serve one request to one of the `paths`. `body` is the decoded body of a POST, or the McpError of that."""
+        allowed = "GET" if path == self._stream_path else "POST"
+        if scope["method"] != allowed:
+            # for newer clients that try this address with a POST first: 405 leads them here (Backwards Compatibility)
+            await reject(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
+        elif allowed == "GET":
+            await self._open(scope.get("root_path", ""), principal, receive, send)
+        elif not is_json(headers):
+            await reject(
+                send, Rejection(415, None, "The body must be application/json, and Content-Type must say so\n")
+            )
+        else:
+            await self._post(scope, body, principal, send)
+
+    @property
+    def count(self) -> int:
+        """How many sessions there are."""
+        return len(self._sessions)
+
+    def begin_shutdown(self) -> None:
+        """End every stream as soon as its requests are answered."""
+        for session in self._sessions.values():
+            session.refuse_requests()
+            task = asyncio.ensure_future(_end(session))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+    async def _open(self, root: str, principal: str, receive: Receive, send: Send) -> None:
+        if len(self._sessions) >= self._max_sessions:
+            text = f"There are {self._max_sessions} sessions already. hint: try again later\n"
+            await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
+            return
+        name = f"{self._label}{secrets.token_urlsafe(24)}"
+        session = self._sessions[name] = SseSession(self._server, principal)
+        address = f"{root}{self._post_path}?session_id={name}"
+        try:
+            await send_events(
+                session.stream, receive, send, after=0, first=sse_event(address.encode(), event="endpoint")
+            )
+        finally:
+            del self._sessions[name]
+            session.stream.finish()
+            await session.close(0)
+
+    async def _post(self, scope: Scope, body: Any, principal: str, send: Send) -> None:
+        session = self._sessions.get(session_in(scope))
+        if session is None or session.principal != principal:  # sessions of others do not exist
+            text = f"There is no such session. hint: GET {self._stream_path} begins one\n"
+            await reject(send, Rejection(404, None, text))
+            return
+        if isinstance(body, McpError):
+            await reject(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
+            return
+        session.principal = principal  # the same one, perhaps with other scopes
+        await send_json(send, 202, b"")  # before the answer, which may be on the stream at once
+        session.post(body, AsgiRequest(scope))
+
+
+async def _end(session: SseSession) -> None:
+    await session.wait_idle()
+    session.stream.finish()
+
+
+def session_in(scope: Scope) -> str:
+    """Return the session that the address of a POST names; "" for none."""
+    query: bytes = scope.get("query_string", b"")
+    return parse_qs(query.decode("latin-1")).get("session_id", [""])[0]

@@ -1,0 +1,146 @@
+"""Shorten JSON results, or select a part of them with JMESPath."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from mcpfactory_runtime.server.errors import ToolError
+
+_LEAST: Final = 24  # characters; a member that would get less goes
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What was shortened: `kept` of `total` items, members or characters at `place` ("" is the whole)."""
+
+    place: str
+    kept: int
+    total: int
+    what: str
+
+    def __str__(self) -> str:
+        where = f" of `{self.place}`" if self.place else ""
+        return f"{self.kept:,} of {self.total:,} {self.what}{where}"
+
+
+def compact(value: Any) -> str:
+    """JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def shorten(value: Any, room: int) -> tuple[Any, list[Cut]]:
+    """Return the value in at most about `room` characters of compact JSON, and what was cut, outermost first.
+
+    Raises:
+        RecursionError: the value is nested too deeply.
+    """
+    cuts: list[Cut] = []
+    return _fit(value, room, "", cuts), cuts
+
+
+def _fit(value: Any, room: int, place: str, cuts: list[Cut]) -> Any:
+    if isinstance(value, str):
+        return _text(value, room, place, cuts)
+    if isinstance(value, list):
+        return _list(value, room, place, cuts)
+    if isinstance(value, dict):
+        return _object(value, room, place, cuts)
+    return value
+
+
+def _text(value: str, room: int, place: str, cuts: list[Cut]) -> str:
+    size = len(compact(value))
+    if size <= room:
+        return value
+    kept = max(0, (room - 3) * len(value) // size)
+    while kept and len(compact(value[:kept])) > room - 1:  # what has to be escaped stands at the beginning
+        kept = kept * 3 // 4
+    cuts.append(Cut(place, kept, len(value), "characters"))
+    return value[:kept] + "…"
+
+
+def _list(value: list[Any], room: int, place: str, cuts: list[Cut]) -> list[Any]:
+    used, kept = 2, 0
+    for item in value:
+        used += len(compact(item)) + 1
+        if used > room:
+            break
+        kept += 1
+    if kept == len(value):
+        return value
+    if len(value) > 1:
+        cuts.append(Cut(place, max(kept, 1), len(value), "items"))
+    return value[:kept] if kept else [_fit(value[0], room - 2, f"{place}[0]", cuts)]
+
+
+def _object(value: dict[str, Any], room: int, place: str, cuts: list[Cut]) -> dict[str, Any]:
+    sizes = {name: len(compact(name)) + len(compact(one)) + 2 for name, one in value.items()}
+    if sum(sizes.values()) + 2 <= room:
+        return value
+    left = room - 2
+    shares: dict[str, int] = {}
+    for number, (name, size) in enumerate(sorted(sizes.items(), key=lambda one: one[1])):
+        shares[name] = min(size, left // (len(sizes) - number))
+        left -= shares[name]
+    kept: dict[str, Any] = {}
+    inner: list[Cut] = []
+    for name, one in value.items():
+        share = shares[name] - len(compact(name)) - 2
+        if sizes[name] == shares[name]:
+            kept[name] = one
+        elif share >= _LEAST:
+            kept[name] = _fit(one, share, f"{place}.{name}" if place else name, inner)
+    if len(kept) < len(value):
+        cuts.append(Cut(place, len(kept), len(value), "members"))
+    cuts += inner
+    return kept
+
+
+_LONGEST: Final = 1_000  # characters of an expression
+
+
+def check(expression: Any) -> None:
+    """Refuse what is no expression, before anything is sent.
+
+    Raises:
+        ToolError: the expression cannot be used; the message says why.
+    """
+    _compiled(expression)
+
+
+def select(expression: str, value: Any) -> Any:
+    """Return what the expression selects of a JSON value; None when that is nothing.
+
+    Raises:
+        ToolError: the expression cannot be used on this value.
+    """
+    try:
+        return _compiled(expression).search(value)
+    except (
+        ArithmeticError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:  # JMESPathError is a ValueError
+        raise ToolError(
+            f"The call was carried out, but its answer does not fit the expression {expression!r}: {error}"
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def _compiled(expression: str) -> Any:
+    import jmespath  # type: ignore[import-untyped]  # noqa: PLC0415 - it has no types; most servers select nothing
+
+    try:
+        if len(expression) > _LONGEST:
+            raise ValueError(f"it has more than {_LONGEST:,} characters")
+        return jmespath.compile(expression)
+    except (ValueError, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ToolError(
+            f"{expression[:200]!r} is no JMESPath expression: {reason}\nhint: items[].{{id: id, name: name}}"
+        ) from None

@@ -1,0 +1,206 @@
+"""URLs: public addresses and redirects."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Final, Literal
+from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
+
+_SCHEME: Final = re.compile(r"https?:", re.IGNORECASE)
+_PORTS: Final = {"http": 80, "https": 443}
+_PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
+
+_NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address stands behind them
+# Of the registries of special-purpose addresses (RFC 6890), what not every Python since 3.11.0 knows as not global.
+_SPECIAL: Final = tuple(
+    ip_network(one)
+    for one in (
+        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),  # the last is the host of a machine at Azure
+        *("64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
+    )
+)
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address is public: not loopback, private, link-local, multicast, reserved, nor one of these in disguise.
+
+    Args:
+        address: as the resolver gave it; a zone (`fe80::1%eth0`) is permitted.
+
+    Raises:
+        ValueError: it is no IP address.
+    """
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address):
+        if ip.teredo or ip.is_site_local:
+            return False
+        inner = ip.ipv4_mapped or ip.sixtofour
+        if inner is None and ip in _NAT64:
+            inner = IPv4Address(int(ip) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+        if int(ip) >> 32 & 0xFFFF_FFFF in _ISATAP and not is_public(str(IPv4Address(int(ip) & 0xFFFFFFFF))):
+            return False
+    if any(ip in network for network in _SPECIAL):
+        return False
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+def host_port(host: str, port: int) -> str:
+    """`host:port` in the one way that is compared; `[…]:port` for an IPv6 address."""
+    name = host.lower().strip("[]")
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def is_web_address(text: str) -> bool:
+    """Return whether a text names something on the web, by its scheme. Whether it can be reached `split_web_url` says."""
+    return _SCHEME.match(text) is not None
+
+
+def split_web_url(text: str) -> SplitResult | None:
+    """Return the parts of an http or https URL; None for another scheme, no host, and a host or a port that cannot be (RFC 3986 §3.2)."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:  # a bracket that is not closed, a port that is none
+        return None
+    return parts if parts.scheme in _PORTS and parts.hostname else None
+
+
+def host_port_of(url: str) -> str:
+    """`host:port` that a URL leads to; "" for what is no complete http or https URL."""
+    parts = split_web_url(url)
+    return host_port(parts.hostname or "", parts.port or _PORTS[parts.scheme]) if parts else ""
+
+
+def describe_private(url: str) -> str:
+    """In words, what of its own a URL leads to: "this machine", "a private network"; "" for what is public as far as its name tells.
+
+    Nothing is resolved: that a name with a public look leads to a private address is seen when it is called.
+    """
+    host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
+    try:
+        ip = ip_address(host.partition("%")[0])
+    except ValueError:
+        if host == "localhost" or host.endswith(".localhost"):
+            return "this machine"
+        alone = bool(host) and "." not in host
+        return "a private network" if alone or host.endswith(_PRIVATE_NAMES) else ""
+    if ip.is_loopback or ip.is_unspecified:
+        return "this machine"
+    return "" if is_public(host) else "a private network"
+
+
+MAX_REDIRECTS: Final = 5
+
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY"})
+_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # the rest of a Location is encoded
+_FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
+
+Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
+"""Why a redirect is not followed: it names no http address; it leads to another origin; it leads from https to http; its status does
+not say that the method is to be repeated there; there were too many."""
+
+_REASONS: Final[dict[Refusal, str]] = {
+    "": "and no end of redirects",
+    "target": "which is not followed",
+    "origin": "which is another origin and not followed; hint: give that address itself, if it is to be trusted",
+    "downgrade": "which is not encrypted and not followed; hint: give an address that answers by itself",
+    "method": "by a status that does not say to repeat the request; hint: give that address itself",
+    "circle": "and no end of redirects",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Where an answer sends its request: `method` to `url`, with the body or without. `refusal` is "" when it is followed."""
+
+    url: str
+    method: str
+    keeps_body: bool
+    refusal: Refusal = ""
+
+    @property
+    def reason(self) -> str:
+        """Where it leads and why it is not followed, as the rest of a sentence about an answer."""
+        return f"a redirect to {self.url.partition('?')[0] or 'no address'}, {_REASONS[self.refusal]}"
+
+    @property
+    def host(self) -> str:
+        """`host` or `host:port` of the target."""
+        return urlsplit(self.url).netloc
+
+
+class Redirects:
+    """The redirects of one request: as `redirect_of`, but for no more than `MAX_REDIRECTS`, and to no place twice."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[str, str]] = []
+
+    def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
+        """Return where the answer to a request sends it."""
+        found = redirect_of(method, url, status, location)
+        if found is None or found.refusal:
+            return found
+        self._seen.append((method, url))
+        if len(self._seen) > MAX_REDIRECTS or (found.method, found.url) in self._seen:
+            return Redirect(found.url, found.method, found.keeps_body, "circle")
+        return found
+
+
+def redirect_of(method: str, url: str, status: int, location: str) -> Redirect | None:
+    """Return where an answer sends its request; None when it is no redirect.
+
+    Args:
+        method: of the request.
+        url: of the request, absolute.
+        status: of the answer.
+        location: its Location header, "" without one.
+    """
+    if not 300 <= status < 400 or status == 304:
+        return None
+    target = _joined(url, location)
+    if status not in _FOLLOWED or not target:
+        return Redirect(target, method, keeps_body=True, refusal="target")
+    changed = status == 303 and method not in ("GET", "HEAD")
+    meant = "GET" if changed else method
+    refusal: Refusal = ""
+    if not is_same_origin(url, target):
+        lower = is_same_origin(target, url)
+        refusal = "downgrade" if lower else "origin"
+    elif status in (301, 302) and method not in _SAFE:
+        refusal = "method"
+    return Redirect(target, meant, keeps_body=not changed, refusal=refusal)
+
+
+def is_same_origin(url: str, target: str) -> bool:
+    """Whether a request to a URL may go on to the target with all that is in it: the same origin, or its https."""
+    ours, theirs = _split(url), _split(target)
+    if ours is None or theirs is None or (ours.hostname or "").rstrip(".") != (theirs.hostname or "").rstrip("."):
+        return False
+    before, after = _port(ours), _port(theirs)
+    upgraded = (ours.scheme, before, theirs.scheme, after) == ("http", 80, "https", 443)
+    return upgraded or (ours.scheme == theirs.scheme and before == after)
+
+
+def _joined(url: str, location: str) -> str:
+    """Return the absolute http or https URL that a Location means, encoded, without user and fragment; "" when it means none."""
+    try:
+        parts = _split(urljoin(url, quote(location.strip(), safe=_KEPT)))
+    except ValueError:
+        return ""
+    if not location.strip() or parts is None:
+        return ""
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
+
+
+def _split(url: str) -> SplitResult | None:
+    parts = split_web_url(url)
+    return parts if parts and parts.port != 0 else None
+
+
+def _port(parts: SplitResult) -> int:
+    return parts.port or _PORTS[parts.scheme]

@@ -1,0 +1,147 @@
+"""Whether an adopted server is still what was adopted: a newer version, a file that was replaced, or another offer at its URL."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.adoption import npm, pypi, remote
+from mcpfactory_pipeline.adoption.kinds import KINDS
+from mcpfactory_pipeline.adoption.sources import LOCKS
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.hashing import hash_record
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.workspace.adopted import (
+    STOPPING,
+    Adopted,
+    KnownDrift,
+    offered_now,
+    read_known_drift,
+    write_known_drift,
+)
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next. `unanswered`: nobody could look.
+
+    `offer` is the hash of what is there instead, for those that stop a server.
+    """
+
+    kind: str
+    message: str
+    means: str
+    command: str
+    offer: str = ""
+    unanswered: bool = False
+
+
+def watch(server: WorkspaceServer) -> list[Watched]:
+    """Return how what was adopted differs from what is there now; an index, a registry or the server itself is asked.
+
+    What does not answer is told, too: then nobody knows.
+    """
+    adopted = server.adopted
+    look = _LOOKS.get(adopted.kind) if adopted else None
+    if adopted is None or look is None:
+        return []
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-watch-") as work:
+        try:
+            return list(look(server, adopted, Path(work)))
+        except (PipelineError, ProgramRefusedError, OSError) as error:
+            message, means = f"it cannot be looked at: {error}", "whether it is still what was adopted is not known"
+            return [Watched("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
+
+
+def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
+    """Write down what stops a server (`known_drift`) of what was seen of it; where nobody answered, what was known stays.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if server.adopted is not None and not any(one.unanswered for one in seen):
+        known = [one for one in seen if one.kind in STOPPING]
+        facts = [KnownDrift(one.kind, one.message, one.means, one.command, one.offer) for one in known]
+        write_known_drift(server.folder, server.adopted, facts)
+
+
+def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[Watched]:
+    url = adopted.url
+    changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
+    if changed:
+        message = f"{url} offers something else than was adopted: {changed}"
+        means = "callers get tools that nobody looked at: a description can tell a model what to do"
+        yield Watched("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer)
+
+
+async def look_now(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
+    """Return how a server is no longer what was adopted, and the hash of what is there instead; None where nobody can tell: its kind is not watched.
+
+    A server at a URL is asked, and compared with what was written down in the file `offers`; of a package it is what was
+    found when its index or registry was asked last.
+
+    Raises:
+        ServerError: it does not answer.
+        ProgramRefusedError: what was written down cannot be read.
+    """
+    if adopted.kind not in _LOOKS:
+        return None, ""
+    if adopted.kind != "url":
+        known = read_known_drift(folder, adopted)
+        return tuple(one.message for one in known), offered_now(known)
+    changed, offer = await _offered_otherwise(adopted.url, await asyncio.to_thread(offers.read_bytes))
+    return ((f"it offers something else than was adopted: {changed}",), offer) if changed else ((), "")
+
+
+async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
+    """Return in words how what a URL offers now differs from what was written down ("" where it does not), and the hash of what it offers."""
+    before, now = remote.read_offers(offers), await remote.ask_offers(url)
+    return remote.shorten(remote.changed_offers(before, now)), remote.hash_offers(now)
+
+
+def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Watched]:
+    try:
+        pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
+    except ProgramRefusedError as error:
+        files = error.hashes if isinstance(error, pypi.OtherFilesError) else ()
+        yield _replaced(server, adopted, str(error), hash_record(dict.fromkeys(files, "wheel")))
+    yield from _newer(server, adopted, f"pypi:{adopted.package}==", work)
+
+
+def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Watched]:
+    there, gone, wanted = "", "", f"{adopted.package}@{adopted.version}"
+    try:
+        there = str(json.loads(npm.run_npm("view", wanted, "dist.integrity", "--json", cwd=work, log=False) or '""'))
+    except ProgramRefusedError as error:
+        gone = str(error)
+    if there != adopted.hash:
+        has = f"the registry has {there or gone or 'nothing'} for {adopted.package} {adopted.version}"
+        yield _replaced(server, adopted, f"{has}, and {adopted.hash} was adopted", hash_record({"tarball": there}))
+    yield from _newer(server, adopted, f"npm:{adopted.package}@", work)
+
+
+def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Watched:
+    means = "what is in channels stays as it is; a machine that has not its files cannot get them again"
+    return Watched("replaced", message, means, f"mcpfactory adopt {adopted.again} --name {server.name}", offer)
+
+
+def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> Iterator[Watched]:
+    ask = KINDS[adopted.kind].newest
+    newest = ask(adopted.package, work) if ask else ""
+    if newest and newest != adopted.version:
+        message = f"{adopted.package} has {newest}, and {adopted.version} was adopted"
+        means = "callers stay with what was checked until the newer one is adopted and promoted"
+        yield Watched("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
+
+
+_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[Watched]]]] = {
+    "pypi": _wheel,
+    "npm": _tarball,
+    "url": _offers,
+}

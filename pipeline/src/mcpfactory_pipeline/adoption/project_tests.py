@@ -1,0 +1,234 @@
+"""Run the tests of an adopted server and read their reports."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
+from mcpfactory_pipeline.adoption.projects import check_project_lock, own_files
+from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
+from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.build.pep517 import copy_files
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
+from mcpfactory_pipeline.isolation.levels import foreign_path, make_sandbox
+from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
+from mcpfactory_pipeline.workspace.adopted import Adopted
+
+_LARGEST: Final = 1 << 26  # bytes of a report
+_SHOWN: Final = 3
+_TAP: Final = re.compile(r"^(?P<not>not )?ok\b(?:[ \t]+(?P<number>\d+))?(?P<rest>[^\n]*)$", re.M)
+_PLAN: Final = re.compile(r"^1\.\.(\d{1,9})\b", re.M)
+_DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class TestCount:
+    """How many tests there were, and what became of them; `form` is what the report was, `names` are those that failed."""
+
+    __test__ = False  # no class of tests
+
+    form: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    names: tuple[str, ...] = ()
+
+    @property
+    def tests(self) -> int:
+        """All of them."""
+        return self.passed + self.failed + self.skipped
+
+    def words(self) -> str:
+        """`3 passed, 1 failed: refuses`."""
+        said = f"{self.passed} passed"
+        said += f", {self.failed} failed: {', '.join(self.names[:_SHOWN])}" if self.failed else ""
+        return said + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+NO_REPORT: Final = TestCount("")
+
+
+def read_junit(data: bytes) -> TestCount | None:
+    """Return what a report in the form of JUnit says; None for what is none.
+
+    Each `testcase` counts once, whatever the totals of the suites say.
+    """
+    if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
+        return None
+    try:
+        root = ET.fromstring(data)  # noqa: S314 - without a document type, so that there are no entities
+    except ET.ParseError:
+        return None
+    if root.tag not in {"testsuites", "testsuite"}:
+        return None
+    passed, skipped, names = 0, 0, list[str]()
+    for case in root.iter("testcase"):
+        found = {child.tag for child in case}
+        if found & {"failure", "error"}:
+            names.append(case.get("name", "?")[:100])
+        elif "skipped" in found:
+            skipped += 1
+        else:
+            passed += 1
+    return TestCount("JUnit", passed, len(names), skipped, tuple(names))
+
+
+def read_tap(text: str) -> TestCount | None:
+    """Return what a report in the form of TAP says; None for what is none.
+
+    Lines of subtests are indented and belong to the line of their test. Tests that the plan promises and that are not there failed.
+    """
+    plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
+    if plan is None:
+        return None
+    passed, skipped, names = 0, 0, list[str]()
+    for line in lines:
+        if _DIRECTIVE.search(line["rest"]):
+            skipped += 1
+        elif line["not"]:
+            names.append(line["rest"].strip(" -")[:100] or f"test {line['number']}")
+        else:
+            passed += 1
+    missing = int(plan[1]) - len(lines)
+    names += [f"{missing} that the plan promises"] * (missing > 0)
+    return TestCount("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
+
+
+# Where pytest looks for its configuration, and what stands in a file that has one.
+_PYTEST_CONFIGS: Final = {
+    "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
+    "setup.cfg": "[tool:pytest]",
+}  # fmt: skip
+# bytes of a report
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTests:
+    """What the tests of a server said: whether all is well, in words, and the counts of a report, where there is one."""
+
+    good: bool
+    message: str
+    count: TestCount = NO_REPORT
+
+
+def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) -> OwnTests:
+    """Run the test command of a server in a sandbox, in a copy of its sources, with the programs of its kind.
+
+    Raises:
+        ProgramRefusedError: what the tests need is not to be had.
+        StageError: an index did not answer, or the command cannot be started.
+    """
+    sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
+    folder, files = own_files(sources)
+    place = inputs.work / "tools"
+    place.mkdir()
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(place, *node_paths()), name="tests")
+    bench = sandbox.folder / "source"
+    copy_files(folder, files, bench)
+    path = _PREPARE.get(adopted.kind, _nothing)(bench, candidate, place)
+    environ = {**sandbox.environ, **QUIET_NPM, "CI": "true", "PATH": foreign_path()}
+    if path is not None:
+        environ["PATH"] = os.pathsep.join([str(path), environ["PATH"]])
+    code, said = run_captured(adopted.test, bench, environ, sandbox)
+    report = bench / adopted.report if adopted.report else None
+    return judge(code, said, _read(report), wanted=adopted.report)
+
+
+def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
+    """Install what the tests of a Python project need beside its own wheel: its group or its extra for tests, else pytest."""
+    _keep_pytest_here(bench)
+    make_environment(candidate.folder, tuple(candidate.files), place, log=True)
+    python = programs(place) / "python"
+    run_uv(
+        "pip",
+        "install",
+        "--quiet",
+        *ONLY_WHEELS,
+        "--no-sources",  # folders that [tool.uv.sources] names are built, only wheels or not, where they are editable or of a workspace
+        *test_requirements(bench),
+        cwd=bench,
+        python=python,
+    )
+    return programs(place)
+
+
+def _keep_pytest_here(bench: Path) -> None:
+    """Give a project that says nothing of pytest an empty configuration: pytest would look for one above, where it may not read."""
+    for name, mark in _PYTEST_CONFIGS.items():
+        file = bench / name
+        if file.is_file() and mark in file.read_text(encoding="utf-8", errors="replace"):
+            return
+    (bench / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+
+
+def test_requirements(folder: Path) -> list[str]:
+    """Return what uv is asked to install for the tests of a project: a dependency group, and pytest.
+
+    Raises:
+        ProgramRefusedError: its extra has something that is no requirement, or no wheel.
+    """
+    import tomllib  # noqa: PLC0415 - one function reads it
+
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ["pytest"]
+    groups = project.get("dependency-groups", {})
+    extras = project.get("project", {}).get("optional-dependencies", {})
+    name = next((one for one in ("test", "tests", "dev") if one in groups), "")
+    extra = next((one for one in ("test", "tests", "dev") if one in extras), "")
+    wanted = [str(one) for one in extras[extra]] if extra else []
+    try:
+        for one in wanted:
+            check_requirement(one)
+    except PipelineError as error:
+        raise ProgramRefusedError(f"{error}; hint: {error.hint}") from error
+    return ["pytest", *wanted, *(["--group", f"{folder / 'pyproject.toml'}:{name}"] if name else [])]
+
+
+def _node_tools(bench: Path, candidate: Artifact, place: Path) -> None:
+    del candidate, place
+    check_project_lock(bench)
+    if (bench / LOCKS["node"]).is_file():
+        run_npm("ci", cwd=bench)
+
+
+def _nothing(bench: Path, candidate: Artifact, place: Path) -> None:
+    del bench, candidate, place
+
+
+_PREPARE: Final = {"python": _python_tools, "node": _node_tools}
+
+
+def judge(code: int, said: str, report: bytes | None, *, wanted: str) -> OwnTests:
+    """Return the verdict by exit code and report: each must be good. A report that was promised and is not there is none. Pure."""
+    if wanted and report is None:
+        return OwnTests(False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them")
+    count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)
+    if wanted and count is None:
+        return OwnTests(False, f"{wanted} is neither a report of JUnit nor of TAP: nothing is known of the tests")
+    if count is None:
+        return OwnTests(code == 0, f"the tests ended with exit {code}; no report says how many there were")
+    return _with_count(code, count)
+
+
+def _with_count(code: int, count: TestCount) -> OwnTests:
+    if code != 0 and not count.failed:
+        words = f"the tests ended with exit {code}, although {count.form} says {count.words()}"
+        return OwnTests(False, words, count)
+    if not count.passed:
+        return OwnTests(False, f"no test passed ({count.form}: {count.words()})", count)
+    return OwnTests(code == 0 and not count.failed, f"{count.words()} ({count.form})", count)
+
+
+def _read(report: Path | None) -> bytes | None:
+    """Return the content of a report that strangers' code wrote: a link would lead elsewhere."""
+    if report is None or report.is_symlink() or not report.is_file() or report.stat().st_size > _LARGEST:
+        return None
+    return report.read_bytes()

@@ -1,0 +1,179 @@
+"""A build frontend (PEP 517) that keeps the backend apart: what it needs is fetched first, then it runs in a sandbox without a network's secrets.
+
+`uv build` would do both in one, and give the backend, which is code of the server, the variables and the cache of uv.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from mcpfactory_pipeline.build import pep517_backend
+from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, last_lines, run_captured, run_uv
+from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
+
+# What a project without [build-system] is built with (PEP 517).
+_LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
+_PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
+_NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
+_PATIENCE: Final = 3  # answers of a backend that asks for more
+
+
+def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
+    """Copy files below `source` to the same places below `target`; links become what they point to."""
+    for path in files:
+        place = target / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / path, place)
+
+
+def build_in_sandbox(
+    source: Path,
+    files: Iterable[str],
+    work: Path,
+    hooks: Sequence[str],
+    *,
+    constraints: str = "",
+    settings: Mapping[str, object],
+    log: bool,
+) -> list[Path]:
+    """Return what the hooks (`sdist`, `wheel`) build from a copy of `files`, in `work/dist`; a wheel after a source distribution is built from that.
+
+    `constraints` are versions that the backend must have, `settings` say how it is kept apart, as those of a stage.
+
+    Raises:
+        ProgramRefusedError: when the package does not build.
+        StageError: when the machinery broke.
+    """
+    tools = work / "tools"
+    sandbox = make_sandbox(settings, work, readable=(tools, Path(pep517_backend.__file__)), name="builder")
+    place = sandbox.folder / "source"
+    copy_files(source, files, place)
+    # Build backends look for rules of what to leave out as far up as the next repository: they shall not find the
+    # workspace's, or the same sources would give other bytes elsewhere.
+    (sandbox.folder / ".git").mkdir()
+    system = _build_system(place / "pyproject.toml")
+    run_uv("venv", "--quiet", str(tools), cwd=work, log=log)
+    bounds = work / "constraints.txt"
+    bounds.write_text(f"{constraints}\n", encoding="utf-8")
+    options = ("--constraints", str(bounds)) if constraints else ()
+    _install(system["requires"], tools, place, options, log=log)
+    made = []
+    for hook in hooks:
+        plan = {
+            "source": str(place),
+            "out": str(sandbox.folder / "dist"),
+            "backend": system["build-backend"],
+            "path": system.get("backend-path", []),
+            "hook": hook,
+            "from_sdist": "sdist" in hooks,
+        }
+        _call(plan, tools, sandbox, options, log=log)
+        made.append(_take(sandbox.folder / "dist", hook, work / "dist"))
+        if log:
+            print(f"built {made[-1].name}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    return made
+
+
+def _build_system(file: Path) -> dict[str, Any]:
+    """Return the table `[build-system]`, whole.
+
+    Raises:
+        ProgramRefusedError: for one that says something else than texts.
+    """
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("build-system", _LEGACY)
+    except (OSError, ValueError) as error:
+        raise ProgramRefusedError(f"pyproject.toml cannot be read: {error}") from error
+    if not isinstance(table, dict):
+        raise ProgramRefusedError("pyproject.toml: [build-system] is not a table")
+    system = {
+        **table,
+        "requires": table.get("requires", []),
+        "build-backend": table.get("build-backend", _LEGACY["build-backend"]),
+    }
+    for key in ("requires", "backend-path"):
+        value = system.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise ProgramRefusedError(f"pyproject.toml: build-system.{key} is not a list of texts")
+    if not isinstance(system["build-backend"], str):
+        raise ProgramRefusedError("pyproject.toml: build-system.build-backend is not a text")
+    return system
+
+
+def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequence[str], *, log: bool) -> None:
+    """Install what a backend needs, each a requirement and no option of uv, with what the project says of indexes."""
+    for text in wanted:
+        try:
+            Requirement(text)
+        except InvalidRequirement as error:
+            raise ProgramRefusedError(f"build requirement {text!r} cannot be read: {error}") from error
+    if wanted:
+        run_uv("pip", "install", "--quiet", *options, *wanted, cwd=project, python=_programs(tools) / "python", log=log)
+
+
+def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Sequence[str], *, log: bool) -> None:
+    """Call a hook, and again after what it asked for is installed.
+
+    Raises:
+        ProgramRefusedError: with the end of what the backend said.
+    """
+    file = sandbox.folder / "plan.json"
+    given: list[str] = []
+    program = _programs(tools)
+    path = os.pathsep.join([str(program), sandbox.environ.get("PATH", os.defpath)])
+    environ = {**sandbox.environ, "PATH": path, "SOURCE_DATE_EPOCH": EPOCH, "TZ": "UTC"}
+    command = [str(program / "python"), "-P", pep517_backend.__file__, str(file)]
+    for _ in range(_PATIENCE):
+        file.write_text(json.dumps({**plan, "given": given}), encoding="utf-8")
+        code, said = run_captured(command, sandbox.folder, environ, sandbox, log=log)
+        if code == 0:
+            return
+        if code != pep517_backend.ASKS:
+            raise ProgramRefusedError(last_lines(said) or f"{plan['backend']} ended with exit {code}")
+        given = _read_wanted(sandbox.folder / pep517_backend.WANTED)
+        _install(given, tools, Path(plan["source"]), options, log=log)
+    raise ProgramRefusedError(f"{plan['backend']} asks for something else each time: {', '.join(given)}")
+
+
+def _read_wanted(file: Path) -> list[str]:
+    try:
+        wanted = json.loads(_plain_bytes(file))
+    except ValueError as error:
+        raise ProgramRefusedError(f"the backend asked for what cannot be read: {error}") from error
+    if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
+        raise ProgramRefusedError("the backend asked for what is no list of requirements")
+    return wanted
+
+
+def _take(made: Path, hook: str, into: Path) -> Path:
+    """Copy the one package that a hook made out of the sandbox."""
+    found = sorted(made.glob(_PATTERNS[hook]))
+    if len(found) != 1:
+        raise ProgramRefusedError(f"the build made {len(found)} {_NAMES[hook]}s instead of one")
+    data = _plain_bytes(found[0])
+    into.mkdir(exist_ok=True)
+    place = into / found[0].name
+    place.write_bytes(data)
+    return place
+
+
+def _plain_bytes(file: Path) -> bytes:
+    """Return the content of a file that a stranger's program made: one that is a link would lead out of the sandbox."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise ProgramRefusedError(f"{file.name} is not a file that the build made: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read()
+
+
+def _programs(tools: Path) -> Path:
+    return tools / ("Scripts" if os.name == "nt" else "bin")

@@ -1,0 +1,59 @@
+"""Calls a build backend: `python -P backend.py PLAN`, with the interpreter of the environment that has the backend.
+
+PLAN is JSON: `source`, the folder of the project; `out`, where the packages go; `backend` and `path`, as `[build-system]` names them;
+`hook`, what to build (`sdist` or `wheel`), `from_sdist`, whether from the source distribution in `out`; `given`, what earlier answers of the backend asked for and is installed by now.
+What the backend asks for besides goes into `wanted.json` beside the plan, and
+the exit code is `ASKS`. It is run by path and in a sandbox, where nothing of ours need be: standard library only (PEP 517).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import tarfile
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+ASKS: Final = 75  # as EX_TEMPFAIL of sysexits.h: call again
+WANTED: Final = "wanted.json"
+
+
+def main() -> None:
+    """Build what the plan says."""
+    plan_file = Path(sys.argv[1])
+    plan = json.loads(plan_file.read_text(encoding="utf-8"))
+    source, out = Path(plan["source"]), Path(plan["out"])
+    out.mkdir(exist_ok=True)
+    hook = plan["hook"]
+    if hook == "wheel" and plan["from_sdist"]:
+        source = _unpacked(next(out.glob("*.tar.gz")), out.parent / "unpacked")
+    os.chdir(source)
+    sys.path[:0] = [str(source / part) for part in plan["path"]]
+    backend = _backend(plan["backend"])
+    asks = getattr(backend, f"get_requires_for_build_{hook}", None)
+    wanted = [str(one) for one in (asks() if asks else [])]
+    if any(one not in plan["given"] for one in wanted):
+        plan_file.with_name(WANTED).write_text(json.dumps(wanted), encoding="utf-8")
+        sys.exit(ASKS)
+    getattr(backend, f"build_{hook}")(str(out))
+
+
+def _backend(name: str) -> Any:
+    module, _, inner = name.partition(":")
+    return reduce(getattr, inner.split(".") if inner else [], importlib.import_module(module))
+
+
+def _unpacked(sdist: Path, folder: Path) -> Path:
+    with tarfile.open(sdist) as archive:
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, filter="data")
+        else:  # Python 3.11.0 to 3.11.3; the sandbox keeps what is unpacked to itself
+            archive.extractall(folder)  # noqa: S202 - as said
+    return next(folder.iterdir())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+"""Which tools are called, with what, and what the stub upstream saw of it.
+
+With cases: every tool that has one, against the stub. Without: tools with `readOnlyHint`, and the calls that a person gave or allowed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import unquote
+
+from mcpfactory_pipeline.checks.evidence import calls_others
+from mcpfactory_pipeline.checks.exchange import Json
+from mcpfactory_pipeline.checks.rules.behavior import hint
+from mcpfactory_pipeline.checks.samples import other_arguments, other_values, sample_arguments, wrong_arguments
+from mcpfactory_pipeline.checks.target import ExamineError
+from mcpfactory_runtime.upstream.operation import ServerAddress
+from mcpfactory_runtime.upstream.secrets import SHARED, Settings, stand_in
+from mcpfactory_runtime.upstream.servers import Addresses
+from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
+
+MAX_CALLS: Final = 50  # calls without cases; with cases all are made
+MAX_VARIED: Final = 20  # tools that are called with other arguments, too
+MAX_WRONG: Final = 5  # tools that are called with arguments that break their schema
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call to make. `request` is what the case says that the API must see, None without a case; `case` is all of it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    origin: Literal["case", "example", "no arguments", "guess"]
+    title: str = ""
+    request: Mapping[str, Any] | None = None
+    case: Mapping[str, Any] | None = None
+
+    @property
+    def question(self) -> str:
+        """The request that reads by its document, although its method does not say so; "" when it is none of the kind."""
+        asks = self.case is not None and self.request is not None and self.case.get("reads") is True
+        return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
+
+
+def plan_calls(
+    tools: Sequence[tuple[str, Json]],
+    cases: Sequence[Mapping[str, Any]] | None,
+    *,
+    examples: Sequence[Mapping[str, Any]] = (),
+    allow_calls: bool = False,
+) -> tuple[list[PlannedCall], dict[str, str]]:
+    """Return the calls to make, in the order of the tools, and for every tool that is not called the reason.
+
+    Args:
+        tools: (name, tool) of each.
+        cases: calls of a generated server with the requests that they must make; None where there is no stub upstream.
+        examples: calls of any other server, which are made instead of guessed ones.
+        allow_calls: also call tools without `readOnlyHint`, with guessed arguments.
+    """
+    plan: list[PlannedCall] = []
+    uncalled: dict[str, str] = {}
+    searched = next((name for name, tool in tools if calls_others(tool)), None)
+    of_tools: dict[str, list[Mapping[str, Any]]] = {}
+    for case in cases or ():
+        of_tools.setdefault(str(case.get("tool")), []).append(case)
+    for name, tool in tools:
+        if cases is None:
+            chosen = _of_examples(name, examples) or _without_cases(
+                name, tool, tools, len(plan), allow_calls=allow_calls
+            )
+        elif searched is None:
+            chosen = _with_cases(name, of_tools.get(name, ()))
+        else:
+            chosen = _by_search(name, tool, tools, searched, of_tools)
+        if isinstance(chosen, str):
+            uncalled[name] = chosen
+        else:
+            plan += chosen
+    return plan, uncalled
+
+
+def _by_search(
+    name: str,
+    tool: Json,
+    tools: Sequence[tuple[str, Json]],
+    searched: str,
+    of_tools: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> list[PlannedCall] | str:
+    """Call in search mode, where the tool `searched` calls those that have cases."""
+    if name != searched:
+        return _without_cases(name, tool, tools, 0)
+    plan: list[PlannedCall] = []
+    for meant, cases in of_tools.items():
+        chosen = _with_cases(name, cases)
+        for one in chosen if isinstance(chosen, list) else ():
+            wrapped = {"name": meant, "arguments": one.arguments}
+            plan.append(replace(one, arguments=wrapped, title=f"{meant}: {one.title}"))
+    return plan or "there is no case for what it calls"
+
+
+def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
+    """Return the calls of the tool `name` by cases: its own, or those of a tool that it calls."""
+    safe = [case for case in own if "path" in case.get("request", {})]
+    if not own:
+        return "there is no case for it"
+    if not safe:
+        # A path that no case says may be one with a server of its own that nothing moves: calling it would reach the real API.
+        return "its case does not say the path, so it may not reach the stub upstream"
+    return [
+        PlannedCall(
+            name, case.get("arguments", {}), "case", str(case.get("title") or f"case {number}"), case["request"], case
+        )
+        for number, case in enumerate(safe, 1)
+    ]
+
+
+def _of_examples(name: str, examples: Sequence[Mapping[str, Any]]) -> list[PlannedCall]:
+    return [
+        PlannedCall(name, example.get("arguments", {}), "case", str(example.get("title") or f"case {number}"))
+        for number, example in enumerate((one for one in examples if one.get("tool") == name), 1)
+    ]
+
+
+def _without_cases(
+    name: str, tool: Json, tools: Sequence[tuple[str, Json]], planned: int, *, allow_calls: bool = False
+) -> list[PlannedCall] | str:
+    if not may_be_called(name, tools, allow_calls=allow_calls):
+        return "it is marked destructiveHint" if allow_calls else "it is not marked readOnlyHint"
+    if planned >= MAX_CALLS:
+        return f"only {MAX_CALLS} tools are called"
+    return [PlannedCall(name, *sample_arguments(tool.get("inputSchema")))]
+
+
+def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
+    """Return True if a name may be called with arguments that nobody gave.
+
+    Each tool with this name has to be read-only, or `allow_calls` covers it: of two nobody knows which answers.
+    """
+    return all(
+        hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
+        for other, tool in tools
+        if other == name
+    )
+
+
+def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """Return calls of the same tools with other arguments: of those that read only and whose arguments were made up."""
+    counts = Counter(name for name, _ in tools)  # of two tools of one name nobody knows which answers
+    reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
+    schemas = {name: tool.get("inputSchema") for name, tool in reading}
+    varied = [planned for planned in plan if planned.origin != "case" and planned.tool in schemas][:MAX_VARIED]
+    return [
+        replace(planned, arguments=arguments, title="other arguments")
+        for planned in varied
+        for arguments in other_arguments(schemas[planned.tool], planned.arguments)
+    ]
+
+
+def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """Return calls that break the inputSchema, of tools that only read: one without a required argument, one of a wrong type."""
+    counts = Counter(name for name, _ in tools)
+    reading = {
+        name: tool
+        for name, tool in tools
+        if hint(tool, "readOnlyHint") is True and counts[name] == 1 and not calls_others(tool)
+    }
+    firsts = {planned.tool: planned for planned in reversed(plan) if planned.tool in reading}
+    return [
+        replace(planned, arguments=arguments, title=why, request=None, case=None)
+        for name, planned in list(firsts.items())[:MAX_WRONG]
+        for why, arguments in wrong_arguments(reading[name].get("inputSchema"), planned.arguments)
+    ]
+
+
+def plan_changed(planned: PlannedCall) -> list[PlannedCall]:
+    """Return the same call twice, to whose request the API answers other values: what depends on its answer changes with it."""
+    response = (planned.case or {}).get("response")
+    if planned.case is None or not isinstance(response, Mapping):
+        return []
+    others = [{**response, "body": other_values(response.get("body"), turn=turn)} for turn in range(2)]
+    return [replace(planned, case={**planned.case, "response": other}) for other in others]
+
+
+def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
+    """Return what is wrong with the requests that a call with a case sent upstream."""
+    if planned.request is None:
+        return []
+    wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"
+    if not requests:
+        return [f"no request reached the stub upstream, {wanted} was expected"]
+    sent = [f"{request.method} {path}" for request in requests for path in (request.path, unquote(request.path))]
+    if wanted not in sent:
+        return [f"sent {sent[-1]} instead of {wanted}", *stub_said]
+    return list(stub_said)
+
+
+def read_cases(path: Path) -> list[dict[str, Any]]:
+    """Return the cases in a file.
+
+    Raises:
+        ExamineError: for a file that is none.
+    """
+    try:
+        cases = load_cases(path)
+        StubUpstream(cases)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ExamineError(
+            f"{path} is no file of cases: {error}",
+            hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
+        ) from error
+    return cases
+
+
+def read_examples(path: Path) -> list[dict[str, Any]]:
+    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with the list as `cases`.
+
+    Raises:
+        ExamineError: for a file that is none.
+    """
+    try:
+        examples = load_cases(path)
+        good = all(isinstance(one["tool"], str) and isinstance(one.get("arguments", {}), dict) for one in examples)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _no_examples(path, str(error)) from error
+    if not good or not isinstance(examples, list):
+        raise _no_examples(path, "a case needs `tool`, a text, and `arguments`, an object")
+    return examples
+
+
+def _no_examples(path: Path, why: str) -> ExamineError:
+    return ExamineError(f"{path} is no file of cases: {why}", hint='[{"tool": "add", "arguments": {"a": 1, "b": 2}}]')
+
+
+def required_variables(start: Path | None) -> dict[str, bool]:
+    """Return the environment variables that a generated server wants (name → whether it is a secret), but that of its API's address.
+
+    From the report in the folder `start` or one above it; {} when there is none.
+
+    Raises:
+        ExamineError: for one that cannot be read.
+    """
+    file, report = _report(start)
+    try:
+        wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise _unreadable(file, error) from error
+    addresses = api_variables(start).all_at("")  # where the API lives is the stub's or the caller's to say
+    return {name: secret for name, secret in wanted.items() if name not in addresses}
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVariables:
+    """The variables that say where a server's API is, and what its document says.
+
+    `prefix` leads them; `base_url` is the root's, `servers` are those beside it, by name.
+    """
+
+    prefix: str = SHARED
+    base_url: str = ""
+    servers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of_servers(self) -> tuple[str, ...]:
+        """The variables of the servers beside the root."""
+        return tuple(stand_in(self.prefix, self.servers, ""))
+
+    def all_at(self, url: str, root: str = "") -> dict[str, str]:
+        """Return the variables by which one address stands for the whole API; each server beside the root is a folder of its name.
+
+        `root` is where the root is, when that is another folder.
+        """
+        return {**dict.fromkeys(self._of("BASE_URL"), root or url), **stand_in(self.prefix, self.servers, url)}
+
+    def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:
+        """Return an environment in which one address stands for the whole API, whatever its variables said before."""
+        return {**environ, **self.all_at(url, root)}
+
+    def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return where the servers beside the root are, by name, when the root is at an address."""
+        settings = Settings({**environ, self._of("BASE_URL")[1]: root}, self.prefix)
+        servers = [ServerAddress(name, url) for name, url in self.servers.items()]
+        addresses = Addresses(settings, self.base_url, servers)
+        return {name: addresses.of(name) for name in self.servers}
+
+    def with_settings(self, environ: Mapping[str, str], **settings: str) -> dict[str, str]:
+        """Return an environment in which a server has these settings (`TIMEOUT` …), whatever its own variables said before."""
+        return {**environ, **{variable: text for name, text in settings.items() for variable in self._of(name)}}
+
+    def _of(self, setting: str) -> tuple[str, str]:
+        return f"{SHARED}_{setting}", f"{self.prefix}_{setting}"
+
+
+def api_variables(start: Path | None) -> ApiVariables:
+    """Return the variables that a server's report names; those of all servers when it names none.
+
+    Raises:
+        ExamineError: for a report that cannot be read.
+    """
+    file, report = _report(start)
+    try:
+        address = report.get("address", {})
+        servers = {str(one["name"]): str(one["url"]) for one in address.get("servers", ())}
+        return ApiVariables(str(address.get("prefix", SHARED)), str(address.get("base_url", "")), servers)
+    except (AttributeError, TypeError, KeyError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _report(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
+    for folder in (start, *start.parents) if start is not None else ():
+        file = folder / ".mcpfactory" / "report.json"
+        if file.is_file():
+            try:
+                found = json.loads(file.read_text("utf-8"))
+            except (OSError, ValueError) as error:
+                raise _unreadable(file, error) from error
+            if not isinstance(found, dict):
+                raise _unreadable(file, "it is no object")
+            return file, found
+    return None, {}
+
+
+def _unreadable(file: Path | None, error: Exception | str) -> ExamineError:
+    hint = "make it anew: mcpfactory pipeline run NAME --until generate --force"
+    return ExamineError(f"{file} is no report: {error}", hint=hint)

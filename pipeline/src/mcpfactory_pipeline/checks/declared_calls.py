@@ -1,0 +1,381 @@
+"""Run the right calls of a server's evaluation cases and check what they did."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.checks.elicitation import Person
+from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.failing_api import FailingApi
+from mcpfactory_pipeline.checks.jsonschemas import instance_error
+from mcpfactory_pipeline.checks.rules.behavior import hint
+from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_pipeline.launch.connection import ModelledApi
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.protocol.errors import McpError
+
+_SHOWN: Final = 200  # characters of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """What came of a call: what is wrong with it, the answer as JSON-RPC, and what a person was asked."""
+
+    faults: tuple[str, ...]
+    received: Json | None = None
+    asked: tuple[str, ...] = ()
+    sent: Json = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The answer as a model reads it."""
+        return result_text((self.received or {}).get("result") or {})
+
+
+def misfits(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
+    """Return why the call cannot be made: no such tool, or arguments that its schema does not take.
+
+    Args:
+        known: the tools of the server in mode full, by name.
+        call: of a case.
+    """
+    if call.tool not in known:
+        return [f"the server has no tool {call.tool}"]
+    if missing := set(call.free) - set(call.arguments):
+        return [f"{call.tool}: {', '.join(sorted(missing))} is free and not among the arguments"]
+    if error := instance_error(dict(call.arguments), known[call.tool].get("inputSchema", {})):
+        return [f"{call.tool} does not take the arguments: {error}"]
+    return []
+
+
+async def make_call(client: Client, call: ExpectedCall, person: Person, *, through: str = "") -> CallOutcome:
+    """Make the call, and compare what came of it with the case.
+
+    Args:
+        client: of the running server; `person` is its `elicitation`, where the case has one.
+        call: what is called and expected.
+        person: answers what the tool asks.
+        through: the tool that calls others, for a tool that the server does not list.
+
+    Raises:
+        ConnectionLostError, TimeoutError: when the server ends, or does not answer.
+    """
+    name, arguments = call.tool, dict(call.arguments)
+    if through:
+        name, arguments = through, {"name": name, "arguments": arguments}
+    sent = {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    person.answer = "declines" if call.person is None else call.person
+    before, faulty = len(person.asked), len(person.faults)
+    try:
+        result = await client.call_tool(name, arguments)
+    except (ProtocolError, McpError) as error:
+        said = f"{call.tool} was answered with a protocol error: {error}"
+        received = {"error": {"code": error.code, "message": str(error)}} if isinstance(error, McpError) else None
+        return CallOutcome((said,), received, sent=sent)
+    asked = tuple(person.asked[before:])
+    faults = [*_said_faults(call, result), *_person_faults(call, asked), *person.faults[faulty:]]
+    return CallOutcome(tuple(faults), {"result": result}, asked, sent)
+
+
+def _said_faults(call: ExpectedCall, result: Mapping[str, Any]) -> Sequence[str]:
+    text = result_text(result)
+    if result.get("isError"):
+        return [f"{call.tool} failed: {text[:_SHOWN]!r}"]
+    return [
+        f"the answer of {call.tool} does not say {said!r}: {text[:_SHOWN]!r}" for said in call.says if said not in text
+    ]
+
+
+def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
+    if call.person is not None and not asked:
+        return [f"{call.tool} did it without asking a person"]
+    if call.person is None and asked:
+        return [f"{call.tool} asked a person {asked[0][:_SHOWN]!r}, and the case does not say what they answer"]
+    return []
+
+
+def result_text(result: Mapping[str, Any]) -> str:
+    """Return the text of a result as a model reads it."""
+    blocks = result.get("content")
+    found = blocks if isinstance(blocks, list) else []
+    return "\n".join(str(block["text"]) for block in found if isinstance(block, dict) and "text" in block)
+
+
+_AT_ONCE: Final = 2  # cases: each has two processes
+_ANSWER: Final = 30.0  # seconds for one answer
+_REFUSED: Final = 300  # the first status that is no answer of what there is
+_PROBE: Final = 10.0  # seconds that a model has to refuse what no API has
+_LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
+_NOTHING: Final = {
+    "status": 404,
+    "content_type": "application/json",
+    "body": {"error": "not found", "message": "there is no such thing"},
+}
+_LOST: Final = (ConnectionLostError, ProtocolError, McpError, TimeoutError)
+_SAYS_NOTHING: Final = "its evaluation case does not say what the answer contains"
+_ECHOED: Final = "what its evaluation case says of the answer stands in the arguments or in the list of tools"
+_CONSTANT: Final = "the answer that its evaluation case wants is the same without its API"
+_LENIENT: Final = "the model of its API answers whatever it is asked, so that an evaluation case shows nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluations:
+    """The cases of a server, and what is needed to ask them.
+
+    Attributes:
+        cases: as they stand in `evals/`.
+        model: starts a model of the API, anew each time; None where the server has none. Then only tools that read are called.
+        environ: gives variables for one process of the server: a home of its own, say.
+    """
+
+    cases: Sequence[EvaluationCase]
+    model: Callable[[], AbstractAsyncContextManager[ModelledApi]] | None
+    environ: Callable[[], Mapping[str, str]]
+
+
+async def observe_evaluated(
+    target: ValidationTarget,
+    environ: Mapping[str, str],
+    evaluations: Evaluations,
+    evidence: Evidence,
+    *,
+    seconds: float,
+) -> None:
+    """Make the calls, and add what came of each to the evidence, or why some were not made.
+
+    Args:
+        target: started by command.
+        environ: of the server, without an address of its API.
+        evaluations: the cases.
+        evidence: what is known of the server: which tools nothing else has shown to work.
+        seconds: for all of it.
+    """
+    asked = _Asked(target, environ, evaluations, evidence)
+    try:
+        async with asyncio.timeout(seconds):
+            await asked.run()
+    except TimeoutError:
+        asked.problem = "the time for the examination was over"
+    evidence.evaluated = [call for case in evaluations.cases for call in asked.found.get(case.name, ())]
+    if asked.problem:
+        evidence.missing["evaluations"] = asked.problem
+
+
+class _Asked:
+    """All cases of one server."""
+
+    def __init__(
+        self, target: ValidationTarget, environ: Mapping[str, str], evaluations: Evaluations, evidence: Evidence
+    ) -> None:
+        self.found: dict[str, list[EvaluatedCall]] = {}
+        self.problem = ""
+        self._target = target
+        self._environ = environ
+        self._evaluations = evaluations
+        self._tools = dict(evidence.named_tools)
+        works = any(not call.failed for call in evidence.calls)
+        self._unshown = set(evidence.uncalled) if works else set(self._tools)
+        self._lenient: bool | None = None
+
+    async def run(self) -> None:
+        """Ask the cases, those first that show what nothing else has shown."""
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(case: EvaluationCase) -> None:
+            async with limit:
+                if self.problem:
+                    return
+                try:
+                    self.found[case.name] = await self._case(case)
+                except ConfigError as error:
+                    self.problem = f"the model of the API does not start: {error}"
+
+        asked = [case for case in self._evaluations.cases if case.right and self._may_be_called(case)]
+        asked.sort(key=lambda case: not any(call.tool in self._unshown for way in case.right for call in way))
+        async with asyncio.TaskGroup() as group:
+            for case in asked:
+                group.create_task(one(case))
+
+    def _may_be_called(self, case: EvaluationCase) -> bool:
+        """Whether a case may be asked: without a model nobody knows what a tool that changes something would change."""
+        reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
+        return self._evaluations.model is not None or all(reads)
+
+    async def _case(self, case: EvaluationCase) -> list[EvaluatedCall]:
+        found: list[EvaluatedCall] = []
+        async with self._api() as api:
+            filled, speaking = case.filled(api.values), False
+            person = Person()
+            try:
+                async with self._client(api, person if case.asks_person else None) as client:
+                    speaking = True
+                    known = {tool["name"]: tool for tool in await client.list_tools()}
+                    for number in range(len(filled.right)):
+                        found += await self._way(case, number, client=client, known=known, person=person, api=api)
+            except _LOST as error:
+                lost = CallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
+                one = _recorded(case, filled.right[0][0], lost, "", _ports(api))
+                # It has been started before: what does not start now, or is late, may be a busy machine's.
+                found.append(replace(one, slow=not speaking or isinstance(error, TimeoutError)))
+        return found
+
+    async def _way(
+        self,
+        case: EvaluationCase,
+        number: int,
+        *,
+        client: Client,
+        known: Mapping[str, Mapping[str, Any]],
+        person: Person,
+        api: ModelledApi,
+    ) -> list[EvaluatedCall]:
+        """Make the calls of one right way in their order; what follows a fault is not called."""
+        found: list[EvaluatedCall] = []
+        for place, call in enumerate(case.filled(api.values).right[number]):
+            outcome = CallOutcome(tuple(misfits(known, call)))
+            if not outcome.faults:
+                outcome = await make_call(client, call, person)
+            if call.person is not None and not outcome.faults:
+                outcome = replace(outcome, faults=await self._declined(case, number, place))
+            why = "" if outcome.faults else await self._why_nothing(case, call, (number, place), api)
+            found.append(_recorded(case, call, outcome, why, _ports(api)))
+            if outcome.faults:
+                break
+        return found
+
+    @asynccontextmanager
+    async def _api(self) -> AsyncIterator[ModelledApi]:
+        if self._evaluations.model is None:
+            yield ModelledApi()
+            return
+        async with self._evaluations.model() as api:
+            if self._lenient is None:
+                self._lenient = await asyncio.to_thread(_answers_anything, api)
+            yield api
+
+    @asynccontextmanager
+    async def _client(self, api: ModelledApi, person: Person | None) -> AsyncIterator[Client]:
+        full = {"MCPFACTORY_MODE": "full"}
+        environ = {**self._environ, **self._evaluations.environ(), **full, **api.environment}
+        command, cwd = self._target.command or (), self._target.cwd
+        async with connect_stdio(
+            command, env=environ, cwd=cwd, inherit=False, timeout=_ANSWER, elicitation=person
+        ) as client:
+            yield client
+
+    async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
+        """Make the calls up to one that asks a person, who declines this time: it must not answer as if they had agreed."""
+        person = Person()
+        async with self._api() as api, self._client(api, person) as client:
+            *before, last = case.filled(api.values).right[number][: place + 1]
+            for call in before:
+                await make_call(client, call, person)
+            outcome = await make_call(client, last.model_copy(update={"person": None}), person)
+        result = (outcome.received or {}).get("result") or {}
+        if result.get("isError") or not all(said in outcome.text for said in last.says):
+            return ()
+        return (f"{last.tool} answered as if the person had agreed, who declined",)
+
+    async def _why_nothing(
+        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
+    ) -> str:
+        """Return why a right answer does not show that the tool works; "" where it does, or that is known already."""
+        if call.tool not in self._unshown:
+            return ""
+        if not call.says:
+            return _SAYS_NOTHING
+        if self._evaluations.model is None:
+            return _ECHOED if _is_echo(call, self._tools.values()) else ""
+        if self._lenient:
+            return _LENIENT
+        if await self._same_without_api(case, call, at, api):
+            return _CONSTANT
+        self._unshown.discard(call.tool)
+        return ""
+
+    async def _same_without_api(
+        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
+    ) -> bool:
+        """Whether the call gets what the case wants where the API answers that there is nothing."""
+        async with FailingApi(_NOTHING) as nothing:
+            elsewhere = _moved(api, nothing.port)
+            there = case.filled(elsewhere.values).right[at[0]][at[1]]
+            person = Person()
+            try:
+                async with self._client(elsewhere, person if call.person is not None else None) as client:
+                    outcome = await make_call(client, there, person)
+            except _LOST:
+                return False
+        return not outcome.faults
+
+
+def _recorded(
+    case: EvaluationCase, call: ExpectedCall, outcome: CallOutcome, why: str, ports: Sequence[str]
+) -> EvaluatedCall:
+    """Return what a report shows: equal servers give equal reports, and the ports are others each time."""
+
+    def plain(text: str) -> str:
+        for port in ports:
+            text = text.replace(f":{port}", "")
+        return text
+
+    received: Json | None = json.loads(plain(json.dumps(outcome.received)))
+    sent: Json = json.loads(plain(json.dumps(outcome.sent)))
+    exchange = WireExchange(sent, received, "" if received is not None else "no answer")
+    return EvaluatedCall(
+        case.name,
+        RecordedCall(call.tool, exchange, "case", f"evaluation case {case.name}"),
+        tuple(map(plain, outcome.faults)),
+        why,
+    )
+
+
+def _is_echo(call: ExpectedCall, tools: Any) -> bool:
+    """Whether everything that an answer must contain is known without a call."""
+    known = json.dumps([dict(call.arguments), *tools], ensure_ascii=False)
+    return all(said in known or not re.search(r"\w{2}", said) for said in call.says)
+
+
+def _ports(api: ModelledApi) -> list[str]:
+    texts = (*api.environment.values(), *api.values.values())
+    return list(dict.fromkeys(found[3] for text in texts for found in _LOOPBACK.finditer(text)))
+
+
+def _moved(api: ModelledApi, port: int) -> ModelledApi:
+    """Return the same with every address on loopback at another port."""
+    ports = _ports(api)
+
+    def moved(texts: Mapping[str, str]) -> dict[str, str]:
+        pattern = re.compile(rf":({'|'.join(ports)})(?!\d)")
+        return {name: pattern.sub(f":{port}", text) if ports else text for name, text in texts.items()}
+
+    return ModelledApi(moved(api.environment), moved(api.values))
+
+
+def _answers_anything(api: ModelledApi) -> bool:
+    """Whether the model has what no API has: a path that nobody can know."""
+    found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
+    places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)
+    return any(_has(host, port, f"{base}/mcpfactory-{secrets.token_hex(8)}") for host, port, base in places)
+
+
+def _has(host: str, port: int, path: str) -> bool:
+    connection = HTTPConnection(host, port, timeout=_PROBE)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status < _REFUSED
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,150 @@
+"""Answer the elicitations of a server, and call tools again that ask for consent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, request_faults
+from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.jsonschemas import instance_error
+from mcpfactory_pipeline.checks.samples import sample
+from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.upstream.stub import StubUpstream
+
+_DECLINES: Final = {"action": "decline"}
+
+
+class Person:
+    """The `elicitation` of a client.
+
+    Attributes:
+        answer: the members of the form as a case gives them, "agrees" (to whatever the form is), or "declines".
+        asked: the questions so far.
+        faults: answers that do not fit the form that was shown.
+    """
+
+    def __init__(self, answer: Mapping[str, Any] | Literal["agrees", "declines"] = "declines") -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+        self.faults: list[str] = []
+
+    def __call__(self, params: Json) -> Json:
+        """Return the result of `elicitation/create`."""
+        self.asked.append(str(params.get("message", "")))
+        schema = params.get("requestedSchema")
+        if self.answer == "declines" or not isinstance(
+            schema, dict
+        ):  # a page to open is nothing that anybody sees here
+            return dict(_DECLINES)
+        content = dict(agreeing(schema) if self.answer == "agrees" else self.answer)
+        if error := instance_error(content, schema):
+            self.faults.append(f"the answer of the person does not fit the form: {error}")
+            return dict(_DECLINES)
+        return {"action": "accept", "content": content}
+
+
+def agreeing(schema: Mapping[str, Any]) -> Json:
+    """Return the members of a form as somebody fills them in who agrees: yes to what can be answered so, and what is required."""
+    properties, required = schema.get("properties"), schema.get("required")
+    declared = properties if isinstance(properties, dict) else {}
+    needed = required if isinstance(required, list) else []
+    return {
+        name: True if _is_boolean(part) else sample(part, schema)
+        for name, part in declared.items()
+        if name in needed or _is_boolean(part)
+    }
+
+
+def _is_boolean(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "boolean"
+
+
+_ANSWER: Final = 10.0  # seconds for one answer
+_LOST: Final = (ConnectionLostError, ProtocolError, TimeoutError)
+
+
+async def observe_persons(
+    evidence: Evidence,
+    target: ValidationTarget,
+    environ: Mapping[str, str],
+    cases: Sequence[Mapping[str, object]],
+    stub: StubUpstream,
+    *,
+    seconds: float,
+) -> None:
+    """Add to the evidence what tools did that ask a person, whose refusal was recorded where nobody could be asked.
+
+    A call to which the person agrees takes the place of the refused one. No tool is called again that did what its case says.
+    """
+    refused = _refused(evidence, cases)
+    if not refused or target.command is None:
+        return
+    person = Person()
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            connect_stdio(
+                target.command,
+                env=environ,
+                cwd=target.cwd,
+                inherit=False,
+                mode="legacy" if "legacy" in evidence.eras else "modern",
+                timeout=_ANSWER,
+                elicitation=person,
+            ) as client,
+        ):
+            for planned, call in refused:
+                agreed = await _call(client, person, "agrees", planned, stub)
+                if question := "; ".join(person.asked):
+                    declined = await _call(client, person, "declines", planned, stub)
+                    evidence.persons.append(AskedPerson(question, call, agreed, declined))
+    except (*_LOST, McpError):
+        pass  # what the interview saw stands as it is
+    agreed_to = {id(one.unasked): one.agreed for one in evidence.persons}
+    evidence.calls = [agreed_to.get(id(call), call) for call in evidence.calls]
+
+
+def _refused(evidence: Evidence, cases: Sequence[Mapping[str, object]]) -> list[tuple[PlannedCall, RecordedCall]]:
+    """Return the calls by cases that did not do what the case says, with their plan."""
+    plan, _ = plan_calls(evidence.named_tools, cases)
+    planned = {(one.tool, one.title): one for one in plan}
+    return [
+        (planned[call.tool, call.title], call)
+        for call in evidence.calls
+        if call.origin == "case"
+        and call.exchange.received is not None
+        and (call.failed or call.mismatches)
+        and (call.tool, call.title) in planned
+    ]
+
+
+async def _call(
+    client: Client, person: Person, answer: Literal["agrees", "declines"], planned: PlannedCall, stub: StubUpstream
+) -> RecordedCall:
+    person.answer = answer
+    person.asked.clear()
+    stub.expect(planned.case)
+    requests, mismatches = len(stub.requests), len(stub.mismatches)
+    params: Json = {"name": planned.tool, "arguments": dict(planned.arguments)}
+    received: Json
+    try:
+        received = {"result": await client.call_tool(planned.tool, dict(planned.arguments))}
+    except McpError as error:
+        received = {"error": {"code": error.code, "message": str(error)}}
+    sent, said = stub.requests[requests:], stub.mismatches[mismatches:]
+    faults = request_faults(planned, sent, said) if answer == "agrees" else []
+    return RecordedCall(
+        planned.tool,
+        WireExchange({"method": "tools/call", "params": params}, received),
+        planned.origin,
+        planned.title,
+        tuple({"method": one.method, "path": one.path, "query": one.query} for one in sent),
+        tuple(faults),
+        planned.question,
+        (planned.case or {}).get("response"),
+    )

@@ -1,0 +1,319 @@
+"""Ask a model the questions of a server's cases, turn by turn."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Final, Protocol
+
+from mcpfactory_codegen.text import count_tokens
+from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
+from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.checks.declared_calls import result_text
+from mcpfactory_pipeline.checks.elicitation import Person
+from mcpfactory_pipeline.checks.evaluation.case_value import reword
+from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, MadeCall, ModelTranscript, Setting, judge
+from mcpfactory_pipeline.checks.evaluation.model import (
+    NO_TOKENS,
+    EndpointError,
+    ModelCall,
+    ModelChat,
+    ModelEndpoint,
+    ModelUnreachableError,
+    ToolAnswer,
+)
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelPrices, ModelReport, hash_cases, hash_tools
+from mcpfactory_pipeline.checks.evaluation.offer import SearchTools, ServerOffer
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+from mcpfactory_runtime.client import Client, ProtocolError
+from mcpfactory_runtime.server.generated.dialects import DIALECTS, shorten_names
+
+SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
+"""What every model is told first; the instructions of the server follow."""
+
+_TURNS: Final = 12  # after so many the model is not asked any more
+_LARGEST: Final = 100_000  # characters of one answer of a tool that a model is shown
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTools:
+    """The list that a model sees, and which tool of the server each name in it stands for.
+
+    Attributes:
+        tools: as the endpoint is told them.
+        stands_for: shown name → the name that the server lists, where that is another.
+        own: listed name → the tool's own, where it is too long for the list.
+        search: how tools are reached that the list does not have.
+    """
+
+    tools: Sequence[Mapping[str, Any]]
+    search: SearchTools
+    stands_for: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
+
+
+def system_text(instructions: str) -> str:
+    """Return what a model is told before the question."""
+    return f"{SYSTEM}\n\n{instructions}" if instructions else SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """A person beside the model: the client's `elicitation`, and what the case says that they answer to each tool."""
+
+    person: Person = field(default_factory=Person)
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def turn_to(self, tool: str) -> None:
+        """Get ready for what the tool asks; what no case answers they decline."""
+        self.person.answer = self.answers.get(tool, "declines")
+
+
+async def converse(
+    chat: ModelChat,
+    client: Client,
+    shown: ShownTools,
+    *,
+    beside: Answerer | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> ModelTranscript:
+    """Let the model call tools of the server until it calls none any more; `beside` answers what tools ask a person.
+
+    Raises:
+        EndpointError: the endpoint gave no usable answer.
+        ModelUnreachableError: it will give none to any question.
+        ConnectionLostError, TimeoutError: the server ended, or did not answer.
+    """
+    made: list[MadeCall] = []
+    usage, began, waited = NO_TOKENS, clock(), 0.0
+    for number in range(1, _TURNS + 1):
+        asked = clock()
+        turn = await chat.turn()
+        waited += clock() - asked
+        usage += turn.usage
+        if not turn.calls or turn.refused:
+            return ModelTranscript(
+                tuple(made), turn.text, number, usage, clock() - began, waited, refused=turn.refused, cut=turn.cut
+            )
+        answers = []
+        for call in turn.calls:
+            done, answer = await _call(client, shown, call, number, beside or Answerer())
+            made.append(done)
+            answers.append(answer)
+        chat.answer(answers)
+    return ModelTranscript(tuple(made), "", _TURNS, usage, clock() - began, waited, cut=True)
+
+
+async def _call(
+    client: Client, shown: ShownTools, call: ModelCall, turn: int, beside: Answerer
+) -> tuple[MadeCall, ToolAnswer]:
+    """Make one call, and return what is kept of it and what the model is told. In search mode the tool that was meant is kept."""
+    arguments, listed = call.arguments, shown.stands_for.get(call.tool, call.tool)
+    name = shown.own.get(listed, listed)
+    if arguments is None:
+        text = "The arguments are no JSON object. Call the tool again with arguments that are one."
+        return MadeCall(name, None, turn, text, failed=True), ToolAnswer(call, text, failed=True)
+    if call.tool not in {tool["name"] for tool in shown.tools}:
+        text = f"There is no tool {call.tool}."
+        return MadeCall(name, arguments, turn, text, failed=True), ToolAnswer(call, text, failed=True)
+    meant = str(arguments.get("name", "")) if shown.search.call and name == shown.search.call else name
+    beside.turn_to(shown.own.get(meant, meant))
+    try:
+        result = await client.call_tool(listed, arguments)
+        text, failed = result_text(result)[:_LARGEST], bool(result.get("isError"))
+    except ProtocolError as error:
+        text, failed = str(error), True
+    answer = ToolAnswer(call, text, failed)
+    if shown.search.call and name == shown.search.call:
+        inner = arguments.get("arguments")
+        given = inner if isinstance(inner, dict) else {}
+        return MadeCall(shown.own.get(meant, meant), given, turn, text, failed=failed), answer
+    machinery = name in shown.search.machinery
+    return MadeCall(name, arguments, turn, text, failed=failed, machinery=machinery), answer
+
+
+DIALECT: Final = "plain"
+"""What both forms of endpoint take: no combinators in the root of a schema, no references, names of 64 characters."""
+
+_UNANSWERED: Final = 5  # attempts in a row without an answer: then the endpoint is given up
+
+
+@dataclass(frozen=True, slots=True)
+class AskOptions:
+    """How cases are asked.
+
+    Attributes:
+        settings: in which tools are offered.
+        repeat: how often each case is asked in each of them.
+        jobs: questions at once; each has two processes.
+        timeout: seconds for one answer of the server.
+        prices: of a million tokens.
+        max_cost: what may be spent, in the currency of the prices.
+    """
+
+    settings: Sequence[Setting] = (Setting(),)
+    repeat: int = 1
+    jobs: int = 2
+    timeout: float = 60.0
+    prices: ModelPrices | None = None
+    max_cost: float | None = None
+
+
+class _ModelConnection(Protocol):
+    def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> ModelChat: ...
+
+    async def close(self) -> None: ...
+
+
+async def ask_cases(
+    server: WorkspaceServer,
+    cases: Sequence[EvaluationCase],
+    endpoint: ModelEndpoint,
+    options: AskOptions,
+    *,
+    on_attempt: Callable[[Attempt], None] = lambda _: None,
+) -> ModelReport:
+    """Return what the model did.
+
+    Args:
+        server: of the workspace; it is started from its sources.
+        cases: in the order of the report.
+        endpoint: where the model is.
+        options: how it is asked.
+        on_attempt: is told each attempt as it ends.
+
+    Raises:
+        ConfigError: the client library is not installed, a setting is none of the server's, or a modelled API does not start.
+        RefusedError: calls would lead nowhere.
+        ModelUnreachableError: the endpoint refuses, or did not answer several times in a row.
+        ServerError, StageError: when the server does not start, or ends.
+    """
+    if not ServerOffer(server, "full", options.timeout).callable:
+        raise RefusedError(
+            f"{server.name} has no model of its API: what it is asked to do would lead nowhere",
+            hint=f"write servers/{server.name}/tests/upstream.py: docs/how-to/evaluate.md",
+        )
+    full = {str(tool["name"]): tool for tool in await ServerOffer(server, "full", options.timeout).tools("full")}
+    offers = {setting: await _shown(server, setting, options.timeout, full) for setting in options.settings}
+    asking = _Asking(server, options, full, offers, on_attempt)
+    async with _connected(endpoint) as connection:
+        attempts = await asking.all(connection, cases)
+    return ModelReport(
+        server=server.name,
+        model=endpoint.name,
+        endpoint=endpoint.place,
+        asked=utc_now().date(),
+        tools=hash_tools(full.values()),
+        cases=hash_cases(cases),
+        repeat=options.repeat,
+        questions={case.name: case.question for case in cases},
+        lists={one: (len(shown.tools), sum(map(count_tokens, shown.tools))) for one, shown in offers.items()},
+        attempts=attempts,
+        prices=options.prices,
+    )
+
+
+async def _shown(
+    server: WorkspaceServer,
+    setting: Setting,
+    timeout: float,  # noqa: ASYNC109 - of a request
+    names: Iterable[str],
+) -> ShownTools:
+    """Return the list of a setting, in the dialect of the endpoints, with its words swapped where the setting says so."""
+    offer = ServerOffer(server, setting.profile, timeout)
+    listed = await offer.tools(setting.mode, DIALECT)
+    search = SearchTools(listed)
+    if setting.mode == "search" and search.call is None:
+        raise ConfigError(f"{server.name} has no search mode", hint="leave --mode search out")
+    shown, stands_for = reword(listed, setting.words)
+    limits = DIALECTS[DIALECT]
+    own = {short: name for name, short in shorten_names(names, limits.name).items()} if limits else {}
+    return ShownTools(shown, search, stands_for, own)
+
+
+@asynccontextmanager
+async def _connected(endpoint: ModelEndpoint) -> AsyncIterator[_ModelConnection]:
+    try:
+        if endpoint.kind == "openai":
+            from mcpfactory_pipeline.checks.evaluation.providers import OpenAIEndpoint  # noqa: PLC0415 - an extra, and heavy
+
+            connection: _ModelConnection = OpenAIEndpoint(endpoint)
+        else:
+            from mcpfactory_pipeline.checks.evaluation.providers import AnthropicEndpoint  # noqa: PLC0415 - as above
+
+            connection = AnthropicEndpoint(endpoint)
+    except ImportError as error:
+        raise ConfigError(
+            f"the client of {endpoint.kind} is not installed: {error.name}", hint="pip install 'mcpfactory[models]'"
+        ) from error
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One run over all cases: what is asked, what was spent, and whether the endpoint answers."""
+
+    server: WorkspaceServer
+    options: AskOptions
+    full: Mapping[str, Mapping[str, Any]]
+    offers: Mapping[Setting, ShownTools]
+    on_attempt: Callable[[Attempt], None]
+    spent: float = 0.0
+    silent: int = 0
+    found: dict[int, Attempt] = field(default_factory=dict)
+
+    async def all(self, connection: _ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
+        """Ask everything; what would cost more than is allowed is not asked."""
+        waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
+        tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return [self.found[number] for number in sorted(self.found)]
+
+    async def _work(
+        self, connection: _ModelConnection, waiting: Iterator[tuple[int, tuple[int, Setting, EvaluationCase]]]
+    ) -> None:
+        for place, (number, setting, case) in waiting:
+            if self.options.max_cost is not None and self.spent >= self.options.max_cost:
+                return
+            done = await self._attempt(connection, setting, case, number)
+            self.found[place] = done
+            if self.options.prices is not None:
+                self.spent += self.options.prices.of(done.usage)
+            self.on_attempt(done)
+            self.silent = 0 if done.answered else self.silent + 1
+            if self.silent >= _UNANSWERED:
+                raise ModelUnreachableError(
+                    f"{self.silent} questions in a row had no answer; the last: {done.faults[0]}",
+                    hint="ask again later, with fewer --jobs",
+                )
+
+    async def _attempt(
+        self, connection: _ModelConnection, setting: Setting, case: EvaluationCase, number: int
+    ) -> Attempt:
+        shown = self.offers[setting]
+        offer = ServerOffer(self.server, setting.profile, self.options.timeout)
+        answers = {call.tool: call.person for way in case.right for call in way if call.person is not None}
+        beside = Answerer(answers=answers)
+        async with offer.opened(setting.mode, DIALECT, beside.person if answers else None) as (client, api):
+            filled = case.filled(api.values)
+            chat = connection.chat(system_text(client.instructions), filled.question, shown.tools)
+            try:
+                done = await converse(chat, client, shown, beside=beside)
+            except EndpointError as error:
+                return Attempt(case.name, setting, number, "unanswered", (str(error),))
+        found = judge(filled, done, self.full)
+        worth = (found.verdict, found.faults, found.choices, found.wrong, done.calls, done.text, done.turns)
+        return Attempt(case.name, setting, number, *worth, done.usage, done.seconds, done.waited)

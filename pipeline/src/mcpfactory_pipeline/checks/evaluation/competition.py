@@ -1,0 +1,202 @@
+"""Tools that a model may confuse, and suggestions to tell them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from mcpfactory_codegen.text import count_tokens
+from mcpfactory_pipeline.base.errors import JsonRecord
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
+from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
+from mcpfactory_runtime.server.generated.search_words import identifier_words, stem, text_words
+
+Tool = Mapping[str, Any]
+
+_SAME: Final = 0.9  # the same where each name has a word of its own
+_ALIKE: Final = 0.75  # part of the words of two tools that both have
+_FEWEST: Final = 5  # words that can be compared
+_COMMON: Final = 0.2  # a word that a larger part of the tools has tells none of them from another
+_SEVERAL: Final = 2  # tools that may have one in any case
+_NEAR: Final = 3  # places among which a tool must be found by its own description
+_SHARE: Final = 3.0  # times an even share of the list
+_SMALL: Final = 300  # tokens that no tool is blamed for
+
+
+@dataclass(frozen=True, slots=True)
+class CompetingPair(JsonRecord):
+    """Two tools that compete for the same questions.
+
+    Attributes:
+        tools: their names.
+        why: what they share, in words.
+        advice: what to write.
+    """
+
+    tools: tuple[str, str]
+    why: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolShare:
+    """What one tool takes of the tokens of the list; `share` is between 0 and 1."""
+
+    tool: str
+    tokens: int
+    share: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"tool": self.tool, "tokens": self.tokens, "share": round(self.share, 3)}
+
+
+def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
+    """Return the pairs that compete, each once, in the order of the list; those that tell one another apart are not among them."""
+    index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
+    words = _telling_words(tools)
+    names = [frozenset(stem(word) for word in identifier_words(tool["name"])) for tool in tools]
+    found = []
+    for first in range(len(tools)):
+        for second in range(first + 1, len(tools)):
+            pair = (tools[first], tools[second])
+            if names[first] == names[second]:
+                found.append(_pair(pair, "their names are of the same words", "rename one after what only it does"))
+            elif _tells_apart(*pair):
+                continue
+            elif (alike := _overlap(words[first], words[second])) >= _least(names[first], names[second]):
+                common = f"{round(100 * alike)} % of the words that tell them from the rest are the same"
+                found.append(_pair(pair, common, "say in each when to take the other"))
+    found += _outranked(tools, index, {frozenset(one.tools) for one in found})
+    return found
+
+
+def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingPair]:
+    """Return pairs of which one tool is found by the other's own description, and the other is not."""
+    found = []
+    for number, tool in enumerate(tools):
+        about = str(tool.get("description", "")).split("\n", 1)[0]
+        before = [place for place, _ in index.search(about, _NEAR)] if about else []
+        if number in before or not before:
+            continue
+        first = before[0]
+        pair = frozenset((tool["name"], tools[first]["name"]))
+        if pair in known or _tells_apart(tool, tools[first]):
+            continue
+        known.add(pair)
+        why = f"what {tool['name']} says of itself fits {tools[first]['name']} better"
+        found.append(_pair((tool, tools[first]), why, f"begin {tool['name']} with what only it does"))
+    return found
+
+
+def expensive_tools(tools: Sequence[Tool]) -> list[ToolShare]:
+    """Return the tools that take far more of the list than an even share, the most expensive first."""
+    costs = {tool["name"]: count_tokens(tool) for tool in tools}
+    whole = sum(costs.values())
+    most = max(_SMALL, _SHARE * whole / max(len(costs), 1))
+    return [
+        ToolShare(name, cost, cost / whole)
+        for name, cost in sorted(costs.items(), key=lambda one: -one[1])
+        if cost > most
+    ]
+
+
+def _pair(tools: tuple[Tool, Tool], why: str, advice: str) -> CompetingPair:
+    return CompetingPair((tools[0]["name"], tools[1]["name"]), why, advice)
+
+
+def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
+    """Return the stems of each tool's title and description without those that many tools have."""
+    texts = [f"{tool.get('title', '')} {tool.get('description', '')}" for tool in tools]
+    found = [frozenset(stem(word) for word in text_words(text)) for text in texts]
+    counts = Counter(word for one in found for word in one)
+    most = max(_SEVERAL, _COMMON * len(tools))
+    return [frozenset(word for word in one if counts[word] <= most) for one in found]
+
+
+def _least(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return how alike the texts of tools with names of these words must be, that they compete."""
+    return _ALIKE if first <= second or second <= first else _SAME
+
+
+def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return which part of all words both have (Jaccard); 0 where there are too few to compare."""
+    if min(len(first), len(second)) < _FEWEST:
+        return 0.0
+    return len(first & second) / len(first | second)
+
+
+def _tells_apart(first: Tool, second: Tool) -> bool:
+    """Whether the description of one names the other."""
+    return any(one["name"] in str(other.get("description", "")) for one, other in ((first, second), (second, first)))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfusedPair:
+    """A tool that was called in the place of another.
+
+    Attributes:
+        expected, chosen: the names of both.
+        texts: their titles and descriptions now, by name; "" for a tool that is gone.
+        questions: in which it happened, each with how often.
+        models: which did it; none where the pair is only known by its texts.
+        advice: what to write.
+    """
+
+    expected: str
+    chosen: str
+    texts: Mapping[str, str]
+    questions: Mapping[str, int]
+    models: Sequence[str]
+    advice: str
+
+    @property
+    def times(self) -> int:
+        """How often it happened."""
+        return sum(self.questions.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "texts": dict(self.texts), "questions": dict(self.questions), "times": self.times}
+
+
+def confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
+    """Return the pairs that models confused, the most often first; then those whose texts compete and that nobody confused yet."""
+    about = {str(tool["name"]): _text(tool) for tool in tools}
+    competing = {frozenset(one.tools): one for one in competing_tools(tools)}
+    counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}
+    for report in reports:
+        for pair, cases in report.confused().items():
+            questions, models = counted.setdefault(pair, (Counter(), []))
+            questions.update(report.questions.get(case, case) for case in cases)
+            models.append(report.model)
+    found = [
+        ConfusedPair(
+            expected,
+            chosen,
+            {name: about.get(name, "") for name in (expected, chosen)},
+            dict(questions),
+            models,
+            _advice(expected, chosen, competing.get(frozenset((expected, chosen)))),
+        )
+        for (expected, chosen), (questions, models) in counted.items()
+    ]
+    known = {frozenset((one.expected, one.chosen)) for one in found}
+    quiet = [
+        ConfusedPair(*one.tools, {name: about[name] for name in one.tools}, {}, (), f"{one.why}: {one.advice}")
+        for pair, one in competing.items()
+        if pair not in known
+    ]
+    return [*sorted(found, key=lambda one: (-one.times, one.expected, one.chosen)), *quiet]
+
+
+def _advice(expected: str, chosen: str, competing: CompetingPair | None) -> str:
+    if competing is not None:
+        return f"{competing.why}: {competing.advice}"
+    return f"begin {expected} with what these questions ask for; say in {chosen} when to take {expected}"
+
+
+def _text(tool: Mapping[str, Any]) -> str:
+    return "\n".join(str(tool[key]) for key in ("title", "description") if tool.get(key))

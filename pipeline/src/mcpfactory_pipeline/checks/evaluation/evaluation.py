@@ -1,0 +1,240 @@
+"""Evaluate a server's cases without a model, and the record of the results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from mcpfactory_codegen.text import count_tokens
+from mcpfactory_pipeline.checks.declared_calls import make_call, misfits, result_text
+from mcpfactory_pipeline.checks.elicitation import Person
+from mcpfactory_pipeline.checks.evaluation.competition import CompetingPair, ToolShare, competing_tools, expensive_tools
+from mcpfactory_pipeline.checks.evaluation.offer import (
+    WITHIN,
+    SearchTools,
+    ServerOffer,
+    Tools,
+    case_rank,
+    chance_within,
+    names_found,
+    rank_tools,
+)
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+from mcpfactory_runtime.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedWay:
+    """What came of one right way: `faults` is empty when every call did what the case says."""
+
+    tools: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+
+
+async def replay_ways(
+    client: Client,
+    tools: Sequence[Mapping[str, Any]],
+    case: EvaluationCase,
+    search: SearchTools,
+    *,
+    called: bool = True,
+    person: Person | None = None,
+) -> list[ReplayedWay]:
+    """Make the calls of every right way in their order; what follows a fault is not called.
+
+    Args:
+        client: of the running server.
+        tools: that the server has in mode full: their schemas check the arguments.
+        case: with the calls.
+        search: how to reach tools that the server does not list, in search mode.
+        called: False where there is no API to ask: then the arguments are checked against the schemas, and nothing is called.
+        person: answers what tools ask; the client's `elicitation`.
+
+    Raises:
+        ConnectionLostError, TimeoutError: when the server ends, or does not answer.
+    """
+    known = {tool["name"]: tool for tool in tools}
+    someone = person or Person()
+    found = []
+    for way in case.right:
+        faults: Sequence[str] = ()
+        for call in way:
+            faults = misfits(known, call)
+            if called and not faults:
+                through = search.call if search.call and call.tool not in search.direct else ""
+                faults = (await make_call(client, call, someone, through=through or "")).faults
+            if faults:
+                break
+        found.append(ReplayedWay(tuple(call.tool for call in way), tuple(faults)))
+    return found
+
+
+Mode = Literal["full", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """What came of one case in one mode.
+
+    Attributes:
+        case: its name.
+        question: as it was asked.
+        mode: how tools were offered.
+        ways: what came of its right ways; none for a case that no tool fits.
+        rank: the place by which all tools of one right way were seen; None when they were not.
+        called: whether the calls were made, or their arguments only checked.
+    """
+
+    case: str
+    question: str
+    mode: Mode
+    ways: tuple[ReplayedWay, ...]
+    rank: int | None
+    called: bool = True
+
+    @property
+    def answered(self) -> bool:
+        """Whether every right way did what the case says."""
+        return not any(way.faults for way in self.ways)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        ways = [{"tools": list(way.tools), "faults": list(way.faults)} for way in self.ways]
+        return {
+            "case": self.case,
+            "question": self.question,
+            "mode": self.mode,
+            "ways": ways,
+            "rank": self.rank,
+            "called": self.called,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """What a client is shown in one mode."""
+
+    tools: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that was found about one server in one profile."""
+
+    server: str
+    profile: str
+    lists: Mapping[Mode, ToolList]
+    outcomes: Sequence[CaseOutcome]
+    competing: Sequence[CompetingPair] = field(default=())
+    expensive: Sequence[ToolShare] = field(default=())
+
+    @property
+    def faults(self) -> list[str]:
+        """Each right way that is none, in words."""
+        return [
+            f"{one.case} ({one.mode}): {fault}" for one in self.outcomes for way in one.ways for fault in way.faults
+        ]
+
+    def judged(self, mode: Mode) -> list[CaseOutcome]:
+        """Return the outcomes of a mode that have a right tool to find."""
+        return [one for one in self.outcomes if one.mode == mode and one.ways]
+
+    def found(self, mode: Mode, within: int) -> int:
+        """Return how many of those were seen within so many places."""
+        return sum(one.rank is not None and one.rank <= within for one in self.judged(mode))
+
+    def share(self, mode: Mode, within: int) -> float:
+        """Return which part of the cases with a right tool was seen within so many places; 1 where there are none."""
+        judged = self.judged(mode)
+        return self.found(mode, within) / len(judged) if judged else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        modes = {
+            mode: {
+                "tools": one.tools,
+                "tokens": one.tokens,
+                "judged": len(self.judged(mode)),
+                "found": {str(within): self.found(mode, within) for within in WITHIN},
+                "chance": {str(within): round(chance_within(self.lists["full"].tools, within), 3) for within in WITHIN},
+            }
+            for mode, one in self.lists.items()
+        }
+        return {
+            "server": self.server,
+            "profile": self.profile,
+            "modes": modes,
+            "cases": [one.to_json() for one in self.outcomes],
+            "competing": [one.to_json() for one in self.competing],
+            "expensive": [one.to_json() for one in self.expensive],
+            "faults": self.faults,
+        }
+
+
+_ASKED: Final = 50  # tools that one search may name
+_AT_ONCE: Final = 2  # cases: each has two processes
+
+
+async def evaluate_server(
+    server: WorkspaceServer,
+    cases: Sequence[EvaluationCase],
+    *,
+    profile: str = "full",
+    timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
+    on_case: Callable[[CaseOutcome], None] = lambda _: None,
+) -> Evaluation:
+    """Return what the cases find, in mode full and, where the server has it, in mode search.
+
+    Each case has a process of the server and an API of its own, so that none sees what another did.
+
+    Args:
+        server: of the workspace; it is started from its sources.
+        cases: in the order of the outcomes.
+        profile: which of the server's tools are offered.
+        timeout: seconds for one request.
+        on_case: is told each outcome as it comes.
+
+    Raises:
+        ConfigError: for a modelled API that does not start.
+        ServerError, StageError: when the server does not start, or ends.
+    """
+    offer = ServerOffer(server, profile, timeout)
+    tools = {mode: await offer.tools(mode) for mode in ("full", "search")}
+    modes: list[Mode] = ["full", "search"] if SearchTools(tools["search"]).call else ["full"]
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(case: EvaluationCase, mode: Mode) -> CaseOutcome:
+        async with limit:
+            outcome = await _outcome(offer, case, mode, tools["full"], SearchTools(tools[mode]))
+        on_case(outcome)
+        return outcome
+
+    found = await asyncio.gather(*(one(case, mode) for mode in modes for case in cases))
+    return Evaluation(
+        server.name,
+        profile,
+        {mode: ToolList(len(tools[mode]), sum(map(count_tokens, tools[mode]))) for mode in modes},
+        found,
+        competing_tools(tools["full"]),
+        expensive_tools(tools["full"]),
+    )
+
+
+async def _outcome(
+    offer: ServerOffer, case: EvaluationCase, mode: Mode, tools: Tools, search: SearchTools
+) -> CaseOutcome:
+    person = Person() if case.asks_person else None
+    async with offer.opened(mode, person=person) as (client, api):
+        filled = case.filled(api.values)
+        ways = await replay_ways(client, tools, filled, search, called=offer.callable, person=person)
+        names = [[call.tool for call in way] for way in filled.right]
+        if mode == "search" and search.search is not None:
+            answer = await client.call_tool(search.search, {"query": filled.question, "limit": _ASKED})
+            rank = case_rank(names, names_found(result_text(answer)), search.direct)
+        else:
+            rank = case_rank(names, rank_tools(tools, filled.question))
+    return CaseOutcome(case.name, case.question, mode, tuple(ways), rank, offer.callable)

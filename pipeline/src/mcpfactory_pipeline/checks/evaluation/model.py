@@ -1,0 +1,186 @@
+"""A model at an endpoint, as a conversation with tools asks it: what is said, what comes back, and what goes wrong. No vendor is named here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, PipelineError
+from mcpfactory_runtime.urls import split_web_url
+
+KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+"""Forms of an endpoint, and the variable that has its key unless another is named."""
+
+_NO_KEY: Final = "none"  # what an endpoint of one's own, which asks for no key, is sent
+_SHORTEST: Final = 8  # characters of a key that is worth hiding: `none` in a text is a word
+
+
+class EndpointError(Exception):
+    """The endpoint did not answer this time; another question may be answered."""
+
+
+class ModelUnreachableError(PipelineError):
+    """No question can be answered: the endpoint refuses the key, the model or the request, or is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEndpoint:
+    """Where a model is asked. The key is never shown, and `hide` takes it out of what others wrote.
+
+    Attributes:
+        kind: of `KINDS`.
+        model: its name at the endpoint.
+        url: "" for the vendor's own.
+        key: the secret.
+        stream: whether answers are asked for as a stream.
+        timeout: seconds without a byte of an answer.
+        attempts: how often a request is made that is refused for the moment.
+    """
+
+    kind: str
+    model: str
+    url: str = ""
+    key: str = field(default="", repr=False)
+    stream: bool = False
+    timeout: float = 60.0
+    attempts: int = 5
+
+    @property
+    def name(self) -> str:
+        """`KIND:MODEL`, as it is typed and reported."""
+        return f"{self.kind}:{self.model}"
+
+    @property
+    def patience(self) -> float:
+        """The seconds for a whole answer with all attempts: the timeout alone would wait for one that drips without end."""
+        return self.timeout * self.attempts
+
+    @property
+    def place(self) -> str:
+        """The address without what could be a secret in it; "" for the vendor's own."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if self.url else ""
+
+    def hide(self, text: str) -> str:
+        """Return the text without the key, whoever wrote it there."""
+        return text.replace(self.key, "***") if len(self.key) >= _SHORTEST else text
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call that a model asks for; `text` are its arguments as it wrote them, JSON or not."""
+
+    id: str
+    tool: str
+    text: str
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments; None where they are no JSON object."""
+        try:
+            found = json.loads(self.text) if self.text.strip() else {}
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage(JsonRecord):
+    """Tokens that were read (`cached` of them from a cache) and written."""
+
+    read: int = 0
+    cached: int = 0
+    written: int = 0
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        """Return both together."""
+        return TokenUsage(self.read + other.read, self.cached + other.cached, self.written + other.written)
+
+
+NO_TOKENS: Final = TokenUsage()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurn:
+    """What a model said at once: words, calls (several at once are in parallel), a refusal, or an answer that was cut off."""
+
+    text: str = ""
+    calls: tuple[ModelCall, ...] = ()
+    refused: bool = False
+    cut: bool = False
+    usage: TokenUsage = NO_TOKENS
+
+
+def without_key(turn: ModelTurn, endpoint: ModelEndpoint) -> ModelTurn:
+    """Return what a model said without the key of its endpoint: neither a report nor a tool gets to see it."""
+    calls = tuple(ModelCall(one.id, endpoint.hide(one.tool), endpoint.hide(one.text)) for one in turn.calls)
+    return replace(turn, text=endpoint.hide(turn.text), calls=calls)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a call came to, as the model reads it."""
+
+    call: ModelCall
+    text: str
+    failed: bool = False
+
+
+class ModelChat(Protocol):
+    """One conversation. The implementation keeps the messages in the endpoint's own form."""
+
+    async def turn(self) -> ModelTurn:
+        """Ask for what comes next.
+
+        Raises:
+            EndpointError: there was no usable answer, though it was asked for several times.
+            ModelUnreachableError: there will be none.
+        """
+        ...
+
+    def answer(self, answers: Sequence[ToolAnswer]) -> None:
+        """Tell the model what its calls came to, all of the last turn at once."""
+        ...
+
+
+_NAME: Final = re.compile(r"([a-z]+):(\S+)")
+
+
+def find_endpoint(
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    url: str = "",
+    stream: bool = False,
+    timeout: float = 60.0,
+    environ: Mapping[str, str] | None = None,
+) -> ModelEndpoint:
+    """Return the endpoint of a model by its name (`openai:NAME`, `anthropic:NAME`).
+
+    Args:
+        name: as it was typed.
+        settings: of the model in the workspace: `url`, and `key`, the variable that has the key.
+        url: what the command line says; it goes before the settings.
+        stream: whether answers come as a stream.
+        timeout: seconds for one answer.
+        environ: where the key is; the process's own by default.
+
+    Raises:
+        ConfigError: for a name of no kind, or no key for a vendor's own endpoint.
+    """
+    found, known = _NAME.fullmatch(name), settings or {}
+    if found is None or found[1] not in KINDS:
+        raise ConfigError(f"{name!r} names no model", hint=f"write {' or '.join(f'{kind}:NAME' for kind in KINDS)}")
+    url = url or str(known.get("url", ""))
+    if url and split_web_url(url) is None:
+        raise ConfigError(f"the endpoint {url!r} is no http or https address", hint="--endpoint https://HOST/v1")
+    variable = str(known.get("key", KINDS[found[1]]))
+    key = (os.environ if environ is None else environ).get(variable, "")
+    if not key and not url:
+        raise ConfigError(f"{variable} is not set: {name} asks for a key", hint=f"export {variable}=…")
+    return ModelEndpoint(found[1], found[2], url, key or _NO_KEY, stream, timeout)

@@ -1,0 +1,354 @@
+"""Report of a model's answers: pass rates with confidence intervals."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from functools import cached_property
+from math import sqrt
+from statistics import NormalDist, StatisticsError, correlation, median
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, StateError
+from mcpfactory_pipeline.base.files import why_damaged
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.checks.evaluation.judgement import NO_TOOL, Attempt, Setting
+from mcpfactory_pipeline.checks.evaluation.model import NO_TOKENS, TokenUsage
+from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+
+_CONFIDENCE: Final = 0.95
+_Z: Final = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
+
+
+class _Rounded(JsonRecord):
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, float]:
+        """Return the figures with four decimals."""
+        return {name: round(value, 4) for name, value in super().to_json().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PassRate(_Rounded):
+    """A share between 0 and 1, and the interval that holds it with 95 %; `questions` is how many it rests on."""
+
+    rate: float
+    lower: float
+    upper: float
+    questions: int
+
+    @property
+    def words(self) -> str:
+        """As people read it: `83% (55–95%)`."""
+        return f"{self.rate:.0%} ({100 * self.lower:.0f}–{self.upper:.0%})"
+
+
+@dataclass(frozen=True, slots=True)
+class RateDifference(_Rounded):
+    """How much higher the newer of two shares is, with the interval of the difference; `questions` are those that both answered."""
+
+    change: float
+    lower: float
+    upper: float
+    questions: int
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.lower > 0 or self.upper < 0
+
+    @property
+    def words(self) -> str:
+        """As people read it: `+12 points (-3 to +27)`."""
+        return f"{100 * self.change:+.0f} points ({100 * self.lower:+.0f} to {100 * self.upper:+.0f})"
+
+
+def wilson(passed: float, tried: int) -> PassRate:
+    """Return the share of `passed` among `tried` with its Wilson interval; nothing tried says nothing: 0 to 1."""
+    if tried <= 0:
+        return PassRate(0.0, 0.0, 1.0, 0)
+    share, square = passed / tried, _Z * _Z
+    middle = (share + square / (2 * tried)) / (1 + square / tried)
+    half = _Z / (1 + square / tried) * sqrt(share * (1 - share) / tried + square / (4 * tried * tried))
+    return PassRate(share, max(0.0, middle - half), min(1.0, middle + half), tried)
+
+
+def mean_rate(shares: Sequence[float]) -> PassRate:
+    """Return the mean of the shares of several questions: Wilson's interval over the questions."""
+    return wilson(sum(shares), len(shares))
+
+
+def difference(before: Sequence[float], after: Sequence[float]) -> RateDifference:
+    """Return how the shares of the same questions, in the same order, differ (Newcombe's interval for pairs)."""
+    old, new = mean_rate(before), mean_rate(after)
+    if not before:
+        return RateDifference(0.0, -1.0, 1.0, 0)
+    try:
+        tied = correlation(before, after)
+    except StatisticsError:  # of one question, or one of the rows never changes
+        tied = 0.0
+    change = new.rate - old.rate
+    down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)
+    return RateDifference(
+        change, max(-1.0, change - _joined(*down, tied)), min(1.0, change + _joined(*up, tied)), len(before)
+    )
+
+
+def _joined(first: float, second: float, tied: float) -> float:
+    return sqrt(max(0.0, first * first - 2 * tied * first * second + second * second))
+
+
+_FORM: Final = 1
+_SEEN: Final = (
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "annotations",
+)  # what a client has of a tool before a call
+_MILLION: Final = 1_000_000
+
+
+def hash_tools(tools: Iterable[Mapping[str, Any]]) -> str:
+    """Return the hash of a tool list: of what a model may see of it, in any order. The tools of search mode itself do not count."""
+    listed = list(tools)
+    machinery = SearchTools(listed).machinery
+    rows = sorted(
+        json.dumps({key: tool.get(key) for key in _SEEN}, sort_keys=True)
+        for tool in listed
+        if tool["name"] not in machinery
+    )
+    return hash_bytes("\n".join(rows).encode())
+
+
+def hash_cases(cases: Iterable[EvaluationCase]) -> str:
+    """Return the hash of the cases, in any order."""
+    rows = sorted(json.dumps(case.model_dump(), sort_keys=True) for case in cases)
+    return hash_bytes("\n".join(rows).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrices:
+    """What a million tokens cost, as the workspace says; nobody else knows."""
+
+    read: float
+    written: float
+    cached: float
+    currency: str = "USD"
+
+    def of(self, usage: TokenUsage) -> float:
+        """Return what was spent."""
+        fresh = max(0, usage.read - usage.cached)
+        return (fresh * self.read + usage.cached * self.cached + usage.written * self.written) / _MILLION
+
+
+def read_prices(settings: Mapping[str, Any]) -> ModelPrices | None:
+    """Return the prices in the settings of a model; None when they say none.
+
+    Raises:
+        ConfigError: when only one of them is there, or one is no number.
+    """
+    found = {name: settings.get(name) for name in ("read", "written", "cached")}
+    if found["read"] is None and found["written"] is None:
+        return None
+    if found["cached"] is None:
+        found["cached"] = found["read"]
+    for name, value in found.items():
+        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+            raise ConfigError(
+                f"the price {name} of a model is {value!r}", hint="read and written: numbers, for a million tokens"
+            )
+    numbers = {name: float(value) for name, value in found.items() if value is not None}
+    return ModelPrices(**numbers, currency=str(settings.get("currency", "USD")))
+
+
+@dataclass(frozen=True)  # no slots: cached properties
+class ModelReport:
+    """What came of asking a model.
+
+    Attributes:
+        server: its name.
+        model: `KIND:NAME`.
+        endpoint: its address; "" for the vendor's own.
+        asked: the day.
+        tools: the hash of the server's whole tool list: what the report is of.
+        cases: the hash of the cases.
+        repeat: how often each was asked in each setting.
+        questions: of the cases, by name.
+        lists: setting → number of tools and of tokens that a model was shown.
+        attempts: every question, each time.
+        prices: of a million tokens, where they are known.
+    """
+
+    server: str
+    model: str
+    endpoint: str
+    asked: date
+    tools: str
+    cases: str
+    repeat: int
+    questions: Mapping[str, str]
+    lists: Mapping[Setting, tuple[int, int]]
+    attempts: Sequence[Attempt] = field(default=())
+    prices: ModelPrices | None = None
+
+    @cached_property
+    def settings(self) -> list[Setting]:
+        """How tools were offered, in the order in which it was asked for."""
+        return list(self.lists)
+
+    @cached_property
+    def _by_case(self) -> Mapping[tuple[Setting, str], list[Attempt]]:
+        found: dict[tuple[Setting, str], list[Attempt]] = {}
+        for one in self.attempts:
+            found.setdefault((one.setting, one.case), []).append(one)
+        return found
+
+    def of(self, setting: Setting, case: str | None = None) -> list[Attempt]:
+        """Return the attempts in a setting, of one case or of all."""
+        return [
+            one for name in self.questions if case in {None, name} for one in self._by_case.get((setting, name), [])
+        ]
+
+    def case_rate(self, setting: Setting, case: str) -> PassRate:
+        """Return how often the model did right by a case; what the endpoint did not answer does not count."""
+        answered = [one for one in self.of(setting, case) if one.answered]
+        return wilson(sum(one.verdict == "passed" for one in answered), len(answered))
+
+    def rate(self, setting: Setting) -> PassRate:
+        """Return the pass rate over the cases that were answered."""
+        return mean_rate([self.case_rate(setting, case).rate for case in self._answered(setting)])
+
+    def _answered(self, setting: Setting) -> list[str]:
+        return [case for case in self.questions if self.case_rate(setting, case).questions]
+
+    def missing(self, setting: Setting) -> int:
+        """Return how many attempts have no answer, or were not made; of a complete report none."""
+        answered = sum(one.answered for one in self.of(setting))
+        return len(self.questions) * self.repeat - answered
+
+    def against(self, setting: Setting, earlier: ModelReport, other: Setting | None = None) -> RateDifference:
+        """Return how the pass rate differs from an earlier report (in its setting `other`), over the questions that both have."""
+        other = other or setting
+        shared = [
+            case
+            for case in self._answered(setting)
+            if case in earlier._answered(other) and self.questions[case] == earlier.questions[case]
+        ]
+        old = [earlier.case_rate(other, case).rate for case in shared]
+        return difference(old, [self.case_rate(setting, case).rate for case in shared])
+
+    def confusion(self, setting: Setting) -> Counter[tuple[str, str]]:
+        """Return how often which tool was chosen where which was expected."""
+        return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
+
+    def confused(self) -> dict[tuple[str, str], list[str]]:
+        """Return the cases in which a tool was taken for another, by expected and chosen; none called is not among them."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for attempt in self.attempts:
+            for one in attempt.choices if attempt.setting.words == "own" else ():
+                if one.chosen not in {one.expected, NO_TOOL}:
+                    found.setdefault((one.expected, one.chosen), []).append(attempt.case)
+        return found
+
+    def wrong_arguments(self, setting: Setting) -> Counter[tuple[str, str, str]]:
+        """Return how often which argument of which tool was wrong, and how."""
+        return Counter((one.tool, one.field, one.kind) for attempt in self.of(setting) for one in attempt.wrong)
+
+    def usage(self, setting: Setting) -> TokenUsage:
+        """Return the tokens of all attempts in a setting."""
+        return sum((one.usage for one in self.of(setting)), NO_TOKENS)
+
+    def cost(self, setting: Setting) -> float | None:
+        """Return what a setting cost; None where no prices are known."""
+        return None if self.prices is None else self.prices.of(self.usage(setting))
+
+    def seconds(self, setting: Setting) -> float:
+        """Return the median of the seconds that the endpoint took for a question."""
+        return median([one.waited for one in self.of(setting) if one.answered] or [0.0])
+
+    def turns(self, setting: Setting) -> float:
+        """Return the mean number of turns of a question."""
+        answered = [one.turns for one in self.of(setting) if one.answered]
+        return sum(answered) / len(answered) if answered else 0.0
+
+    def failures(self, setting: Setting) -> list[Attempt]:
+        """Return what did not pass."""
+        return [one for one in self.of(setting) if one.verdict != "passed"]
+
+    def figures(self, setting: Setting) -> dict[str, Any]:
+        """Return the figures of one setting as plain data."""
+        tools, tokens = self.lists[setting]
+        return {
+            **asdict(setting),
+            "tools": tools,
+            "tokens": tokens,
+            "rate": self.rate(setting).to_json(),
+            "missing": self.missing(setting),
+            "cases": {case: self.case_rate(setting, case).to_json() for case in self.questions},
+            "verdicts": dict(Counter(one.verdict for one in self.of(setting))),
+            "confusion": [
+                {"expected": expected, "chosen": chosen, "times": times}
+                for (expected, chosen), times in sorted(self.confusion(setting).items())
+            ],
+            "wrong_arguments": [
+                {"tool": tool, "field": name, "kind": kind, "times": times}
+                for (tool, name, kind), times in sorted(self.wrong_arguments(setting).items())
+            ],
+            "usage": self.usage(setting).to_json(),
+            "cost": self.cost(setting),
+            "turns": round(self.turns(setting), 2),
+            "seconds": round(self.seconds(setting), 3),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: what is read again, and figures for other programs, which are not."""
+        return {
+            "evaluation": _FORM,
+            "server": self.server,
+            "model": self.model,
+            "endpoint": self.endpoint,
+            "asked": self.asked.isoformat(),
+            "tools": self.tools,
+            "cases": self.cases,
+            "repeat": self.repeat,
+            "questions": dict(self.questions),
+            "lists": [{**asdict(one), "tools": counts[0], "tokens": counts[1]} for one, counts in self.lists.items()],
+            "prices": self.prices and asdict(self.prices),
+            "figures": [self.figures(setting) for setting in self.settings],
+            "attempts": [one.to_json() for one in self.attempts],
+        }
+
+
+def read_report(text: bytes, where: str) -> ModelReport:
+    """Return the report in the bytes of a file; its figures are counted anew from the attempts.
+
+    Raises:
+        StateError: it is none.
+    """
+    try:
+        data = json.loads(text)
+        if data["evaluation"] != _FORM:
+            raise ValueError(f"form {data['evaluation']!r}")
+        lists = {
+            Setting(one["profile"], one["mode"], one["words"]): (int(one["tools"]), int(one["tokens"]))
+            for one in data["lists"]
+        }
+        return ModelReport(
+            **{name: str(data[name]) for name in ("server", "model", "endpoint", "tools", "cases")},
+            asked=date.fromisoformat(data["asked"]),
+            repeat=int(data["repeat"]),
+            questions={str(name): str(value) for name, value in data["questions"].items()},
+            lists=lists,
+            attempts=[Attempt.from_json(one) for one in data["attempts"]],
+            prices=ModelPrices(**data["prices"]) if data.get("prices") else None,
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise StateError(
+            f"{where} is no report of an evaluation: {why_damaged(error)}",
+            hint="mcpfactory evaluate NAME --model … --report",
+        ) from error

@@ -1,0 +1,127 @@
+"""The tools of a server as a model is offered them, and which of them a question retrieves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks.call_plan import required_variables
+from mcpfactory_pipeline.checks.elicitation import Person
+from mcpfactory_pipeline.launch.connection import ModelledApi, connect_server, has_model, modelled_api
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
+from mcpfactory_runtime.server.generated.search_mode import CALLS
+
+Tools = Sequence[Mapping[str, Any]]
+
+_PATIENCE: Final = 60.0  # seconds for one answer
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOffer:
+    """A server, which of its tools are offered, and how long a request may take."""
+
+    server: WorkspaceServer
+    profile: str
+    timeout: float
+
+    @property
+    def callable(self) -> bool:
+        """Whether calls lead somewhere: to a model of the API, or to a server that needs none."""
+        return has_model(self.server.folder) or not self.server.documents
+
+    async def tools(self, mode: str, dialect: str = "standard") -> Tools:
+        """Return the list that a client gets."""
+        async with self.opened(mode, dialect) as (client, _):
+            return await client.list_tools()
+
+    @asynccontextmanager
+    async def opened(
+        self, mode: str, dialect: str = "standard", person: Person | None = None
+    ) -> AsyncIterator[tuple[Client, ModelledApi]]:
+        """Start the API and the server; its own credentials are not real ones, whatever the person's environment has.
+
+        `person` answers what tools ask.
+        """
+        async with modelled_api(self.server.folder) as api:
+            environ = {
+                **dict.fromkeys(required_variables(self.server.folder), "dummy"),
+                **api.environment,
+                "MCPFACTORY_MODE": mode,
+                "MCPFACTORY_PROFILE": self.profile,
+                "MCPFACTORY_DIALECT": dialect,
+            }
+            async with connect_server(self.server, environ, timeout=self.timeout, elicitation=person) as client:
+                yield client, api
+
+
+async def server_tools(server: WorkspaceServer, profile: str = "full") -> Tools:
+    """Return the whole list of a server as it is in its folder, whatever it offers by default.
+
+    Raises:
+        ConfigError: for a modelled API that does not start.
+        ServerError, StageError: when the server does not start, or ends.
+    """
+    return await ServerOffer(server, profile, _PATIENCE).tools("full")
+
+
+WITHIN: Final = (1, 3, 5, 10)
+"""Places that shares are counted for."""
+
+DIRECT: Final = 1
+"""The place of a tool that search mode lists as it is: a model sees it without a search."""
+
+_LINE: Final = re.compile(r"^- ([A-Za-z0-9_-]+)\(", re.MULTILINE)
+_BESIDE: Final = re.compile(r"^Perhaps: (.+)$", re.MULTILINE)
+
+
+class SearchTools:
+    """The tools of a server in search mode: which one searches, which one calls, and which are listed as they are."""
+
+    def __init__(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        calls = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get(CALLS) is True]
+        self.call: str | None = calls[0] if calls else None
+        """The tool that calls others; None where the server has no search mode."""
+        # The three always have names of one kind: call_tool, search_tools, describe_tools.
+        kind = self.call.removeprefix("call_").removesuffix("tool") if self.call else ""
+        self.search: str | None = f"search_{kind}tools" if self.call else None
+        """The tool that finds others."""
+        names = (self.call, self.search, f"describe_{kind}tools") if self.call else ()
+        self.machinery = frozenset(name for name in names if name)
+        """The three of search mode; none where the server has none."""
+        self.direct = frozenset(tool["name"] for tool in tools) - self.machinery
+        """Tools that a client sees without a search."""
+
+
+def rank_tools(tools: Sequence[Mapping[str, Any]], question: str) -> list[str]:
+    """Return the names of listed tools, the one that fits the question best first."""
+    index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
+    return [tools[number]["name"] for number, _ in index.search(question, len(tools))]
+
+
+def names_found(answer: str) -> list[str]:
+    """Return the tools that an answer of the searching tool names, in its order."""
+    beside = _BESIDE.search(answer)
+    return [*_LINE.findall(answer), *(beside[1].split(", ") if beside else [])]
+
+
+def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: frozenset[str] = frozenset()) -> int | None:
+    """Return the place, from 1, by which all tools of one right way were seen; of several ways the best; None when none was.
+
+    Args:
+        ways: names of tools, for each right way.
+        ranked: names that were found, best first.
+        direct: tools that are seen without being found.
+    """
+    places = {name: number for number, name in reversed(list(enumerate(ranked, 1)))} | dict.fromkeys(direct, DIRECT)
+    whole = [max(places[name] for name in way) for way in ways if all(name in places for name in way)]
+    return min(whole, default=None)
+
+
+def chance_within(tools: int, within: int) -> float:
+    """Return the share of cases with one right tool that a random order of so many tools has within so many places."""
+    return min(1.0, within / tools) if tools else 0.0

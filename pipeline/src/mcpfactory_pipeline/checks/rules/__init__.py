@@ -1,0 +1,139 @@
+"""The table of rules, in the order of reports and of docs/reference/rules.md."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.checks.report import RULES_VERSION
+from mcpfactory_pipeline.checks.rule import Rule
+from mcpfactory_pipeline.checks.rules import (
+    behavior,
+    content,
+    features,
+    http,
+    http_modern,
+    legacy,
+    lists,
+    modern,
+    packaging,
+    placeholder_answers,
+    process,
+    robustness,
+    schemas,
+    security,
+    server_messages,
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    *process.RULES,
+    *legacy.RULES,
+    *legacy.BATCH_RULES,
+    *modern.RULES,
+    *features.LISTENING_RULES,
+    *http.RULES,
+    *http_modern.RULES,
+    *lists.RULES,
+    *features.RULES,
+    *server_messages.RULES,
+    *schemas.RULES,
+    *schemas.DESCRIPTION_RULES,
+    *behavior.RULES,
+    *content.RULES,
+    *placeholder_answers.RULES,
+    *robustness.RULES,
+    *security.RULES,
+    *packaging.RULES,
+    *process.PERFORMANCE_RULES,
+)
+
+
+FAMILIES: Final = {
+    "startup": "Startup: the process, before and after the conversation",
+    "legacy": "Legacy: the handshake lifecycle, and what JSON-RPC asks of every request",
+    "modern": "Modern: the per-request lifecycle",
+    "http": "HTTP: origins, sessions, statuses and headers of servers at a URL",
+    "lists": "Lists: what the server offers",
+    "features": "Features: resources, prompts, completion and logging",
+    "conduct": "Conduct: what the server sends without being asked",
+    "schemas": "Schemas: names, input and output",
+    "descriptions": "Descriptions: what the model reads, and what it costs",
+    "behaviour": "Behaviour: what the tools do",
+    "content": "Content: blocks of results, prompts and resources",
+    "substance": "Substance: whether an answer that succeeds is one",
+    "robustness": "Robustness: what the tools do while the API fails",
+    "packaging": "Packaging: what others install",
+    "security": "Security: what the server might do to its readers",
+    "performance": "Performance: what it costs to run, where policy sets limits",
+}
+
+_HEAD: Final = f"""# Rules of `mcpfactory validate`
+
+Rules version {RULES_VERSION}, {len(RULES)} rules.
+
+Severity is what a rule weighs in the score: 5 the server cannot be used, 3 a requirement is broken, 2 a disadvantage for
+the model, 1 a recommendation. A failed **gate** means that the server is not promotable, whatever its score. How the
+score is made up: [Checks](../explanation/checks.md).
+"""
+
+
+def rules_reference() -> str:
+    """Return the whole page, as Markdown."""
+    parts = [_HEAD]
+    for family, rules in groupby(RULES, key=lambda rule: rule.family):
+        parts.append(f"\n## {FAMILIES[family]}\n")
+        parts += [_entry(rule) for rule in rules]
+    return "".join(parts)
+
+
+def rule_to_json(rule: Rule) -> dict[str, object]:
+    """Return what a rule demands, as JSON."""
+    return {
+        "rule": rule.id,
+        "statement": rule.statement,
+        "severity": rule.severity,
+        "gate": rule.gate,
+        "since": rule.since,
+        "until": rule.until,
+        "source": rule.source,
+        "hint": rule.hint,
+    }
+
+
+def find_rule(name: str) -> Rule:
+    """Return the rule with this id.
+
+    Raises:
+        NotFoundError: there is none; the hint names similar ones.
+    """
+    known = {rule.id: rule for rule in RULES}
+    if name not in known:
+        near = get_close_matches(name, known, 3, 0.4)
+        hint = (
+            f"did you mean {', '.join(near)}?"
+            if near
+            else "take an id from a report, as in mcpfactory validate --explain descriptions.tool"
+        )
+        raise NotFoundError(f"there is no rule {name!r}", hint=hint)
+    return known[name]
+
+
+def explain_rule(rule: Rule) -> str:
+    """Return what a rule demands, for a person at a terminal."""
+    grade = f"severity {rule.severity}" + (", gate: without it a server is not promotable" if rule.gate else "")
+    lines = [rule.id, f"  {rule.statement}", f"  {grade}"]
+    if rule.since or rule.until:
+        lines.append(f"  revisions: {rule.since or 'the first'} to {rule.until or 'the latest'}")
+    return "\n".join([*lines, f"  source: {rule.source}", f"  hint: {rule.hint}"]) + "\n"
+
+
+def _entry(rule: Rule) -> str:
+    grade = f"severity {rule.severity}" + (", **gate**" if rule.gate else "")
+    span = (
+        f"\n- Applies to revisions {rule.since or 'from the first'} to {rule.until or 'the latest'}."
+        if rule.since or rule.until
+        else ""
+    )
+    return f"\n### `{rule.id}`\n\n{rule.statement}\n\n- {grade.capitalize()}.{span}\n- Source: {rule.source}.\n- Hint: {rule.hint}.\n"

@@ -1,0 +1,268 @@
+"""Rules over answers that succeed: whether a tool does what it promises, or only says that it would."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any, Final
+
+from mcpfactory_codegen.effects import sounds_like_change
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, sent_arguments
+from mcpfactory_pipeline.checks.exchange import Json
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
+from mcpfactory_pipeline.checks.rules.behavior import calls_or_reason, hint
+from mcpfactory_pipeline.checks.samples import answered_value, arrival, is_beside, plain_values, tells_value
+
+_QUOTED: Final = 80  # characters of an answer in a message
+_LOST_SHOWN: Final = 3
+_FEWEST: Final = 2  # tools that say something about all of them
+_SHORT: Final = 200  # characters: a longer answer has other things to say, and may quote these words
+# In the languages of the most speakers among developers. These words are about the tool, whoever is named: behind them comes the end of a sentence.
+_WORDS: Final = (
+    r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
+    r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
+    r"(noch )?nicht implementiert|(pas|non) (encore )?implémentée?s?|(aún |todavía )?no (está |ha sido )?implementad[oa]",
+    r"(ainda )?não (foi )?implementad[oa]|non (è )?(ancora )?implementat[oa]|nog niet geïmplementeerd",
+    r"(ещё |еще )?не реализован[оа]?|henüz uygulanmadı",
+)
+_UNFINISHED: Final = re.compile(
+    rf"(?<!\w)({'|'.join(_WORDS)})[\"')\]}}]*\s*([.!…,;\n\"}}]|$)"
+    r"|尚未实现|尚未實現|未实现|未實作|未実装|実装されていません|구현되지 않",
+    re.IGNORECASE,
+)
+# These may be about a film, a bridge or a result as well: only as the whole of an answer, or of "this feature", are they about the tool.
+_SOON: Final = re.compile(
+    r"(?<!\w)(coming soon|under construction|work in progress|wip|tbd|tba|to-?do|stub|dummy|placeholder|lorem ipsum\b.*"
+    r"|(not|\w+n't) (yet )?supported( yet)?|demnächst verfügbar|in arbeit|noch nicht (umgesetzt|fertig)|bientôt disponible"
+    r"|en cours de développement|próximamente|em breve|в разработке)(?!\w)|敬请期待|即将推出|近日公開|준비 중",
+    re.IGNORECASE | re.DOTALL,
+)
+_LATER: Final = re.compile(
+    r"(?<!\w)((not|\w+n't) (yet )?available( yet)?|noch nicht verfügbar|pas (encore )?disponible)(?!\w)", re.IGNORECASE
+)
+_TOOL: Final = re.compile(
+    r"feature|function|functionality|tool|method|endpoint|command|operation|implementation|integration|funktion|werkzeug"
+    r"|fonction|fonctionnalité|outil|función|funcionalidad|herramienta|função|ferramenta|funzione|strumento|функция|functie"
+    r"|[该此]?功能|(この)?機能は?|기능은?"
+)
+_SMALL: Final = re.compile(
+    r"this|that|the|an?|is|are|was|be|will|still|yet|currently|now|here|it|sorry|please|stay|tuned|check|back|later|soon"
+    r"|diese[rs]?|die|das|ist|noch|cette|ce|la|est|encore|est[ae]|está|aún|todavía|ainda|quest[ao]|è|ancora|эта|пока|deze|이"
+)
+# What an honest tool answers to arguments that it knows nothing about, the same for each of them.
+_NOTHING: Final = re.compile(
+    r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|0|neutral|ok|true|false|null)\b|[{\[]\s*[}\]]|^\W*0*\W*$",
+    re.IGNORECASE,
+)
+
+# An honest server that lacks its settings, or its API, may say so with every tool and without an error.
+_EXCUSED: Final = re.compile(
+    rf"{_NOTHING.pattern}|\b(log|sign)(ged)? ?in|\b(api key|token|credential|auth|config|connect|environment|permission|"
+    r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted"
+    r"|operational|healthy|running|ready|online|idle|up to date)",
+    re.IGNORECASE,
+)
+
+
+def _does_something(evidence: Evidence) -> RuleOutcome:
+    # What the API says is its own; where it answers a value, substance.results sees whether that arrives.
+    succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
+    if not calls_or_reason(evidence) and not succeeded:
+        return not_applicable("no tool answered by itself and without an error")
+    return calls_or_reason(evidence) or rule_outcome(
+        len({call.tool for call in succeeded}), (fault for call in succeeded for fault in _unfinished(call, evidence))
+    )
+
+
+def _speaks_for_api(call: RecordedCall) -> bool:
+    if not call.requests:
+        return False
+    return call.response is None or tells_value(call) or answer_text(call.exchange) in json.dumps(call.response)
+
+
+def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    text = answer_text(call.exchange).strip()
+    again = [other for other in evidence.others if other.tool == call.tool]
+    # Where others say so, too, it does not depend on what was asked; else what was asked may be the subject of the sentence.
+    if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
+        yield Fault(f"the tool answers with success that it does nothing yet: {text[:120]!r}", call.tool, call.exchange)
+
+
+def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
+    """Whether a tool says of itself that it is not done. What it was given, and repeats, are not its own words."""
+    text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
+    given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
+    parts = [rf"(?<!\w){re.escape(value)}(?!\w)" for value in reversed(given)]
+    own = reduce(lambda left, part: re.sub(part, " ", left), parts, text)
+    if _UNFINISHED.search(own):
+        return True
+    soon, later = _SOON.search(own), _LATER.search(own)
+    if not soon and not later:
+        return False
+    rest = own if repeated else text
+    rest = rest.replace(call.tool, " ") if "_" in call.tool else rest  # a name in one word may be a word
+    words = re.findall(r"\w+", _LATER.sub(" ", _SOON.sub(" ", rest)).lower())
+    named = [word for word in words if _TOOL.fullmatch(word)]
+    return bool(soon or named) and all(word in named or _SMALL.fullmatch(word) for word in words)
+
+
+def _texts_of(text: str) -> list[str]:
+    """Return the plain values of an answer that is JSON, as texts; else the answer."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return [text]
+    return [str(leaf) for leaf in plain_values(value)]
+
+
+def _distinct(evidence: Evidence) -> RuleOutcome:
+    """Return a fault when all tools, and at least two, give one answer that neither is empty nor speaks of what is missing.
+
+    Tools that change something may all say that they did: at least one of them has to be there to tell something.
+    """
+    own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
+    tools = {call.tool for call in own}
+    if len(tools) < _FEWEST or len(tools) < len(evidence.named_tools):
+        return not_applicable("fewer than two tools answered by themselves, or some were not called")
+    if all(_changes(name, tool) for name, tool in evidence.named_tools):
+        return not_applicable("all tools change something, and may confirm it in the same words")
+    answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
+    text = next(iter(answers), "")
+    told = any(char.isdigit() for char in text)  # `Found 0 items.`, a version
+    same = len(answers) == 1 and text and not told and not _EXCUSED.search(text)
+    same = same and not _says_unfinished(own[-1], repeated=True)
+    fault = Fault(f"all {len(tools)} tools that were called gave one answer: {text[:120]!r}", "", own[-1].exchange)
+    return RuleOutcome((fault,) if same else ())
+
+
+def _changes(name: str, tool: Json) -> bool:
+    texts = (str(tool.get(key) or "") for key in ("title", "description"))
+    return hint(tool, "readOnlyHint") is not True and sounds_like_change(name, *texts)
+
+
+def _answers_something(evidence: Evidence) -> RuleOutcome:
+    """Return a fault when all tools, and at least two, succeed with nothing at all: not even an empty list as text."""
+    succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
+    tools = {call.tool for call in succeeded}
+    if len(tools) < _FEWEST:
+        return not_applicable("fewer than two tools answered without an error")
+    given = [call for call in succeeded if sent_arguments(call)]  # a list without any may be empty
+    void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
+    fault = Fault(f"all {len(tools)} tools that were called answered nothing", "", succeeded[-1].exchange)
+    return RuleOutcome((fault,) if void else ())
+
+
+def _is_void(call: RecordedCall) -> bool:
+    result = call.exchange.result or {}
+    content = result.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else [{"type": "?"}]
+    said = any(block.get("type") != "text" or str(block.get("text", "")).strip() for block in blocks)
+    return not said and not result.get("structuredContent")
+
+
+def _varies(evidence: Evidence) -> RuleOutcome:
+    tools = {other.tool for other in evidence.others}
+    if not calls_or_reason(evidence) and not tools:
+        return not_applicable(
+            "no tool was called with several arguments: none that is marked readOnlyHint takes a text or a number"
+        )
+    return calls_or_reason(evidence) or rule_outcome(
+        len(tools), (fault for call in evidence.calls if call.tool in tools for fault in _constant(call, evidence))
+    )
+
+
+def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    text = answer_text(call.exchange).strip()
+    others = [other for other in evidence.others if other.tool == call.tool]
+    answers = {text, *(answer_text(other.exchange).strip() for other in others)}
+    failed = call.failed or any(other.failed for other in others)
+    same = len(others) > 1 and not failed and len(answers) == 1
+    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # `2 people are registered`
+    if same and text and not counted and not _EXCUSED.search(text):
+        yield Fault(
+            f"{len(others) + 1} different arguments had one answer: {text[:120]!r}", call.tool, others[-1].exchange
+        )
+
+
+# --- what the stub upstream answered, and what of it reaches the model ---
+
+
+def _results(evidence: Evidence) -> RuleOutcome:
+    if not evidence.with_cases:
+        return not_applicable("without a stub upstream nobody knows what the API answered")
+    told = [call for call in evidence.calls if not call.failed and not call.mismatches and tells_value(call)]
+    return calls_or_reason(evidence) or rule_outcome(
+        len({call.tool for call in told}), (fault for call in told for fault in _lost(call, evidence))
+    )
+
+
+def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    """Compare one answer. A conversion has no value of the API's either: only an answer that stays when the API's changes has lost it."""
+    found = arrival(call)
+    if is_beside(call):
+        words = f"the text has what the API answered, and the structured content nothing of it: {_short((call.exchange.result or {}).get('structuredContent'))}"
+        yield Fault(words, call.tool, call.exchange, lesser=2)
+    if not found.lost:
+        return
+    said = f"the API answered {_short(answered_value(call))} and the model got {_short(answer_text(call.exchange))}"
+    places = ", ".join(path or "the value" for path in (found.changed or found.lost)[:_LOST_SHOWN])
+    again = [one for one in evidence.changed if (one.tool, one.title) == (call.tool, call.title)]
+    if found.nothing and again and all(_same_answer(call, one) for one in again):
+        words = (
+            f"nothing of the API's answer reaches the model, which got the same for {len(again)} other answers: {said}"
+        )
+        yield Fault(words, call.tool, again[-1].exchange)
+    elif found.changed or (found.nothing and not again):
+        words = f"the model gets another value than the API answered ({places}): {said}"
+        yield Fault(words, call.tool, call.exchange, lesser=3)
+    elif not found.nothing:
+        words = f"a part of the API's answer does not reach the model ({places}): {said}"
+        yield Fault(words, call.tool, call.exchange, lesser=1)
+
+
+def _same_answer(one: RecordedCall, other: RecordedCall) -> bool:
+    shown = [
+        [(call.exchange.result or {}).get(key) for key in ("content", "structuredContent")] for call in (one, other)
+    ]
+    return not other.failed and shown[0] == shown[1]
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        id="substance.finished", family="substance", severity=5, gate=True, check=_does_something, ceiling=49,
+        statement="No tool answers, without an error, that it is not implemented yet.",
+        source="MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a promise to the model",
+        hint="implement the tool, or do not list it; what it cannot do is answered with isError",
+    ),
+    Rule(
+        id="substance.varies", family="substance", severity=1, gate=False, check=_varies,
+        statement="A tool that is called with different required arguments does not give one and the same answer to all of them.",
+        source="an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is open.\") may be right for all that were tried",
+        hint="use the arguments, or take them out of the schema; the evidence has the last of the calls",
+    ),
+    Rule(
+        id="substance.distinct", family="substance", severity=5, gate=True, check=_distinct, ceiling=49,
+        statement="Not all tools give one and the same answer, whatever they are called and asked.",
+        source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
+        hint="implement the tools; what they cannot do is answered with isError",
+    ),
+    Rule(
+        id="substance.answers", family="substance", severity=5, gate=True, check=_answers_something, ceiling=49,
+        statement="Not all tools answer nothing.",
+        source="MCP schema, CallToolResult.content: a model can do nothing with no content",
+        hint="return what the tool found, and say so when that is nothing",
+    ),
+    Rule(
+        id="substance.results", family="substance", severity=5, gate=True, check=_results, ceiling=49,
+        statement="With cases, what the API answers reaches the model, hooks included, as it is or converted (an answer that stays the same whatever the API answers closes the gate), and all of it.",
+        source="the API's answer is what the model called the tool for; the stub upstream knows it",
+        hint="look at what hooks return; the evidence has what the model got",
+    ),
+)  # fmt: skip

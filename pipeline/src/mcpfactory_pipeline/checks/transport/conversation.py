@@ -1,0 +1,174 @@
+"""What the two transports have in common: the conversation with a server under validation, and how its bytes are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess, Unasked
+from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Json, WireExchange, is_nested_deeper
+
+_MOST_HEARD: Final = 10_000  # messages kept while streams are open
+_MAX_UNASKED: Final = 1_000  # messages kept
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
+
+
+class Watch:
+    """Which request a server has to answer, and what it says besides answers."""
+
+    def __init__(self, purpose: str) -> None:
+        self.unasked: list[Unasked] = []
+        self._purpose = purpose
+        self._pending: Json | None = None
+        self._open: dict[str, Json] = {}  # requests without an answer, those that were given up included
+        self._modern = True
+        self._initialized = False
+        self.heard: list[Json] | None = None  # notifications and answers, as long as streams are open
+
+    def sent(self, message: Json) -> None:
+        """Note a message of the client."""
+        method = message.get("method")
+        self._modern = self._modern and method != "initialize"
+        self._initialized = self._initialized or method == "notifications/initialized"
+        if method and "id" in message:
+            self._pending = message
+            self._open[str(message["id"])] = message
+
+    def received(self, message: Json) -> None:
+        """Note a message of the server."""
+        if self.heard is not None and (is_answer(message) or "id" not in message):
+            if len(self.heard) < _MOST_HEARD:
+                self.heard.append(message)
+            return
+        if not is_answer(message):
+            if len(self.unasked) < _MAX_UNASKED:
+                during = self._of_token(message) or self._pending
+                self.unasked.append(
+                    Unasked(self._purpose, message, during, self._modern, initialized=self._initialized)
+                )
+            return
+        self._open.pop(str(message.get("id")), None)
+        if self._pending is not None and message.get("id") == self._pending.get("id"):
+            self._pending = None
+
+    def _of_token(self, message: Json) -> Json | None:
+        """Return the open request whose progress a notification reports; a slow one may be long given up."""
+        params = message.get("params")
+        token = params.get("progressToken") if isinstance(params, dict) else None
+        return next((one for one in self._open.values() if token is not None and progress_token(one) == token), None)
+
+
+class Conversation(Protocol):
+    """One session with one server: a process, or a series of HTTP requests.
+
+    The checks have wires of their own, apart from the runtime's client: they must send what no client would (half a
+    message, a wrong revision) and see what a client hides (noise on stdout, how the process ends), and a mistake that
+    client and server share would otherwise stay unseen.
+    """
+
+    exchanges: list[WireExchange]
+    watch: Watch
+
+    async def ask(self, message: Json, patience: float) -> WireExchange:
+        """Send a message and wait at most `patience` seconds for its answer. Never raises."""
+
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """Send a text that no client would send, then `message`: what came back for either. Never raises.
+
+        Surrogates in the text stand for bytes that are no UTF-8 (`surrogateescape`).
+
+        With `wait` an answer to the text is waited for a moment longer than the one to `message`.
+        """
+
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        """Open streams of notifications, one after the other, and close them. Never raises.
+
+        Each is given `patience` seconds for its first acknowledgement, or its answer.
+        """
+
+    async def notify(self, message: Json) -> None:
+        """Send a notification."""
+
+    async def close(self, *, terminate: bool = False) -> ServerProcess:
+        """End the session and say how it went; with `terminate` a process is sent SIGTERM, and keeps its stdin."""
+
+
+def is_acknowledgement(message: Json) -> bool:
+    """Whether a notification says that a stream of notifications is open."""
+    return message.get("method") == "notifications/subscriptions/acknowledged"
+
+
+def subscription(message: Json) -> Any:
+    """Return the id of the stream that a notification names; None when it names none."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get(exchange.META + "subscriptionId") if isinstance(meta, dict) else None
+
+
+def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listening, ...]:
+    """Return what was heard on a channel that all streams share, apart (see `Listening`)."""
+    notified: list[list[Json]] = [[] for _ in requests]
+    answers: dict[str, Json] = {}
+    ids = [str(one["id"]) for one in requests]
+    acknowledged: set[int] = set()
+    for message in heard:
+        if is_answer(message):
+            answers.setdefault(str(message.get("id")), message)
+            continue
+        named = [place for place, one in enumerate(ids) if one == str(subscription(message))]
+        opens = is_acknowledgement(message)
+        silent = [place for place in range(len(ids)) if place not in acknowledged] if opens else []
+        place = (named or silent or [0])[0]
+        notified[place].append(message)
+        if opens:
+            acknowledged.add(place)
+    return tuple(
+        Listening(one, tuple(told), answers.get(str(one["id"]))) for one, told in zip(requests, notified, strict=True)
+    )
+
+
+def decode(data: bytes) -> Any:
+    """Return the JSON value in `data`; None when it is none, or nested too deeply to be read."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return None if is_nested_deeper(value, MAX_DEPTH) else value
+
+
+def is_answer(message: Json) -> bool:
+    """Whether a JSON-RPC message answers something, rather than being a request or a notification."""
+    return "method" not in message and ("result" in message or "error" in message)
+
+
+def progress_token(request: Json) -> Any:
+    """Return the token by which a request asks for progress; None when it does not."""
+    params = request.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get("progressToken") if isinstance(meta, dict) else None
+
+
+def printable(text: str) -> str:
+    """Return a text with what stands for bytes that are no UTF-8 written out, so that it can be printed."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def cancellation(request: Json) -> Json:
+    """Return what ends a request, in either lifecycle."""
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
+
+
+def client_reply(request: Json) -> Json:
+    """Return what we answer when the server asks us: ping, no roots, and nothing else."""
+    answers: dict[str, Json] = {"ping": {}, "roots/list": {"roots": []}}
+    method = request.get("method")
+    body: Json
+    if isinstance(method, str) and method in answers:
+        body = {"result": answers[method]}
+    else:
+        body = {"error": {"code": -32601, "message": "the client offers no such thing"}}
+    return {"jsonrpc": "2.0", "id": request.get("id"), **body}

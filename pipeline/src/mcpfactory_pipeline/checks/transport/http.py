@@ -1,0 +1,321 @@
+"""A server at a URL: Streamable HTTP, every request a POST, sessions of the handshake revisions kept.
+
+`http.client` in a worker thread, for the headers and half messages that a check sends are its own business; nothing
+is retried or pooled, and a redirect is followed within the origin alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.transport.conversation import (
+    MAX_MESSAGE,
+    Watch,
+    client_reply,
+    decode,
+    is_acknowledgement,
+    is_answer,
+    printable,
+)
+from mcpfactory_runtime.protocol.methods import METHODS
+from mcpfactory_runtime.urls import Redirects, redirect_of
+
+_LINE: Final = 65_536
+_GLANCE: Final = 0.1  # seconds for what an open stream has to say besides
+
+
+class HttpConversation:
+    """A conversation over HTTP with one URL."""
+
+    def __init__(self, url: str, purpose: str) -> None:
+        self.exchanges: list[WireExchange] = []
+        self.watch = Watch(purpose)
+        self._url = urlsplit(url)
+        self._purpose = purpose
+        self._session = ""
+        self._revision = ""
+        self._first_answer: int | None = None
+        self._redirects = Redirects()
+
+    @property
+    def url(self) -> str:
+        """Where the server is, after redirects."""
+        return urlunsplit(self._url)
+
+    async def ask(self, message: Json, patience: float) -> WireExchange:
+        """See `Conversation.ask`."""
+        return await self._ask(message, patience)
+
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_raw`: two requests, one after the other, each of which is answered or not."""
+        return await self._ask(text, patience), await self._ask(message, patience)
+
+    async def _ask(self, message: Json | str, patience: float) -> WireExchange:
+        began = time.monotonic()
+        exchange = await asyncio.to_thread(self._post, message, patience)
+        if exchange.received is not None and self._first_answer is None:
+            self._first_answer = round(1000 * (time.monotonic() - began))
+        if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
+            agreed = str(exchange.result.get("protocolVersion", ""))
+            self._revision = agreed if agreed in eras.HANDSHAKES else ""  # a client would send no other as header
+        self.exchanges.append(exchange)
+        return exchange
+
+    async def notify(self, message: Json) -> None:
+        """See `Conversation.notify`."""
+        await asyncio.to_thread(self._post, message, 5.0)
+
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        """See `Conversation.listen`: closing its connection ends a stream."""
+        return await asyncio.to_thread(self._listen, requests, patience)
+
+    def _listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        limit = patience * len(requests) + 1
+        with contextlib.ExitStack() as stack:
+            streams = [_NotificationStream(request) for request in requests]
+            for stream in streams:
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    connection = stack.enter_context(connected(self._url, limit))
+                    sock = connection.sock
+                    connection.request("POST", self._path, json.dumps(stream.request), self._headers(stream.request))
+                    stream.open(connection.getresponse(), sock)
+                    stream.read(patience)
+            for stream in streams:
+                stream.read(_GLANCE, first=False)
+            return tuple(stream.listening(streams) for stream in streams)
+
+    async def close(self, *, terminate: bool = False) -> ServerProcess:
+        """End the session, if there is one."""
+        if self._session:
+            await asyncio.to_thread(self._delete)
+        seen = self.exchanges[0] if self.exchanges else None
+        answered = self._first_answer is not None
+        problem = "" if answered or seen is None else seen.problem or f"HTTP status {seen.status}"
+        return ServerProcess(self._purpose, answered, self._first_answer or 0, problem)
+
+    def _post(self, message: Json | str, patience: float) -> WireExchange:
+        body = (message if isinstance(message, str) else json.dumps(message)).encode(errors="surrogateescape")
+        message = printable(message) if isinstance(message, str) else message
+        if isinstance(message, dict):
+            self.watch.sent(message)
+        began = time.monotonic()
+        status, problem = 0, ""
+        came: list[Json] = []
+        try:
+            with connected(self._url, patience) as connection:
+                connection.request("POST", self._path, body, self._headers(message))
+                response = connection.getresponse()
+                status = response.status
+                if self._follows(response):
+                    return self._post(message, max(patience - (time.monotonic() - began), 0.1))
+                if isinstance(message, dict) and message.get("method") == "initialize":
+                    self._session = response.getheader("Mcp-Session-Id") or ""
+                came, problem = self._read(response, began + patience, several=isinstance(message, str))
+        except (OSError, http.client.HTTPException) as error:
+            problem = f"the connection failed: {error or type(error).__name__}"
+        received = came[0] if came else None
+        if received is None and time.monotonic() - began >= patience:
+            problem = f"no answer within {patience:g} s"
+        if received is None and not problem and isinstance(message, dict) and "id" not in message:
+            return WireExchange(message, None, "", status)  # a notification has no answer
+        problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
+        return WireExchange(
+            message, received, problem, status, round(1000 * (time.monotonic() - began)), tuple(came[1:])
+        )
+
+    def _follows(self, response: http.client.HTTPResponse) -> bool:
+        """Whether the conversation goes on at another URL of the origin: it stays there, so that each request has one answer."""
+        location = response.getheader("Location") or ""
+        found = self._redirects.next("POST", urlunsplit(self._url), response.status, location)
+        if found is None or found.refusal or found.method != "POST":
+            return False
+        self._url = urlsplit(found.url)
+        return True
+
+    def _read(self, response: http.client.HTTPResponse, deadline: float, *, several: bool) -> tuple[list[Json], str]:
+        """Return the first answer, or all there are where `several` may come, and why there is none."""
+        kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+        location = response.getheader("Location") or ""
+        if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
+            return [], redirect.reason
+        if kind == "text/event-stream":
+            return self._read_events(response, deadline, several=several)
+        value = decode(response.read(MAX_MESSAGE))
+        answers = [one for one in _messages(value) if is_answer(one)]
+        for answer in answers:
+            self.watch.received(answer)
+        return answers, "" if answers or response.status != 200 else "the answer is no JSON-RPC message"
+
+    def _read_events(
+        self, response: http.client.HTTPResponse, deadline: float, *, several: bool
+    ) -> tuple[list[Json], str]:
+        answers: list[Json] = []
+        for value in (one for data in _events(response, deadline) for one in _messages(decode(data))):
+            self.watch.received(value)
+            if is_answer(value):
+                answers.append(value)
+                if not several:
+                    break
+            elif "id" in value and "method" in value:
+                self._post(client_reply(value), max(deadline - time.monotonic(), 0.1))
+        return answers, "" if answers else "the event stream ended without an answer"
+
+    @property
+    def _path(self) -> str:
+        return (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+
+    def _headers(self, message: Json | str) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        version, method, name = _routing(message)
+        if version:
+            headers |= {"MCP-Protocol-Version": version, "Mcp-Method": method}
+            return headers | ({"Mcp-Name": _header_value(name)} if name else {})
+        if self._session:
+            headers["Mcp-Session-Id"] = self._session
+        if self._revision:
+            headers["MCP-Protocol-Version"] = self._revision
+        return headers
+
+    def _delete(self) -> None:
+        try:
+            with connected(self._url, 5.0) as connection:
+                connection.request("DELETE", self._path, headers=self._headers(""))
+                connection.getresponse().read(_LINE)
+        except (OSError, http.client.HTTPException):
+            pass  # the session is the server's to forget
+
+
+class _NotificationStream:
+    """The answer to one `subscriptions/listen`, as it comes."""
+
+    def __init__(self, request: Json) -> None:
+        self.request = request
+        self._messages: list[Json] = []
+        self._lines: Iterator[bytes] = iter(())
+        self._sock: socket.socket | None = None
+        self._ended = False
+
+    def open(self, response: http.client.HTTPResponse, sock: socket.socket) -> None:
+        """Take the answer of the server: a stream, or one body."""
+        if (response.getheader("Content-Type") or "").startswith("text/event-stream"):
+            self._lines, self._sock = _events(response, time.monotonic() + 3600), sock
+        else:
+            self._messages += _messages(decode(response.read(MAX_MESSAGE)))
+
+    def read(self, seconds: float, *, first: bool = True) -> None:
+        """Read what comes within so many seconds, with `first` up to the acknowledgement or the answer."""
+        if self._sock is None or self._ended:
+            return
+        until = time.monotonic() + seconds
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while (left := until - time.monotonic()) > 0:
+                self._sock.settimeout(left)
+                data = next(self._lines, None)
+                if data is None:
+                    self._ended = True
+                    return
+                came = _messages(decode(data))
+                self._messages += came
+                if first and any(is_answer(one) or is_acknowledgement(one) for one in came):
+                    return
+
+    def listening(self, streams: Sequence[_NotificationStream]) -> Listening:
+        """Return what came: of all streams together, as a server may answer one on the stream of another."""
+        wanted, known = self.request["id"], [stream.request["id"] for stream in streams]
+        answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
+        own = [one for one in self.answers if one.get("id") not in known]
+        answer = next(iter([*answers, *own]), None)
+        heard = tuple(one for one in self._messages if not is_answer(one))
+        return Listening(self.request, heard, answer, ended=self._ended and answer is None)
+
+    @property
+    def answers(self) -> list[Json]:
+        """The answers that came on it, to whichever request."""
+        return list(filter(is_answer, self._messages))
+
+
+@contextlib.contextmanager
+def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConnection]:
+    """Yield a connection to the host of `url` that is shut down after `seconds`, whatever the server sends until then.
+
+    The socket's own timeout starts anew with every byte; a server that drips, its headers included, must end, too.
+
+    Raises:
+        OSError: when nobody answers there.
+    """
+    host, port = url.hostname or "", url.port
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=seconds, context=ssl.create_default_context())
+        if url.scheme == "https"
+        else http.client.HTTPConnection(host, port, timeout=seconds)
+    )
+    try:
+        connection.connect()
+        # The socket is taken here because the connection forgets it where the server announces that it will close.
+        watch = threading.Timer(seconds, _shut_down, (connection.sock,))
+        watch.start()
+        try:
+            yield connection
+        finally:
+            watch.cancel()
+    finally:
+        connection.close()
+
+
+def _messages(value: object) -> list[Json]:
+    """Return the messages in a body: one, or those of an array, which one revision has."""
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
+
+
+def _shut_down(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # closed already
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[bytes]:
+    """Yield the data of each server-sent event (HTML §9.2), until the stream ends. TimeoutError at the deadline."""
+    data: list[bytes] = []
+    size = 0
+    while line := response.readline(MAX_MESSAGE):
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        stripped = line.rstrip(b"\r\n")
+        if not stripped and data:
+            yield b"\n".join(data)
+            data, size = [], 0
+        elif stripped.startswith(b"data:") and size < MAX_MESSAGE:
+            data.append(stripped[5:].removeprefix(b" "))
+            size += len(stripped)
+
+
+def _routing(message: Json | str) -> tuple[str, str, str]:
+    """(revision, method, name) that the headers of a per-request message repeat; the first "" for a handshake message."""
+    if isinstance(message, str):
+        return "", "", ""
+    params = message.get("params") or {}
+    version = (params.get("_meta") or {}).get(eras.VERSION, "")
+    method = str(message.get("method", ""))
+    return str(version), method, str(params.get(METHODS[method].named, "") if method in METHODS else "")
+
+
+def _header_value(text: str) -> str:
+    """Return a text as a header value: as it is when it is visible ASCII, else between base64 marks (streamable-http, Headers)."""
+    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

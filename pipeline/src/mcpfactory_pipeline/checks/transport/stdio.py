@@ -1,0 +1,414 @@
+"""Stdio transport of the checks, and what pollutes stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
+from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Json, WireExchange, is_nested_deeper
+from mcpfactory_pipeline.checks.transport.conversation import (
+    MAX_MESSAGE,
+    Watch,
+    cancellation,
+    client_reply,
+    decode,
+    heard_apart,
+    is_acknowledgement,
+    is_answer,
+    printable,
+)
+from mcpfactory_pipeline.isolation.orphans import descendants, end_known
+from mcpfactory_runtime.protocol.jsonrpc import LineReader
+
+OVERSIZE_LINE: Final = "a line of more than 16 MB"
+_CONTROL: Final = re.compile(
+    rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]"
+)  # not those that texts have: tabs, line ends, escapes of terminals
+
+
+class _Cause(NamedTuple):
+    words: str
+    hint: str
+    fits: Callable[[bytes], bool]
+
+
+def noise_cause(line: bytes) -> str:
+    """Return in a few words what a line is that is no message."""
+    return next(cause.words for cause in _CAUSES if cause.fits(line))
+
+
+def noise_hint(causes: tuple[str, ...]) -> str:
+    """Return what to do about causes, the first of which has more to it than a stray print."""
+    known = {cause.words: cause.hint for cause in _CAUSES} | {OVERSIZE_LINE: _SHORTER}
+    return next((known[cause] for cause in causes if cause in known), "")
+
+
+def _is_utf16(line: bytes) -> bool:
+    return line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line))
+
+
+def _is_foreign_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _is_several(line: bytes) -> bool:
+    text = line.decode(errors="replace").strip()
+    try:
+        value, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict | list) and text[end:].lstrip()[:1] in ("{", "[")
+
+
+def _is_deep(line: bytes) -> bool:
+    try:
+        return is_nested_deeper(json.loads(line), MAX_DEPTH)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+_SHORTER: Final = "answer in pages, or less: clients do not read a message of that size"
+_UTF8: Final = "write UTF-8, whatever the locale says (Python: sys.stdout.reconfigure(encoding='utf-8'))"
+# The first that fits is told.
+_CAUSES: Final[tuple[_Cause, ...]] = (
+    _Cause("UTF-16", _UTF8, _is_utf16),
+    _Cause("binary data", "put bytes into content as base64, and write nothing but messages to stdout", lambda line: _CONTROL.search(line) is not None),
+    _Cause("text that is not UTF-8", _UTF8, _is_foreign_text),
+    _Cause("two messages on a line", "end each message with a line break, and let one thread write at a time", _is_several),
+    _Cause("headers as of the Language Server Protocol", "write a message as one line, without headers", lambda line: line.lower().startswith(b"content-length:")),
+    _Cause("JSON that is nested too deeply to be read", "return less nested data", _is_deep),
+    _Cause("JSON that is no JSON-RPC 2.0 message", 'every message has "jsonrpc": "2.0"', _is_json),
+    _Cause("a message over several lines", "write JSON without line breaks (no indentation)", lambda line: line.strip()[:1] in (b"{", b"}") or line.lstrip().startswith(b'"jsonrpc"')),
+    _Cause("text", "", lambda _line: True),
+)  # fmt: skip
+
+
+_CHUNK: Final = 64 * 1024
+_MAX_STDERR: Final = 1024 * 1024  # bytes kept
+_MAX_NOISE: Final = 20  # lines kept
+_MOST_ARRAYS: Final = 1_000  # arrays of messages whose ids are kept
+_MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
+_MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
+_MOMENT: Final = 0.5  # seconds
+END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
+_KILLED: Final = 5.0  # seconds for a process that was killed to be gone
+_LOOK: Final = 0.02  # seconds between two looks whether a process ended
+_SLOWER: Final = 5  # times as long as its start, where that is more
+_INHERITED: Final = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "USER",
+    "APPDATA",
+    "SYSTEMROOT",
+    "TEMP",
+)
+
+
+def server_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a validated server: what a program needs to start, and `extra`; none of our own secrets."""
+    return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
+
+
+class StdioConversation:
+    """A conversation over stdio. Use `StdioConversation.start`; `close` must be called."""
+
+    def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
+        self.exchanges: list[WireExchange] = []
+        self.watch = Watch(purpose)
+        self._process = process
+        self._purpose = purpose
+        self._began = time.monotonic()
+        self._first_answer: int | None = None
+        self._noise: list[str] = []
+        self._noise_causes: dict[str, None] = {}
+        self._told_to_end = False  # by a signal: what is said of it is no message that a client waits for
+        self._notifications: list[str] = []
+        self._stderr = bytearray()
+        self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
+        self._news = asyncio.Event()  # set with each line
+        self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)  # the ids in each array that came, the latest
+        self._given_up: list[object] = []  # ids whose answer came too late to matter
+        self._listened: list[object] = []  # ids of cancelled streams, whose requests some servers answer at their end
+        self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
+
+    @classmethod
+    async def start(
+        cls, command: tuple[str, ...], cwd: Path | None, environ: Mapping[str, str], purpose: str
+    ) -> StdioConversation | ServerProcess:
+        """Start the command; a `ServerProcess` with the problem when the operating system refuses."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                cwd=cwd,
+                env=server_environment(environ),
+                start_new_session=True,
+            )
+        except OSError as error:
+            return ServerProcess(
+                purpose, answered=False, problem=f"{command[0]} could not be started: {error.strerror or error}"
+            )
+        return cls(process, purpose)
+
+    @property
+    def pid(self) -> int:
+        """Of the process, which leads a group of its own."""
+        return self._process.pid
+
+    async def ask(self, message: Json | str, patience: float) -> WireExchange:
+        """See `Conversation.ask`."""
+        problem = await self._write(message)
+        return await self._answer_to(message, patience, problem)
+
+    async def _answer_to(self, message: Json | str, patience: float, problem: str = "") -> WireExchange:
+        began = time.monotonic()
+        received: Json | None = None
+        if not problem:
+            expected = message.get("id") if isinstance(message, dict) else None
+            try:
+                received = await asyncio.wait_for(self._answer(), patience)
+                problem = "" if received is not None else await self._end_reason()
+            except TimeoutError:
+                problem = f"no answer within {patience:g} s"
+                self._given_up.append(expected)
+        taken = round(1000 * (time.monotonic() - began))
+        exchange = WireExchange(message, received, problem, milliseconds=taken)
+        self.exchanges.append(exchange)
+        return exchange
+
+    async def notify(self, message: Json) -> None:
+        """See `Conversation.notify`."""
+        await self._write(message)
+
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_raw`.
+
+        Both are written at once: whether `text` is answered is known when `message` is, or a moment later, so that nobody
+        waits long for servers that drop what they cannot read.
+        """
+        problem = await self._write(text)
+        after = await self.ask(message, patience)
+        came: list[Json] = []
+        while after.received is not None and str(after.received.get("id")) != str(message.get("id")):
+            came.append(after.received)
+            self.exchanges.remove(after)
+            after = await self._answer_to(message, patience)
+        if wait and not came and not problem and after.received is not None:
+            with contextlib.suppress(TimeoutError):
+                late = await asyncio.wait_for(self._answer(), _MOMENT)
+                came += [late] if late is not None else []
+        raw = WireExchange(
+            printable(text),
+            came[0] if came else None,
+            "" if came else problem or "no answer",
+            more=tuple(came[1:]),
+            apart=len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays,
+        )
+        self.exchanges.append(raw)
+        return raw, after
+
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        """See `Conversation.listen`."""
+        heard = self.watch.heard = []
+        for number, request in enumerate(requests):
+            await self._write(request)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._heard(number), patience)
+        for request in requests:
+            self._listened.append(request["id"])
+            await self._write(cancellation(request))
+        self.watch.heard = None
+        return heard_apart(requests, heard)
+
+    async def _heard(self, number: int) -> None:
+        """Wait until more than so many streams were acknowledged or answered, or the process closed its output."""
+        while not self._readers[0].done():
+            heard = self.watch.heard or []
+            if sum(is_answer(one) or is_acknowledgement(one) for one in heard) > number:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    async def close(self, *, terminate: bool = False) -> ServerProcess:
+        """End stdin, or tell the process to end, wait, kill what is left of the process group."""
+        ended_early, memory = self._process.returncode, peak_memory(self._process.pid)
+        began = time.monotonic()
+        self._told_to_end = terminate
+        if terminate:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.terminate()
+        elif self._process.stdin is not None:
+            self._process.stdin.close()
+        ended_after: int | None = None
+        pace = (self._first_answer or 0) / 1000
+        started = descendants(self._process.pid)  # once it ended, nobody knows whose they were
+        if await self._ended(max(END_PATIENCE, _SLOWER * pace)):
+            ended_after = round(1000 * (time.monotonic() - began))
+        started |= descendants(self._process.pid)
+        end_known(started)  # first, while they are known by their parent
+        self._kill()
+        await self._ended(_KILLED)
+        _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
+        for reader in pending:
+            reader.cancel()
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no other way to let go of such pipes
+        answered = self._first_answer is not None
+        problem = (
+            "" if answered else (f"ended with code {ended_early}" if ended_early is not None else "no answer came")
+        )
+        return ServerProcess(
+            purpose=self._purpose,
+            answered=answered,
+            milliseconds=self._first_answer or 0,
+            problem=problem,
+            noise=tuple(self._noise),
+            noise_causes=tuple(self._noise_causes),
+            notifications=tuple(self._notifications),
+            stderr=self._stderr.decode(errors="replace"),
+            ended_after=ended_after,
+            memory=memory,
+            terminated=terminate,
+            busy=any(request is not None for request in self._given_up),
+        )
+
+    async def _write(self, message: Json | str) -> str:
+        text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        if isinstance(message, dict):
+            self.watch.sent(message)
+        stdin = self._process.stdin
+        if stdin is None or stdin.is_closing():
+            return await self._end_reason()
+        try:
+            stdin.write(text.encode(errors="surrogateescape") + b"\n")
+            await stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            return await self._end_reason()
+        return ""
+
+    async def _answer(self) -> Json | None:
+        """Return the next answer that is still waited for; None when the process closed its output."""
+        while True:
+            message = await self._inbox.get()
+            if message is None:
+                self._inbox.put_nowait(None)  # whoever asks next must not wait either
+                return None
+            if is_answer(message):
+                if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
+                    continue
+                return message
+            if "id" in message:
+                await self._write(client_reply(message))
+
+    async def _ended(self, patience: float) -> bool:
+        """Wait until the process ended, so many seconds at most; whether it did.
+
+        `wait` alone is not enough: with some versions of Python it also waits for the ends of the pipes, and a process in a session of
+        its own may hold them.
+        """
+        deadline = time.monotonic() + patience
+        waiting = asyncio.ensure_future(self._process.wait())
+        while self._process.returncode is None and (left := deadline - time.monotonic()) > 0:
+            await asyncio.wait((waiting,), timeout=min(_LOOK, left))
+        waiting.cancel()
+        return self._process.returncode is not None
+
+    async def _end_reason(self) -> str:
+        await self._ended(1.0)
+        code = self._process.returncode
+        return "the server closed its output" if code is None else f"the server ended with code {code}"
+
+    async def _read_stdout(self) -> None:
+        lines = LineReader(MAX_MESSAGE)
+        stream = self._process.stdout
+        assert stream is not None  # started with a pipe
+        while data := await stream.read(_CHUNK):
+            for line in lines.feed(data):
+                if isinstance(line, bytes):
+                    self._handle_line(line)
+                else:
+                    self._note_noise(OVERSIZE_LINE, OVERSIZE_LINE)
+        if rest := lines.rest():
+            self._handle_line(rest)
+        self._inbox.put_nowait(None)
+        self._news.set()
+
+    def _handle_line(self, line: bytes) -> None:
+        self._news.set()
+        value = decode(line)
+        messages = value if isinstance(value, list) and value else [value]  # one revision has batches
+        if isinstance(value, list) and value:
+            self._arrays.append([str(one.get("id")) for one in value if isinstance(one, dict)])
+        for message in messages:
+            if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
+                answer = is_answer(message)
+                self.watch.received(message)
+                if answer and self._first_answer is None:
+                    self._first_answer = round(1000 * (time.monotonic() - self._began))
+                if not answer and "id" not in message:
+                    self._notifications += (
+                        [line.decode(errors="replace")] if len(self._notifications) < _MAX_NOTIFICATIONS else []
+                    )
+                elif self._inbox.qsize() < _MAX_WAITING:
+                    self._inbox.put_nowait(message)
+            elif len(self._noise) < _MAX_NOISE:
+                self._note_noise(line[:500].decode(errors="replace"), noise_cause(line))
+
+    def _note_noise(self, shown: str, cause: str) -> None:
+        if len(self._noise) < _MAX_NOISE and not self._told_to_end:
+            self._noise.append(shown)
+            self._noise_causes[cause] = None
+
+    async def _read_stderr(self) -> None:
+        stream = self._process.stderr
+        assert stream is not None  # started with a pipe
+        while data := await stream.read(_CHUNK):
+            self._stderr += data[: max(_MAX_STDERR - len(self._stderr), 0)]
+
+    def _kill(self) -> None:
+        """Kill the process and what it started: it leads a process group of its own."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def peak_memory(pid: int) -> int | None:
+    """Return the most memory that a living process ever had, in kilobytes; None where the system does not say (proc(5))."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), None)

@@ -1,0 +1,217 @@
+"""What the reader of a decision saw, and the proof behind it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
+from mcpfactory_pipeline.plan.stage import ApprovalPolicy
+from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
+
+_DIGITS: Final = 8  # hexadecimal digits of a part in a token
+_NOTHING: Final = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a reader saw, part by part and in words that say all of it; no clock and no path is in them."""
+
+    parts: Mapping[str, str]
+
+    @property
+    def token(self) -> str:
+        """A short hash of each part, in their order."""
+        return "".join(hashlib.sha256(words.encode()).hexdigest()[:_DIGITS] for words in self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class BasisChange:
+    """A part that is not what it was. `before` is empty where only a token tells of it."""
+
+    part: str
+    before: str
+    now: str
+
+    @property
+    def words(self) -> str:
+        """The change in words."""
+        was = f" (before: {self.before})" if self.before else ""
+        return f"{self.part}: {self.now}{was}"
+
+
+class StaleDecisionError(PromotionError):
+    """What the decision rests on has changed since its maker looked. `basis` is what is so now, `changes` what changed."""
+
+    def __init__(self, about: str, basis: Basis, changes: tuple[BasisChange, ...]) -> None:
+        super().__init__(
+            f"{about} is not as it was when you looked; now {'; '.join(one.words for one in changes)}",
+            hint=f"look again, and decide with expect {basis.token} if that is still what you want",
+        )
+        self.basis, self.changes = basis, changes
+
+
+def channel_basis(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> Basis:
+    """Return what a decision about a channel rests on. `candidate` is by default what the channel before offers, or the newest."""
+    source = state.channels.get(channel.source or "")
+    chosen = candidate or (source.candidate if source else state.candidate) or ""
+    known = state.candidates.get(chosen)
+    offers = [f"{name} offers {_offer(state.channels.get(name))}" for name in (channel.source, channel.name) if name]
+    return Basis(
+        {
+            "candidate": f"{known.version} ({chosen})" if known else _NOTHING,
+            "channels": "; ".join(offers),
+            "checks": "; ".join(_checks(known)) or _NOTHING,
+            "decisions": "; ".join(_decisions(state, channel.name, known)) or _NOTHING,
+            "policy": _policy(channel),
+        }
+    )
+
+
+def stage_basis(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> Basis:
+    """Return what a decision about a stage of kind approval rests on: what it shows, what people said of just that, its policy."""
+    made = state.decisions.get(stage)
+    current = made if made and dict(made.shown) == dict(shown) else None
+    said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
+    shows = "; ".join(f"{part} {value}" for part, value in sorted(shown.items()))
+    return Basis({"shown": shows or _NOTHING, "decisions": "; ".join(said) or _NOTHING, "policy": _policy(policy)})
+
+
+def require_basis(expect: str, basis: Basis, about: str) -> None:
+    """Refuse a decision that was made with a token of something else; without a token nothing is asked.
+
+    Raises:
+        StaleDecisionError: something has changed.
+        PromotionError: for what is no token of such a decision.
+    """
+    if expect and expect != basis.token:
+        raise StaleDecisionError(about, basis, basis_changes(expect, basis))
+
+
+def basis_changes(expect: str, basis: Basis, before: Mapping[str, str] | None = None) -> tuple[BasisChange, ...]:
+    """Return the parts that are not what the token stands for; `before` are its words, where somebody kept them.
+
+    Raises:
+        PromotionError: for what is no token of such a decision.
+    """
+    if len(expect) != _DIGITS * len(basis.parts) or set(expect) - set("0123456789abcdef"):
+        raise PromotionError(
+            f"{expect[:60]!r} is no token of this decision",
+            hint="mcpfactory inbox --json and mcpfactory pipeline status --json have it as `expect`, and so has --dry-run",
+        )
+    seen = [expect[start : start + _DIGITS] for start in range(0, len(expect), _DIGITS)]
+    now = [Basis({part: words}).token for part, words in basis.parts.items()]
+    return tuple(
+        BasisChange(part, (before or {}).get(part, ""), words)
+        for (part, words), old, new in zip(basis.parts.items(), seen, now, strict=True)
+        if old != new
+    )
+
+
+def _offer(release: Release | None) -> str:
+    if release is None:
+        return _NOTHING
+    before = f", before {', '.join(release.before)}" if release.before else ""
+    return f"{release.version} ({release.candidate}{before})"
+
+
+def _checks(candidate: Candidate | None) -> list[str]:
+    """What each stage found out about the bytes; its fingerprint says whether it read something else since."""
+    found = []
+    for name, check in sorted(candidate.checks.items()) if candidate else ():
+        summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))
+        words = " ".join(filter(None, (str(check.get("outcome")), summary and f"({summary})")))
+        found.append(f"{name} {words} {str(check.get('fingerprint', '')).removeprefix('sha256:')[:_DIGITS]}".rstrip())
+    return found
+
+
+def _decisions(state: ServerState, channel: str, candidate: Candidate | None) -> list[str]:
+    found = [describe_decision("retired", state.retired)] if state.retired else []
+    if hold := state.holds.get(channel):
+        found.append(f"{channel} {describe_decision('held', hold)}")
+    if candidate:
+        found += _said("approved", candidate.approvals.get(channel, {}))
+        found += _said("rejected", candidate.rejections.get(channel, {}))
+    stages = sorted(state.decisions.items())
+    for stage, made in stages:
+        found += [
+            f"{stage} {words}" for words in (*_said("approved", made.approvals), *_said("rejected", made.rejections))
+        ]
+    return found
+
+
+def _said(what: str, people: Mapping[str, str]) -> list[str]:
+    return [describe_decision(what, {"actor": who, "reason": why}) for who, why in sorted(people.items())]
+
+
+def _policy(policy: ChannelPolicy | ApprovalPolicy) -> str:
+    fields = {
+        name: value for name, value in asdict(policy).items() if name != "name" and value not in (None, (), {}, "", 0)
+    }
+    return "; ".join(f"{name} {_plain(value)}" for name, value in fields.items()) or "asks for nothing"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(one)}" for key, one in sorted(value.items())) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value)) or "none"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+_WAIVED: Final = 5  # rules that a line names
+
+
+def proof_lines(candidate: Candidate) -> list[str]:
+    """Return the lines; none for a candidate that was never tested or validated."""
+    tested, judged = _summary(candidate, "test"), _summary(candidate, "validate")
+    found = []
+    if "tool_tests" in tested:
+        words = [
+            f"{tested['passed']} passed",
+            f"{tested['tool_tests']} ran a tool ({pluralize(tested['tools_run'], 'tool')} in all)",
+            f"{tested['skipped']} skipped",
+            f"{tested['deselected']} deselected",
+        ]
+        ran = any(tested[name] for name in ("passed", "skipped", "deselected"))
+        found.append(f"tests: {', '.join(words) if ran else 'there are none'}")
+    if "score" in judged:
+        found.append(f"score {judged['score']}; {_waived(judged)}")
+    return found
+
+
+def callers_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
+    """Return what a candidate means for those who call what the channel offers; "" where nothing breaks, or nobody calls yet.
+
+    A gate may let breaking changes pass, where the version says so by a major step: who decides is told of them all the same.
+    """
+    if offered is None:
+        return ""
+    known = _summary(candidate, "validate").get("contract")
+    breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
+    if breaking is None:
+        return f"what it changes for callers of {offered.version}, which {channel} offers, is not known"
+    if not breaking:
+        return ""
+    changes = f"{pluralize(breaking, 'change')} {'breaks' if breaking == 1 else 'break'}"
+    return (
+        f"{changes} callers of {offered.version}, which {channel} offers: mcpfactory diff {server} --against {channel}"
+    )
+
+
+def _waived(judged: Mapping[str, Any]) -> str:
+    rules = judged.get("waived_rules", [])
+    if not judged.get("waived"):
+        return "nothing was waived"
+    more = f" and {len(rules) - _WAIVED} more" if len(rules) > _WAIVED else ""
+    named = f": {', '.join(rules[:_WAIVED])}{more}" if rules else ""
+    return f"{pluralize(judged['waived'], 'finding')} waived{named}"
+
+
+def _summary(candidate: Candidate, stage: str) -> Mapping[str, Any]:
+    summary: Mapping[str, Any] = candidate.checks.get(stage, {}).get("summary", {})
+    return summary

@@ -1,0 +1,481 @@
+"""Decisions about a server: approvals and rejections, holds, retirement. Each is one event: who, when, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Unpack
+
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
+from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.channel import withdraw
+from mcpfactory_pipeline.decisions.basis import callers_line, channel_basis, proof_lines, require_basis
+from mcpfactory_pipeline.decisions.drift import ask_again, drift_blockers, is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
+from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, stage_blockers
+from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs
+from mcpfactory_pipeline.plan.order import required_checks, required_stages
+from mcpfactory_pipeline.plan.policy import (
+    Blocker,
+    ChannelPolicy,
+    describe_decision,
+    failed_checks,
+    find_blockers,
+    find_channel,
+    person_key,
+    read_channels,
+    unhold_command,
+)
+from mcpfactory_pipeline.plan.stage import Stage, offered_name
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store, Transaction
+from mcpfactory_pipeline.state.timeline import approvers_since, withdrawals
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+_RECORDED: Final = ("channel", "candidate", "version")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A server whose state is locked during a decision about one of its channels."""
+
+    workspace: Workspace
+    transaction: Transaction
+    policy: ChannelPolicy
+    stages: tuple[Stage, ...]
+    channels: tuple[ChannelPolicy, ...]
+    dry_run: bool
+    clock: Clock = utc_now
+    recorded: list[Event] = field(default_factory=list)
+    expect: str = ""
+    reason: str = ""
+
+    @property
+    def events(self) -> list[Event]:
+        """Every event of the server, this decision's too."""
+        return [*self.transaction.events, *self.recorded]
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The stages that must have checked a candidate for the channel, by name."""
+        return required_checks(self.stages, self.policy, self.channels)
+
+    def drift(self, candidate: str) -> list[Blocker]:
+        """Return what the server is no longer, where that stands in the way of a candidate."""
+        server = self.workspace.server(self.state.server)
+        found = drift_blockers(server, self.state, candidate)
+        if not is_of_other_offer(server, self.state, candidate):
+            return found
+        way = ", then ".join(way_to_offer(self.workspace, server, self.state, self.policy.name))
+        return [replace(blocker, command=way) for blocker in found]
+
+    def callers(self, candidate: str) -> str:
+        """Return what a candidate breaks for those who call what the channel offers, in words; "" where it breaks nothing."""
+        offered = self.state.channels.get(self.policy.name)
+        return callers_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
+
+    @property
+    def state(self) -> ServerState:
+        """Where the server stands."""
+        return self.transaction.state
+
+    def ask_again(self, what: str) -> None:
+        """Ask the server what it offers now, where it is at a URL; a dry run asks nobody.
+
+        Raises:
+            RefusedError: it does not answer.
+        """
+        if not self.dry_run:
+            ask_again(self.workspace.server(self.state.server), what)
+
+    def record(
+        self, event: str, candidate: str | None, *, key: Path | None = None, stage: str | None = None
+    ) -> dict[str, Any]:
+        """Write the decision down, signed by `key` if there is one; return what it was about.
+
+        `stage` is the one whose failure made automation decide.
+        """
+        about = self.about(candidate)
+        facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
+        signed = sign_decision(key, self.state.server, event, facts) if key else {}
+        self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
+        return about
+
+    def rest_on(self, candidate: str | None = None) -> dict[str, Any]:
+        """Return what the decision rests on, as a token and in words, before anything is recorded.
+
+        Raises:
+            StaleDecisionError: it is not what the token `expect` stands for.
+        """
+        basis = channel_basis(self.state, self.policy, candidate)
+        require_basis(self.expect, basis, f"{self.policy.name} of {self.state.server}")
+        return {"expect": basis.token, "basis": dict(basis.parts)}
+
+    def blockers(self, candidate: str) -> list[Blocker]:
+        """Return what stands between a candidate and the channel, as things are now."""
+        required = required_stages(self.stages, self.policy, self.channels)
+        inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
+        due = due_checks(due_stages(self.stages, required), self.state, candidate, inputs)
+        found = find_blockers(
+            self.policy,
+            self.checks,
+            self.state,
+            candidate,
+            events=self.events,
+            now=self.clock(),
+            due=due,
+            drift=self.drift(candidate),
+        )
+        return found + stage_blockers(
+            self.workspace,
+            self.stages,
+            self.policy,
+            self.channels,
+            state=self.state,
+            events=lambda: self.events,
+            candidate=candidate,
+        )
+
+    def about(self, candidate: str | None) -> dict[str, Any]:
+        """Return what a decision is about: server, channel, candidate, version."""
+        known = self.state.candidates.get(candidate or "")
+        version = known.version if known else None
+        about = {"server": self.state.server, "channel": self.policy.name, "candidate": candidate, "version": version}
+        return {**about, "dry_run": self.dry_run}
+
+
+@contextmanager
+def open_decision(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    dry_run: bool = False,
+    reason: str = "",
+    expect: str = "",
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+    store: Store | None = None,
+) -> Iterator[Decision]:
+    """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
+
+    `expect` is the token of what its maker saw (`promotion.basis`); "" asks for nothing.
+
+    Raises:
+        NotFoundError: for an unknown server or channel.
+        ConfigError: for a policy that cannot be read.
+        ReasonError: for a reason that is too long.
+    """
+    reason = checked_reason(reason)
+    workspace.server(server)
+    channels = read_channels(workspace)
+    policy = find_channel(channels, channel)
+    known = tuple(stages or workspace_stages(workspace))
+    with (store or Store(workspace, clock)).transaction(server, rehearsal=dry_run) as transaction:
+        yield Decision(workspace, transaction, policy, known, channels, dry_run, clock, expect=expect, reason=reason)
+
+
+def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
+    """Return the candidate whose id begins with `wanted`; by default that of the channel before `channel`, or the newest.
+
+    Raises:
+        NotFoundError: when there is none whose id begins so.
+        PromotionError: when there is more than one, or the server has none yet.
+    """
+    if wanted is None:
+        release = state.channels.get(channel.source) if channel and channel.source else None
+        if release is not None:
+            return release.candidate
+        if state.candidate is None:
+            raise PromotionError(
+                f"{state.server} has no candidate yet",
+                hint=f"mcpfactory pipeline run {state.server}; what waits for a person: mcpfactory inbox {state.server}",
+            )
+        return state.candidate
+    found = [name for name in state.candidates if name.startswith(wanted)]
+    if not found:
+        raise NotFoundError(
+            f"{state.server} has no candidate whose id begins with {wanted!r}",
+            hint=listed(wanted, state.candidates, "candidates"),
+        )
+    if len(found) > 1:
+        raise PromotionError(
+            f"{state.server} has {len(found)} candidates whose id begins with {wanted!r}",
+            hint=f"give more of it: {', '.join(sorted(found))}",
+        )
+    return found[0]
+
+
+def approve(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    candidate: str | None = None,
+    reason: str = "",
+    key: Path | None = None,
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
+
+    `key` is an ssh key that signs the approval, which a `signed` channel asks for. `blockers` of what is returned is what
+    still stands between the candidate and the channel (`plan.policy.Blocker`); `lifted` are the rejections that it takes back: who, and why.
+
+    Raises:
+        PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
+            did not pass its checks or is not in the channel before, the server is no longer what was adopted, or an approval has to be signed.
+        ConfigError: the key cannot sign.
+        RefusedError: the server is at a URL, where nobody answers.
+    """
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
+        require_key(workspace, key, f"an approval for {channel}", signed=decision.policy.signed)
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        rests_on = decision.rest_on(chosen)
+        known = decision.state.candidates[chosen]
+        _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
+        if missing := failed_checks(decision.checks, known):
+            raise PromotionError(
+                f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(missing)}",
+                hint=f"mcpfactory pipeline run {server}",
+            )
+        _refuse_drifted(decision, chosen)
+        source = decision.policy.source or ""
+        if source not in known.channels:
+            raise PromotionError(
+                f"candidate {chosen} of {server} was never in {source}",
+                hint=f"mcpfactory pipeline promote {server} --channel {source}",
+            )
+        _refuse_repeated(decision, chosen)
+        lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
+        waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
+        decision.blockers(chosen)  # what cannot be asked is said before anything is recorded
+        made = decision.record("approved", chosen, key=key)
+        blockers = [asdict(one) for one in decision.blockers(chosen)]
+        proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
+        about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
+        return {**made, **about, **rests_on}
+
+
+def stays_closed(channel: str, blockers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return in words what an approval leaves between a candidate and the channel: `blockers` of what `approve` returns."""
+    return [f"{channel} stays closed to it: {one['message']}" for one in blockers]
+
+
+def _refuse_repeated(decision: Decision, candidate: str) -> None:
+    """Refuse an approval of somebody who has given one."""
+    if _lacks_signature(decision, candidate):
+        return
+    keys = {person_key(who) for who in _approvers(decision, candidate)}
+    if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
+        server = decision.state.server
+        raise PromotionError(
+            f"{again[0]} has approved candidate {candidate} of {server} for {decision.policy.name} already",
+            hint=f"mcpfactory inbox {server}",
+        )
+
+
+def _refuse_drifted(decision: Decision, candidate: str) -> None:
+    """Refuse to approve what is no longer what was adopted; a server at a URL is asked."""
+    decision.ask_again("approved")
+    if drift := decision.drift(candidate):
+        words = "; ".join(one.message for one in drift)
+        raise PromotionError(
+            f"candidate {candidate} of {decision.state.server} may not be approved: {words}", hint=drift[0].command
+        )
+
+
+def _lacks_signature(decision: Decision, candidate: str) -> bool:
+    """Whether who acts has approved the candidate without a signature that the channel asks for by now."""
+    if not decision.policy.signed:
+        return False
+    events = decision.transaction.events
+    return actor() in unsigned_approvals(decision.workspace, decision.state, events, decision.policy.name, candidate)
+
+
+def _approvers(decision: Decision, candidate: str) -> set[str]:
+    """Whose approvals of the candidate for the channel stand: of an agent's also the person's who said yes, who counts once."""
+    given = dict(decision.state.candidates[candidate].approvals.get(decision.policy.name, {}))
+    since = approvers_since(decision.transaction.events, decision.policy.name, candidate)
+    if since is not None:  # what was approved before it was rolled back counts no more
+        given = {who: why for who, why in given.items() if who in since}
+    about = {"event": "approved", "channel": decision.policy.name, "candidate": candidate}
+    events = [
+        event for event in decision.transaction.events if about.items() <= event.items() and event["actor"] in given
+    ]
+    return {*given, *(event["confirmed"] for event in events if "confirmed" in event)}
+
+
+def reject(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str,
+    candidate: str | None = None,
+    key: Path | None = None,
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Record that a candidate may not go into a channel; remove its approvals. A later approval lifts it.
+
+    What the channel offers already is not taken out: that is `rollback`.
+
+    Raises:
+        PromotionError: as `approve` does.
+    """
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
+        require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        rests_on = decision.rest_on(chosen)
+        _require_approver(decision, "reject")
+        release = decision.state.channels.get(channel)
+        if release is not None and release.candidate == chosen:
+            raise PromotionError(
+                f"candidate {chosen} of {server} is in {channel} already",
+                hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
+            )
+        return decision.record("rejected", chosen, key=key) | rests_on
+
+
+def hold(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str,
+    key: Path | None = None,
+    stage: str | None = None,
+    store: Store | None = None,
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Keep a channel as it is: neither a run nor `promote` moves it, until the hold is lifted (`pipeline unhold`).
+
+    `stage` and `store` are for automation: the stage that failed, and the store of its run.
+
+    Raises:
+        PromotionError: when it is held, or a hold has to be signed.
+    """
+    with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
+        require_key(workspace, key, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
+        rests_on = decision.rest_on()
+        if known := decision.state.holds.get(channel):
+            raise PromotionError(
+                f"{channel} of {server} is {describe_decision('held', known)}",
+                hint=unhold_command(server, decision.policy),
+            )
+        return decision.record("held", None, key=key, stage=stage) | rests_on
+
+
+def release(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str = "",
+    key: Path | None = None,
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Lift a hold: the next run may move the channel again.
+
+    Raises:
+        PromotionError: when there is none, or it has to be signed.
+    """
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
+        require_key(workspace, key, f"the release of {channel}", signed=decision.policy.signed)
+        rests_on = decision.rest_on()
+        if channel not in decision.state.holds:
+            held = ", ".join(sorted(decision.state.holds))
+            raise PromotionError(
+                f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
+            )
+        return decision.record("released", None, key=key) | rests_on
+
+
+def retire(
+    workspace: Workspace,
+    server: str,
+    channel: str | None = None,
+    *,
+    reason: str,
+    dry_run: bool = False,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
+    """Take a server out of a channel and hold that; without a channel out of all, and no run touches it any more.
+
+    The server's folder may be gone.
+
+    Raises:
+        PromotionError: when there is nothing to take out, or the server is retired.
+        NotFoundError: for a server that never was, or an unknown channel.
+    """
+    reason = checked_reason(reason)
+    if not workspace.has_folder(server) and server not in Store(workspace).servers():
+        workspace.server(server)
+    names = [find_channel(read_channels(workspace), channel).name] if channel else None
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        state = transaction.state
+        if state.retired:
+            raise PromotionError(
+                f"{server} is {describe_decision('retired', state.retired)}",
+                hint=f"mcpfactory pipeline revive {server}",
+            )
+        if channel is not None and channel not in state.channels:
+            raise PromotionError(f"{channel} offers nothing of {server}", hint="mcpfactory pipeline status")
+        out = names or sorted(state.channels)
+        if not dry_run:
+            for name in out:
+                for project in projects_of(state, name):
+                    withdraw(channels_folder(workspace), name, project)
+        transaction.append("retired", channel=channel, reason=reason)
+    return {"server": server, "channels": out, "retired": channel is None, "dry_run": dry_run}
+
+
+def revive(
+    workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
+) -> dict[str, Any]:
+    """Take a retirement back: runs take care of the server again.
+
+    Raises:
+        PromotionError: when it is not retired.
+    """
+    reason = checked_reason(reason)
+    workspace.server(server)
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        if transaction.state.retired is None:
+            raise PromotionError(f"{server} is not retired", hint="mcpfactory pipeline status")
+        transaction.append("revived", reason=reason)
+    return {"server": server, "dry_run": dry_run}
+
+
+def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
+    """Return the names under which a channel offers a server, or would offer a candidate."""
+    known = state.candidates.get(candidate or state.channels[channel].candidate)
+    offered = offered_name(known.files) if known else None
+    return {wheel_name(offered)} if offered else set()
+
+
+def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
+    """Refuse who may not approve, or reject (`verb`); `lifts`: there is a rollback to take back, which any channel but the first allows."""
+    policy = decision.policy
+    if policy.source is None or not (policy.approvals or lifts):
+        raise PromotionError(
+            f"channel {policy.name} asks for no approval",
+            hint=f"mcpfactory pipeline promote {decision.state.server} --channel {policy.name}",
+        )
+    if decision.state.retired:
+        raise PromotionError(
+            f"{decision.state.server} is {describe_decision('retired', decision.state.retired)}",
+            hint=f"mcpfactory pipeline revive {decision.state.server}",
+        )
+    if policy.approvers and actor() not in policy.approvers:
+        raise PromotionError(
+            f"{actor()} may not {verb} for {policy.name}",
+            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
+        )

@@ -1,0 +1,173 @@
+"""Drift of adopted servers, and what that means for promotion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import RefusedError
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, find_blockers, find_channel, read_channels
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, KnownDrift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+
+def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
+    """Return the known drift of an adopted server that stands in its way; nothing once `validate` has passed with a waiver of just that.
+
+    A `candidate` of a URL drifted as well when another offer was adopted since: the URL serves that one.
+
+    Raises:
+        ConfigError: what is known, or waived, cannot be read.
+    """
+    if candidate and is_of_other_offer(server, state, candidate):
+        message = f"candidate {candidate} is of an earlier offer; what its URL offers now was adopted since"
+        return [Blocker("drift", message, f"mcpfactory pipeline run {server.name}")]
+    known = read_known_drift(server.folder, server.adopted)
+    if not known or _accepted(state, offered_now(known)):
+        return []
+    way_out = f"adopt what is there now, or waive {DRIFT_RULE}, and run it{_other_waiver(server, known)}"
+    return [Blocker("drift", f"{one.message}: {way_out}", one.command) for one in known]
+
+
+def ask_again(server: WorkspaceServer, what: str) -> None:
+    """Ask a server at a URL what it offers now, before something is done that `what` names, and write down how that differs from what was adopted.
+
+    Of others nothing is asked: they run the bytes that were checked.
+
+    Raises:
+        RefusedError: it does not answer, or what was found cannot be written down.
+    """
+    if server.adopted is None or not server.adopted.url:
+        return
+    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy, and most servers are at no URL
+
+    seen = watch(server)
+    if unanswered := next((one for one in seen if one.unanswered), None):
+        raise RefusedError(
+            f"{server.name} may not be {what}: whether it is still what was adopted is not known, for {unanswered.message}",
+            hint=f"see to it that {server.adopted.url} answers, and type the same again: only it can tell what it offers now",
+        )
+    try:
+        note_seen(server, seen)
+    except OSError as error:
+        raise RefusedError(
+            f"{server.name} may not be {what}: what it offers now cannot be written down: {error}",
+            hint=f"make servers/{server.name} writable",
+        ) from error
+
+
+def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
+    """Return whether a candidate of a server at a URL was made of another offer than the one that was adopted last."""
+    if server.adopted is None or not server.adopted.url:
+        return False
+    adopted = hash_file(server.folder / OFFERS)
+    return state.candidates[candidate].files.get(OFFERS, adopted) != adopted
+
+
+def _accepted(state: ServerState, offer: str) -> bool:
+    """Whether `validate` has passed with a waiver of what is there instead of what was adopted."""
+    record = state.stages.get("validate")
+    if record is None or record.outcome != "passed" or record.inputs.get("drift") != offer:
+        return False
+    return DRIFT_RULE in record.summary.get("waived_rules", ())
+
+
+def _other_waiver(server: WorkspaceServer, known: Sequence[KnownDrift]) -> str:
+    """Return in words whose waiver there is that covers something else; "" where there is none."""
+    held = in_force(read_waivers(server.folder), utc_now().date())
+    others = [one for one in held if one.rule == DRIFT_RULE and uncovering(one, offered_now(known))]
+    return "".join(
+        f"; the waiver by {one.person} does not count: {uncovering(one, offered_now(known))}" for one in others
+    )
+
+
+_EARLIER: Final = "offer"  # kind of what a channel has, where the server is what was adopted
+_DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kinds that a decision removes
+
+
+def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> list[Blocker]:
+    """Return why an adopted server is not given to a client from a channel ("": from its files here); nothing where it may be.
+
+    Raises:
+        ConfigError: what is known, or waived, or the channels cannot be read.
+    """
+    candidate = state.channels[channel].candidate if channel else ""
+    own = drift_blockers(server, state)
+    if not candidate or not is_of_other_offer(server, state, candidate):
+        return own
+    words = f"{channel} offers candidate {candidate} of {server.name}, which is of an earlier offer"
+    then = f"and {own[0].message}" if own else "what its URL offers now was adopted since"
+    return [Blocker(_EARLIER, f"{words}; {then}", ", then ".join(way_to_offer(workspace, server, state, channel)))]
+
+
+def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> list[Blocker]:
+    """Return `channel_drift` of the last channel that offers a server: what clients are given by default.
+
+    Raises:
+        ConfigError: as `channel_drift`.
+    """
+    offered = [row.name for row in read_channels(workspace) if row.name in state.channels]
+    return channel_drift(workspace, server, state, offered[-1] if offered else "")
+
+
+def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
+    """Return one of `channel_drift` as a sentence that names the server."""
+    return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
+
+
+def way_to_offer(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> tuple[str, ...]:
+    """Return the commands, one after another, that bring what was adopted last of a URL into a channel which has an earlier offer.
+
+    Where its URL offers something else by now, that is adopted first; where a channel before it has an earlier offer, too, it
+    is the way into that one. What no decision removes, as a failed check, `inbox` tells.
+
+    Raises:
+        ConfigError: as `channel_drift`.
+    """
+    if own := drift_blockers(server, state):
+        return (own[0].command,)
+    channels, name = read_channels(workspace), server.name
+    if channel not in {row.name for row in channels}:
+        return (f"mcpfactory pipeline status {name}",)
+    policy = find_channel(channels, channel)
+    while policy.source and not _has_present(server, state, policy.source):
+        policy = find_channel(channels, policy.source)
+    chosen = state.channels[policy.source].candidate if policy.source else state.candidate
+    if chosen is None or is_of_other_offer(server, state, chosen):
+        failed = any(record.outcome != "passed" for record in state.stages.values())
+        return (f"mcpfactory inbox {name}" if failed else f"mcpfactory pipeline run {name}",)
+    return _way_of(workspace, state, policy, chosen)
+
+
+def _has_present(server: WorkspaceServer, state: ServerState, channel: str) -> bool:
+    release = state.channels.get(channel)
+    return release is not None and not is_of_other_offer(server, state, release.candidate)
+
+
+def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, candidate: str) -> tuple[str, ...]:
+    """Return the commands that move a candidate into a channel."""
+    from mcpfactory_pipeline.plan.order import required_checks  # noqa: PLC0415 - with all stages, and few servers need it
+    from mcpfactory_pipeline.stages import workspace_stages  # noqa: PLC0415 - as above
+
+    server, channels = state.server, read_channels(workspace)
+    there, known = state.channels.get(policy.name), state.candidates[candidate]
+    if there and state.candidates[there.candidate].number > known.number:  # built before, and adopted again
+        back = f"mcpfactory pipeline rollback {server} --channel {policy.name} --candidate {candidate} --reason '…'"
+        return (back if policy.name in known.channels else f"mcpfactory inbox {server}",)
+    blockers = find_blockers(
+        policy,
+        required_checks(workspace_stages(workspace), policy, channels),
+        state,
+        candidate,
+        events=Store(workspace).history(server),
+        now=utc_now(),
+    )
+    if any(blocker.kind not in _DECIDED for blocker in blockers):
+        return (f"mcpfactory inbox {server}",)
+    promote = f"mcpfactory pipeline promote {server} --channel {policy.name}"
+    return tuple(dict.fromkeys([*(blocker.command for blocker in blockers), promote]))

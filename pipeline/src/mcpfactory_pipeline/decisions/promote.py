@@ -1,0 +1,284 @@
+"""Moving a candidate into a channel: only when the channel's policy allows it, and exactly the bytes that were checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate, verify_files
+from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
+from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
+from mcpfactory_pipeline.decisions.integrity import refuse_unsound, require_sound
+from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, describe_decision, unhold_command
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.timeline import withdrawals
+from mcpfactory_pipeline.workspace.workspace import Workspace, explain_broken
+
+
+def promote(
+    workspace: Workspace,
+    server: str,
+    channel: str = "staging",
+    *,
+    candidate: str | None = None,
+    reason: str = "",
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Move a candidate into a channel and record who did it and why.
+
+    By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
+    What the channel offers already is not promoted again: its files are put right, and nothing is recorded.
+    A server that was adopted by its URL is asked what it offers now, unless this is a dry run.
+    Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`: `already` for
+    what was offered before, `pruned` the files of old candidates that `[artifacts]` does not keep (path → bytes), `callers` what
+    breaks for those who call what the channel offered until now, in words ("" where nothing does). `stages` takes the place of those of the workspace.
+
+    Raises:
+        PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
+        RefusedError: when `verify` would refuse the server, or nobody answers at its URL.
+        NotFoundError: for an unknown server or channel.
+    """
+    read_keep(workspace)  # a setting that cannot be used is said before anything moves
+    require_sound(workspace, workspace.server(server).name)
+    with open_decision(workspace, server, channel, reason=reason, **options) as decision:
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        rests_on = decision.rest_on(chosen)
+        if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
+            _fill_channel(decision, chosen)
+            return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
+        callers = decision.callers(chosen)
+        decision.ask_again(f"promoted to {channel}")
+        _refuse_move(decision, chosen)
+        _fill_channel(decision, chosen)
+        made = decision.record("promoted", chosen)
+    pruned = {} if made["dry_run"] else prune_by_policy(workspace, [server])
+    return {**made, "already": False, "pruned": pruned, "callers": callers, **rests_on}
+
+
+def require_promotable(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    candidate: str | None = None,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+    head: Mapping[str, str] | None = None,
+) -> None:
+    """Raise what `promote` would; unlike its dry run it takes no lock, brings nothing up to date, and refuses what is offered already.
+
+    `head` is what `head_histories` gave, where many servers are tried one after another.
+
+    Raises:
+        PromotionError: as `promote`.
+        RefusedError: as `promote`.
+        NotFoundError: as `promote`.
+    """
+    with open_decision(workspace, server, channel, dry_run=True, stages=stages, clock=clock) as decision:
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
+            raise PromotionError(
+                f"{channel} offers {chosen} of {server} already", hint=f"mcpfactory pipeline status {server}"
+            )
+        _refuse_move(decision, chosen)
+        _fill_channel(decision, chosen)
+    refuse_unsound(workspace, server, head=head)
+
+
+def _refuse_move(decision: Decision, candidate: str) -> None:
+    """Refuse what is older than what the channel offers, and what the channel's policy does not allow."""
+    server, channel = decision.state.server, decision.policy.name
+    _refuse_older(decision, candidate)
+    if blockers := decision.blockers(candidate):
+        words = "; ".join(blocker.message for blocker in blockers)
+        raise PromotionError(
+            f"candidate {candidate} of {server} may not be promoted to {channel}: {words}", hint=blockers[0].command
+        )
+
+
+def promote_due(
+    workspace: Workspace,
+    channel: str,
+    *,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> list[dict[str, Any]]:
+    """Promote to a channel, of all servers, what its policy allows by now and the channel before it holds; for timers and CI.
+
+    What is not allowed yet is left out in silence, but not what is broken: that is an entry with `error` and `hint`.
+    """
+    servers, broken = workspace.survey()
+    done: list[dict[str, Any]] = [
+        {"server": one.name, "channel": channel, "error": one.message, "hint": one.hint} for one in broken
+    ]
+    for server in servers:
+        try:
+            with open_decision(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as decision:
+                source = decision.state.channels.get(decision.policy.source or "")
+                release = decision.state.channels.get(channel)
+                if source is None or (release and release.candidate == source.candidate):
+                    continue
+                if decision.blockers(source.candidate) or _is_older(decision.state, decision.policy, source.candidate):
+                    continue
+            done.append(
+                promote(
+                    workspace,
+                    server.name,
+                    channel,
+                    candidate=source.candidate,
+                    reason="its policy allows it",
+                    dry_run=dry_run,
+                    stages=stages,
+                    clock=clock,
+                )
+            )
+        except (NotFoundError, ConfigError):  # of the channel, which is every server's
+            raise
+        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+            broke = explain_broken(server.name, error)
+            done.append({"server": server.name, "channel": channel, "error": broke.message, "hint": broke.hint})
+    return done
+
+
+def rollback(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str,
+    candidate: str | None = None,
+    stage: str | None = None,
+    store: Store | None = None,
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Roll a channel back to a candidate that it had before (the last older one by default), and hold the channel.
+
+    It was allowed in once, so neither gates nor approvals are asked again; but candidates that were rejected for the channel,
+    or rolled back out of it, are skipped. What the channel offered until now is withdrawn: it returns with new approvals
+    only. Returns what `promote` does, `skipped` (candidate → why), `drift` (what an adopted
+    server is no longer, known by now, for which `install` refuses it), and `unhold`, the command that lifts the hold. `stage`
+    and `store` are for automation: the stage that failed, and the store of its run.
+
+    Raises:
+        PromotionError: when there is none, or its bytes are not on this machine.
+    """
+    with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
+        rests_on = decision.rest_on()
+        unwanted = (
+            {}
+            if candidate and decision.policy.source is None
+            else _unwanted(decision.state, channel, decision.transaction.events)
+        )
+        chosen, skipped = _earlier_candidate(decision.state, decision.policy, candidate, unwanted)
+        _fill_channel(decision, chosen)
+        made = decision.record("rolled-back", chosen, stage=stage)
+        drift = [one.message for one in decision.drift(chosen)]
+        return {
+            **made,
+            "skipped": skipped,
+            "drift": drift,
+            "unhold": unhold_command(server, decision.policy),
+            **rests_on,
+        }
+
+
+def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
+    """Return the command that moves a channel back; that which takes the server out of it, where there is nothing to go back to."""
+    try:
+        _earlier_candidate(state, policy, None, _unwanted(state, policy.name, events))
+    except PromotionError:
+        return f"mcpfactory pipeline retire {state.server} --channel {policy.name} --reason '…'"
+    return f"mcpfactory pipeline rollback {state.server} --channel {policy.name} --reason '…'"
+
+
+def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
+    """Return the candidates that the channel may not go back to, each with the decision that says so."""
+    withdrawn = withdrawals(events, channel)
+    found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
+    for name, known in state.candidates.items():
+        for who, why in known.rejections.get(channel, {}).items():
+            found[name] = describe_decision("rejected", {"actor": who, "reason": why})
+    return found
+
+
+def _earlier_candidate(
+    state: ServerState, policy: ChannelPolicy, wanted: str | None, unwanted: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """Return the candidate to go back to, and those that were skipped on the way, with the reasons."""
+    channel = policy.name
+    release = state.channels.get(channel)
+    if release is None:
+        raise PromotionError(
+            f"{channel} offers nothing of {state.server}: there is nothing to roll back",
+            hint=f"what is offered where: mcpfactory pipeline status {state.server}",
+        )
+    known = [name for name in release.before if name in state.candidates]
+    if wanted is not None:
+        chosen = choose_candidate(state, wanted)
+        if chosen == release.candidate or channel not in state.candidates[chosen].channels:
+            left = [name for name in known if name != release.candidate and name not in unwanted]
+            there = f"candidates: {', '.join(left)}"
+            nothing = f"there is none that {channel} may return to; {_way_out(state.server, channel)}"
+            raise PromotionError(
+                f"candidate {chosen} of {state.server} is not one that {channel} offered before",
+                hint=there if left else nothing,
+            )
+        if chosen in unwanted:
+            raise PromotionError(
+                f"candidate {chosen} of {state.server} may not return to {channel}: it was {unwanted[chosen]}",
+                hint=approve_command(state.server, policy, chosen),
+            )
+        return chosen, {}
+    current = state.candidates.get(release.candidate)
+    older = [name for name in known if current is None or state.candidates[name].number < current.number]
+    skipped = {name: unwanted[name] for name in older if name in unwanted}
+    left = [name for name in older if name not in unwanted]
+    if not left:
+        passed = "".join(f"; {name} was {why}" for name, why in skipped.items())
+        raise PromotionError(
+            f"{channel} offered no older candidate of {state.server} that it may return to{passed}",
+            hint=_way_out(state.server, channel),
+        )
+    return left[0], {name: why for name, why in skipped.items() if older.index(name) < older.index(left[0])}
+
+
+def _way_out(server: str, channel: str) -> str:
+    return f"to take it out of the channel: mcpfactory pipeline retire {server} --channel {channel} --reason '…'"
+
+
+def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> bool:
+    """Whether the channel offers a candidate that was built after this one."""
+    release = state.channels.get(channel.name)
+    current = state.candidates.get(release.candidate) if release else None
+    return current is not None and state.candidates[candidate].number < current.number
+
+
+def _refuse_older(decision: Decision, candidate: str) -> None:
+    if _is_older(decision.state, decision.policy, candidate):
+        server, channel = decision.state.server, decision.policy.name
+        raise PromotionError(
+            f"candidate {candidate} of {server} is older than what {channel} offers",
+            hint="to go back, and keep automation from undoing it: "
+            f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'",
+        )
+
+
+def _fill_channel(decision: Decision, candidate: str) -> None:
+    artifact = artifact_of(decision.workspace, decision.state, candidate)
+    assert artifact is not None
+    try:
+        verify_files(artifact)
+    except StateError as error:
+        raise PromotionError(
+            f"candidate {candidate} of {decision.state.server} may not be promoted: {error}",
+            hint=f"mcpfactory pipeline restore {decision.state.server} --candidate {candidate}",
+        ) from error
+    if not decision.dry_run:
+        publish_candidate(decision.workspace, decision.policy.name, artifact)

@@ -1,0 +1,232 @@
+"""Restoring the folders of the channels to what the state says: after a fresh clone, or when they were lost.
+
+A wheel that is not on this machine is built again from the sources that it was built from (the server's folder, or one of
+its commits, found by their hash), and taken only when its bytes are the recorded ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.adoption.sources import Sources
+from mcpfactory_pipeline.base.errors import PipelineError, StateError
+from mcpfactory_pipeline.base.git import git_output, git_text
+from mcpfactory_pipeline.base.hashing import hash_files, source_files
+from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.candidate import (
+    BuiltCandidate,
+    artifact_of,
+    build_adopted_candidate,
+    build_candidate,
+    channels_folder,
+    publish_candidate,
+    store_candidate,
+    verify_files,
+)
+from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
+from mcpfactory_pipeline.decisions.decision import choose_candidate
+from mcpfactory_pipeline.decisions.integrity import require_sound
+from mcpfactory_pipeline.decisions.offers import ghost_pages
+from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, joined_sources, own_files
+from mcpfactory_pipeline.plan.limits import isolation_settings
+from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_pipeline.state.state import Candidate, ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.adopted import read_adopted
+from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer, contain, read_toml
+
+_COMMITS: Final = 200  # so many commits of a server are searched for the sources of a candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What became of one channel of one server.
+
+    `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or `missing`; `source` says where the bytes came from, or with
+    `missing` why there are none, and `hint` what to do then.
+    """
+
+    server: str
+    channel: str
+    candidate: str
+    outcome: str
+    source: str = ""
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[Restored]:
+    """Restore the folders of the channels to what the states of the servers say.
+
+    Without `rebuild` only what is in `pipeline/artifacts/` is restored; the rest is `missing`, as is a server whose files cannot be read.
+
+    Raises:
+        NotFoundError: for an unknown server.
+    """
+    servers, broken = workspace.survey(names)
+    found = [_unreadable(one) for one in broken]
+    store = Store(workspace)
+
+    def one(server: WorkspaceServer) -> list[Restored]:
+        require_sound(workspace, server.name)
+        with store.transaction(server.name) as transaction:
+            state = transaction.state
+            return [_restore(workspace, server, state, name, rebuild=rebuild) for name in sorted(state.channels)]
+
+    for server in servers:
+        done = contain(server.name, partial(one, server))
+        found += [_unreadable(done)] if isinstance(done, BrokenServer) else done
+    return found if names else [*found, *_withdraw_ghosts(workspace)]
+
+
+def _withdraw_ghosts(workspace: Workspace) -> Iterator[Restored]:
+    """Take the pages out of the channels that no state names."""
+    for name, project in ghost_pages(workspace):
+        withdraw(channels_folder(workspace), name, project)
+        yield Restored(project, name, "", "withdrawn", "no state names it")
+
+
+def _unreadable(one: BrokenServer) -> Restored:
+    return Restored(one.name, "", "", "missing", one.message, one.hint)
+
+
+def restore_candidate(workspace: Workspace, server: str, candidate: str) -> Restored:
+    """Restore the files of one candidate (the beginning of its id will do) on this machine; no channel is touched.
+
+    Raises:
+        NotFoundError: for an unknown server.
+        PromotionError: for an unknown candidate.
+    """
+    store = Store(workspace)
+    require_sound(workspace, workspace.server(server).name)
+    with store.transaction(server) as transaction:
+        chosen = choose_candidate(transaction.state, candidate)
+        return _restore_files(workspace, workspace.server(server), transaction.state, chosen)
+
+
+def _restore(
+    workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str, *, rebuild: bool
+) -> Restored:
+    candidate = state.channels[channel].candidate
+    artifact = artifact_of(workspace, state, candidate)
+    about = (server.name, channel, candidate)
+    if artifact is None:
+        return Restored(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
+    folder, project = channels_folder(workspace), wheel_name(artifact.offered.name)
+    if not offer_faults(folder, channel, project, artifact.files) and not page_faults(folder, channel, RUNTIME):
+        return Restored(*about, "there")
+    restored = replace(_restore_files(workspace, server, state, candidate, rebuild=rebuild), channel=channel)
+    if restored.outcome == "missing":
+        return restored
+    publish_candidate(workspace, channel, artifact)
+    return (
+        restored
+        if restored.outcome == "rebuilt"
+        else replace(restored, outcome="restored", source="pipeline/artifacts")
+    )
+
+
+def _restore_files(
+    workspace: Workspace,
+    server: WorkspaceServer,
+    state: ServerState,
+    candidate: str,
+    *,
+    rebuild: bool = True,
+) -> Restored:
+    """Restore a candidate's files on this machine where they are missing."""
+    artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
+    assert artifact is not None
+    try:
+        verify_files(artifact)
+        return Restored(*about, "there")
+    except StateError as error:
+        if not rebuild:
+            return Restored(*about, "missing", str(error), f"mcpfactory pipeline restore {server.name}")
+        try:
+            return Restored(*about, "rebuilt", _rebuild(workspace, server, state, artifact))
+        except PipelineError as error:
+            return Restored(*about, "missing", str(error), error.hint)
+
+
+def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
+    """Build a candidate again; return the words for where its sources were. Raises `StateError` when that is not possible."""
+    known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
+    wheel = artifact.offered.name
+    wanted = known.inputs.get("source", "")
+    with _sources(server, wanted) as (folder, words):
+        if folder is None:
+            raise StateError(
+                f"{wheel} is not on this machine, and its sources ({wanted[:19]}…) are neither in servers/{server.name} "
+                f"nor in its last {_COMMITS} commits",
+                hint=f"copy {copy} from a machine that has it, or fetch the branch that it was built on",
+            )
+        with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
+            try:
+                built = _built_again(workspace, server, folder, Path(work), known)
+            except ProgramRefusedError as error:
+                raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
+            if any(built.files.get(name) != content for name, content in artifact.files.items()):
+                before, now = known.facts.get("uv", known.inputs.get("uv")), tool_version("uv")
+                tools = f": it was built with uv {before}, this is {now}" if before != now else ""
+                raise StateError(
+                    f"{wheel}, built again from {words}, has other bytes{tools}",
+                    hint=f"install uv {before}, or copy {copy} from a machine that has it",
+                )
+            store_candidate(replace(built, files=artifact.files), artifact.folder)
+    return words
+
+
+def _built_again(
+    workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
+) -> BuiltCandidate:
+    """Build a server from the folder that has its sources, as its kind is built."""
+    kept_apart, config = isolation_settings(workspace.settings), read_toml(folder / CONFIG)
+    adopted = read_adopted(folder / CONFIG, config)
+    if adopted is None:
+        backend = str(known.facts.get("backend", ""))
+        return build_candidate(folder, work, backend=backend, settings=kept_apart, version=known.version)
+    return build_adopted_candidate(Sources(server.name, adopted, folder, workspace.root, work, kept_apart), config)
+
+
+@contextlib.contextmanager
+def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
+    """Yield a folder whose sources have the wanted hash, and where they are from; None when there is none."""
+    own = own_files(server)
+    if _hash(server.folder, own) == wanted:
+        yield server.folder, f"servers/{server.name}"
+        return
+    for commit in git_text(server.folder, "log", f"--max-count={_COMMITS}", "--format=%H", "--", ".").split():
+        with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work:
+            archive = git_output(server.folder, "archive", "--format=tar", commit)
+            if not archive:
+                continue
+            try:
+                with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+                    # The filter is not in Python before 3.11.4; what git itself archived has no path that climbs.
+                    files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
+                    files.extractall(work)  # noqa: S202 - see above
+            except tarfile.TarError:  # a link that leads out of the folder: such sources never became a candidate
+                continue
+            if _hash(Path(work), own) == wanted:
+                yield Path(work), f"commit {commit[:12]}"
+                return
+    yield None, ""
+
+
+def _hash(folder: Path, own: str) -> str:
+    return joined_sources(hash_files(folder, source_files(folder, without=NOT_BUILT)), own)

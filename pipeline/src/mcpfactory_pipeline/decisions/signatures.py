@@ -1,0 +1,195 @@
+"""Decisions that are signed by ssh keys: what is signed, who may sign, and what is wrong with those that are not.
+
+The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own form: a name, as approvals have
+it, and a key. Signed are the facts of the decision and a `nonce`, so that a signature says yes once. Of a `signed` channel approvals,
+rejections, holds and their releases are signed, of a `signed` approval stage approvals and rejections. What automation does (a hold
+after a failed stage) and a rollback, which only take back, are not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.base.git import sign, signature_fault
+from mcpfactory_pipeline.base.ids import actor, new_id
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, approved_by
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+SIGNERS: Final = "pipeline/allowed_signers"
+_NAMESPACE: Final = "mcpfactory-decision"
+_SIGNED: Final = ("event", "channel", "candidate", "version", "reason", "actor", "nonce")
+_OF_STAGES: Final = ("stage", "shown", "restart")  # signed where a decision has them
+
+
+def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the members that make a decision of who acts a signed one.
+
+    Raises:
+        ConfigError: the key cannot sign.
+    """
+    nonce = new_id()
+    signature = sign(key, _NAMESPACE, _payload(server, {**facts, "event": event, "actor": actor(), "nonce": nonce}))
+    return {"nonce": nonce, "signature": signature}
+
+
+def key_fault(workspace: Workspace, key: Path) -> str:
+    """Return why what a key signs does not count as that of who acts; "" when it does.
+
+    Raises:
+        ConfigError: the key cannot sign.
+    """
+    signature = sign(key, _NAMESPACE, b"")
+    return signature_fault(workspace.root / SIGNERS, actor(), _NAMESPACE, b"", signature)
+
+
+def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
+    """Refuse a decision without a key where its policy asks for one, and a key that is not that of who acts.
+
+    Raises:
+        PromotionError: naming what `about` is.
+        ConfigError: the key cannot sign.
+    """
+    who = actor()
+    if signed and key is None:
+        raise PromotionError(
+            f"{about} has to be signed",
+            hint=f"--sign-with ~/.ssh/id_ed25519, whose public key {SIGNERS} lists for {who}",
+        )
+    if key is not None and (fault := key_fault(workspace, key)):
+        raise PromotionError(
+            f"what {key} signs is not {who}'s by {SIGNERS}: {fault}",
+            hint=f"""have a line "{who}" and the public key added to {SIGNERS}""",
+        )
+
+
+def event_fault(workspace: Workspace, server: str, event: Event) -> str:
+    """Return what is wrong with the signature of a decision; "" when it is that of its actor."""
+    signature = event.get("signature")
+    if not isinstance(signature, str) or not isinstance(event.get("nonce"), str):
+        return "is not signed"
+    who = str(event["actor"])
+    return signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, _payload(server, event), signature)
+
+
+def unsigned_approvals(
+    workspace: Workspace, state: ServerState, events: Sequence[Event], channel: str, candidate: str
+) -> dict[str, str]:
+    """Return whose approval of a candidate for a channel stands without a signature that counts, with what is wrong with it.
+
+    A signature that stands in two events counts in neither.
+    """
+    about = {"event": "approved", "channel": channel, "candidate": candidate}
+    return _unsigned(workspace, state.server, events, about, state.candidates[candidate].approvals.get(channel, {}))
+
+
+def _unsigned(
+    workspace: Workspace, server: str, events: Sequence[Event], about: Mapping[str, Any], people: Iterable[str]
+) -> dict[str, str]:
+    """Return who of these people made a decision without a signature that counts, with what is wrong with it."""
+    uses = Counter(event.get("nonce") for event in events if event.get("nonce"))
+    found = {}
+    for who in people:
+        wanted = {**about, "actor": who}
+        event = next((event for event in reversed(events) if wanted.items() <= event.items()), None)
+        if event is None:
+            found[who] = "is in no event"
+        elif uses[event.get("nonce")] > 1:
+            found[who] = "has a signature that another event has, too"
+        elif fault := event_fault(workspace, server, event):
+            found[who] = fault
+    return found
+
+
+def approval_faults(
+    workspace: Workspace, state: ServerState, events: Sequence[Event], channels: Sequence[ChannelPolicy]
+) -> Iterator[str]:
+    """Yield what is wrong with approvals for channels that ask for signed ones: of what may come into them, and of what they offer."""
+    for channel in channels:
+        if not channel.signed:
+            continue
+        release = state.channels.get(channel.name)
+        for name, known in state.candidates.items():
+            offered = release is not None and release.candidate == name
+            if channel.name in known.channels and not offered:
+                continue
+            faults = unsigned_approvals(workspace, state, events, channel.name, name)
+            if not offered:
+                for who, fault in faults.items():
+                    yield f"the approval of {name} for {channel.name} by {who}: {fault}"
+                continue
+            counted = [who for who in approved_by(channel, known) if who not in faults]
+            if len(counted) < channel.approvals:
+                why = "".join(f"; {who}: {fault}" for who, fault in faults.items())
+                yield f"{channel.name} offers {name}, with {len(counted)} of {channel.approvals} signed approvals{why}"
+
+
+def hold_faults(
+    workspace: Workspace, state: ServerState, events: Sequence[Event], channels: Sequence[ChannelPolicy]
+) -> Iterator[str]:
+    """Yield what is wrong with the signatures of rejections that stand in signed channels, and of the last hold or release of each."""
+    for channel in channels:
+        if not channel.signed:
+            continue
+        for name, known in state.candidates.items():
+            about = {"event": "rejected", "channel": channel.name, "candidate": name}
+            people = known.rejections.get(channel.name, {})
+            for who, fault in _unsigned(workspace, state.server, events, about, people).items():
+                yield f"the rejection of {name} for {channel.name} by {who}: {fault}"
+        last = next(
+            (one for one in reversed(events) if one.get("channel") == channel.name and one["event"] in _HOLDS), None
+        )
+        if last is None or last["event"] == "rolled-back" or last.get("stage"):
+            continue
+        about = {"event": last["event"], "channel": channel.name, "id": last["id"]}
+        for who, fault in _unsigned(workspace, state.server, events, about, [str(last["actor"])]).items():
+            yield f"{channel.name} was {last['event']} by {who}, which {fault}"
+
+
+_HOLDS: Final = ("held", "released", "rolled-back")
+
+
+def unsigned_stage_approvals(
+    workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
+) -> dict[str, str]:
+    """Return whose approval of what a stage showed last stands without a signature that counts, with what is wrong with it."""
+    made = state.decisions.get(stage.name)
+    about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
+    return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}
+
+
+def stage_faults(
+    workspace: Workspace, state: ServerState, events: Sequence[Event], stages: Iterable[Stage]
+) -> Iterator[str]:
+    """Yield what is wrong with the signatures of approvals of stages that ask for signed ones."""
+    for stage in stages:
+        if stage.approval and stage.approval.signed:
+            for who, fault in unsigned_stage_approvals(workspace, state, events, stage).items():
+                yield f"the approval of {stage.name} by {who}: {fault}"
+
+
+def without_unsigned(
+    workspace: Workspace, state: ServerState, events: Callable[[], Sequence[Event]], stages: Iterable[Stage]
+) -> ServerState:
+    """Return the state without the approvals of stages that lack a signature which the stage asks for: they count as none."""
+    decisions = dict(state.decisions)
+    for stage in stages:
+        if stage.approval and stage.approval.signed and (made := decisions.get(stage.name)) and made.approvals:
+            wrong = unsigned_stage_approvals(workspace, state, events(), stage)
+            left = {who: why for who, why in made.approvals.items() if who not in wrong}
+            decisions[stage.name] = replace(made, approvals=left)
+    return replace(state, decisions=decisions)
+
+
+def _payload(server: str, event: Mapping[str, Any]) -> bytes:
+    said = {"server": server, **{key: event.get(key) for key in _SIGNED}}
+    said |= {key: event[key] for key in _OF_STAGES if event.get(key) is not None}
+    return json.dumps(said, sort_keys=True, ensure_ascii=False).encode()

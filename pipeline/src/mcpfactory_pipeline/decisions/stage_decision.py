@@ -1,0 +1,304 @@
+"""Decisions about stages of kind approval: each is one event, bound to exactly what the stage showed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypedDict, Unpack
+
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
+from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.channels import contract
+from mcpfactory_pipeline.decisions.basis import Basis, require_basis, stage_basis
+from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, without_unsigned
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
+from mcpfactory_pipeline.plan.order import required_stages
+from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan
+from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key, signing_option
+from mcpfactory_pipeline.plan.stage import ApprovalPolicy, Stage, approved_by, describe_missing, rejected_by
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store, Transaction
+from mcpfactory_pipeline.state.timeline import records_about
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+# What an approval stage shows that has a tool list, and the report that has it.
+_WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate": f"generate/{contract.FILE}"}
+
+
+class DecisionOptions(TypedDict, total=False):
+    """What every decision takes: `expect` is the token of what its maker saw, `stages` takes the place of those of the workspace."""
+
+    dry_run: bool
+    expect: str
+    stages: Sequence[Stage] | None
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class _StageQuestion:
+    """A server whose state is locked during a decision about what one of its stages shows."""
+
+    workspace: Workspace
+    stage: Stage
+    policy: ApprovalPolicy
+    transaction: Transaction
+    shown: Mapping[str, str]
+    basis: Basis
+    reason: str
+    dry_run: bool
+
+    def record(self, event: str, key: Path | None, **facts: Any) -> dict[str, Any]:
+        state = self.transaction.state
+        candidate = state.candidate if "candidate" in self.stage.reads else None
+        known = state.candidates.get(candidate or "")
+        about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
+        items, tools = shown_items(self.stage, state), self._tools()
+        # Only the list that enough people approved; a file of this machine, as all artifacts are.
+        approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
+        before = _read_tools(approved)
+        said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
+        signed = sign_decision(key, state.server, event, said) if key else {}
+        self.transaction.append(event, **said, **signed)
+        made = self.transaction.state.decisions[self.stage.name]
+        missing = describe_missing(self.policy, made, self.shown)
+        if event == "approved" and tools and not (missing or self.dry_run):
+            approved.parent.mkdir(parents=True, exist_ok=True)
+            approved.write_text(contract.contract_text(tools.tools), encoding="utf-8")
+        found = {
+            "question": self.policy.message,
+            "shown": items,
+            "tools": list(tools.tools) if tools else [],
+            "changes": [asdict(one) for one in contract.compare(before, tools).changes] if before and tools else None,
+            "fingerprint": hash_record(self.shown),
+            "missing": missing,
+        }
+        rests_on = {"expect": self.basis.token, "basis": dict(self.basis.parts)}
+        return {"server": state.server, **about, **found, **rests_on, "dry_run": self.dry_run}
+
+    def _tools(self) -> contract.Contract | None:
+        """Return the tool list that the stage shows; None if there is none on this machine."""
+        state, root = self.transaction.state, self.workspace.root
+        kept = [
+            root / one["file"] for one in shown_items(self.stage, state) if one["file"] and one["part"] in _WITH_TOOLS
+        ]
+        found = next(filter(None, map(_read_tools, kept)), None)
+        if found or "candidate" not in self.stage.reads or not state.candidate:
+            return found
+        with contextlib.suppress(StateError):
+            return contract.stored_contract(self.workspace.artifacts / state.server / state.candidate, manifest=True)
+        return None
+
+
+def _read_tools(file: Path) -> contract.Contract | None:
+    """Return the tool list in a file; None if it cannot be read: it informs people, and must not block a decision."""
+    try:
+        return contract.read_contract(file.read_bytes(), file.name)
+    except (OSError, StateError):
+        return None
+
+
+def approve_stage(
+    workspace: Workspace,
+    server: str,
+    stage: str,
+    *,
+    candidate: str | None = None,
+    reason: str = "",
+    key: Path | None = None,
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Record that what a stage of kind approval shows is as it should be; it lifts earlier rejections of the same.
+
+    `candidate` (the beginning of its id) refuses the decision when another one is the newest by now.
+
+    Raises:
+        NotFoundError: for an unknown server or stage.
+        PromotionError: when the stage is not of that kind, shows nothing yet, or another file than was recorded, or the actor may
+            not decide, or has already.
+    """
+    with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
+        require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
+        state = question.transaction.state
+        _require_recorded(workspace, question.stage, state)
+        events = question.transaction.events
+        counted = without_unsigned(workspace, state, lambda: events, [question.stage])
+        given = approved_by(question.policy, counted.decisions.get(stage), question.shown)
+        said_yes = _confirmed(events, stage, question.shown, given)
+        keys = {person_key(who) for who in (*given, *said_yes)}
+        if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
+            raise PromotionError(
+                f"{again[0]} has approved what {stage} of {server} shows already",
+                hint=f"mcpfactory pipeline run {server}",
+            )
+        return question.record("approved", key)
+
+
+def _confirmed(events: Sequence[Event], stage: str, shown: Mapping[str, str], given: Sequence[str]) -> set[str]:
+    """Return who said yes to agents whose approvals of what a stage shows stand: a person counts once."""
+    about = {"event": "approved", "stage": stage, "shown": dict(shown)}
+    mine = [event for event in events if about.items() <= event.items() and event["actor"] in given]
+    return {str(event["confirmed"]) for event in mine if "confirmed" in event}
+
+
+def reject_stage(
+    workspace: Workspace,
+    server: str,
+    stage: str,
+    *,
+    reason: str,
+    candidate: str | None = None,
+    key: Path | None = None,
+    **options: Unpack[DecisionOptions],
+) -> dict[str, Any]:
+    """Record that what a stage of kind approval shows is not as it should be; it takes the approvals of the same away.
+
+    What comes next is the stage's `on_rejection`: all behind it stops, or the work goes back to an earlier stage.
+
+    Raises:
+        NotFoundError: as `approve_stage`.
+        PromotionError: as `approve_stage`.
+    """
+    with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
+        require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
+        return question.record("rejected", key, restart=question.policy.restart or None)
+
+
+@contextlib.contextmanager
+def _question(
+    workspace: Workspace,
+    server: str,
+    name: str,
+    candidate: str | None,
+    *,
+    reason: str = "",
+    dry_run: bool = False,
+    expect: str = "",
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> Iterator[_StageQuestion]:
+    reason = checked_reason(reason)
+    known, stages = workspace.server(server), stages or workspace_stages(workspace)
+    deciding = {stage.name: stage for stage in stages if stage.approval}
+    if name not in deciding:
+        if name in {stage.name for stage in stages}:
+            raise PromotionError(
+                f"stage {name} is run, not decided", hint=f"stages of kind approval: {', '.join(deciding) or 'none'}"
+            )
+        raise NotFoundError(f"there is no stage {name!r}", hint=listed(name, deciding, "stages of kind approval"))
+    stage = deciding[name]
+    assert stage.approval is not None
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        shown = _refuse(stages, stage, known, transaction.state, candidate)
+        basis = stage_basis(transaction.state, name, stage.approval, shown)
+        require_basis(expect, basis, f"{name} of {server}")
+        yield _StageQuestion(workspace, stage, stage.approval, transaction, shown, basis, reason, dry_run)
+
+
+def _refuse(
+    stages: Sequence[Stage], stage: Stage, server: WorkspaceServer, state: ServerState, candidate: str | None
+) -> Mapping[str, str]:
+    """Return what a stage shows now, when it may be decided by who acts."""
+    policy = stage.approval
+    assert policy is not None
+    if policy.approvers and person_key(actor()) not in map(person_key, policy.approvers):
+        raise PromotionError(
+            f"{actor()} may not decide {stage.name}",
+            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
+        )
+    if candidate and not (state.candidate or "").startswith(candidate):
+        raise PromotionError(
+            f"{stage.name} of {server.name} is about candidate {state.candidate}, not {candidate}",
+            hint="look at what it shows now: mcpfactory inbox",
+        )
+    inputs = read_inputs(stages, InputReader(server, state))
+    steps = {step.stage: step for step in plan(stages, state, inputs)}
+    open_needs = [name for name in stage.needs if steps[name].verdict != UP_TO_DATE]
+    if open_needs:
+        reasons = "; ".join(steps[open_needs[0]].reasons)
+        raise PromotionError(
+            f"{stage.name} of {server.name} has nothing to decide yet: {open_needs[0]}: {reasons}",
+            hint=f"mcpfactory pipeline run {server.name}",
+        )
+    return inputs[stage.name]
+
+
+def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
+    """Refuse to approve a report whose file here is another one than its stage kept; what is not on this machine is seen elsewhere."""
+    artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
+    recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
+    for file in (item["file"] for item in shown_items(stage, state)):
+        if file in recorded and (here := hash_file(workspace.root / file)) not in {ABSENT, recorded[file]}:
+            raise PromotionError(
+                f"{file} is not what its stage kept: {here}, recorded {recorded[file]}",
+                hint=f"mcpfactory pipeline run {state.server} --force makes it anew",
+            )
+
+
+def stage_blockers(
+    workspace: Workspace,
+    stages: Sequence[Stage],
+    channel: ChannelPolicy,
+    channels: Sequence[ChannelPolicy],
+    *,
+    state: ServerState,
+    events: Callable[[], Sequence[Event]],
+    candidate: str,
+) -> list[Blocker]:
+    """Return the approval stages that a candidate needs for a channel and does not have.
+
+    For a candidate that is not the newest, what the stages found about it stands in the history; stages that decide before
+    a candidate is built are about the newest alone.
+    """
+    found: list[Blocker] = []
+    asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]
+    if not asked:
+        return found
+    if candidate != state.candidate:
+        asked = [stage for stage in asked if "candidate" in stage.reads]
+        records = {**state.stages, **records_about(events(), candidate)}
+        state = replace(state, candidate=candidate, stages=records)
+    reader = InputReader(workspace.server(state.server), state)
+    for stage in asked:
+        assert stage.approval is not None
+        made, shown = state.decisions.get(stage.name), stage_inputs(stage, reader)
+        command = approve_stage_command(state, stage)
+        words = [f"{stage.name} was rejected by {who}: {why}" for who, why in rejected_by(made, shown)]
+        missing = describe_missing(stage.approval, made, shown)
+        found += [Blocker("stage", one, command) for one in words or ([f"{stage.name}: {missing}"] if missing else [])]
+    return found
+
+
+def approve_stage_command(state: ServerState, stage: Stage) -> str:
+    """Return the command that approves what a stage shows now."""
+    about = f" --candidate {state.candidate}" if "candidate" in stage.reads and state.candidate else ""
+    signed = stage.approval is not None and stage.approval.signed
+    return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"
+
+
+def shown_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
+    """Return what a stage shows, for a person: each part with words about it, and the file to open, if it is one.
+
+    Paths are relative to the workspace's root.
+    """
+    items = []
+    kept = {
+        path.partition("/")[2]: f"pipeline/artifacts/{state.server}/{path}"
+        for record in state.stages.values()
+        for path in record.artifacts
+        if "candidate" not in stage.reads or path.startswith((f"{state.candidate}/", "reports/"))
+    }
+    for part in stage.reads:
+        kind, _, name = part.partition(":")
+        record = state.stages.get(name)
+        text = (state.candidate or "") if kind == "candidate" else record.message if kind == "stage" and record else ""
+        report = kept.get(name if kind == "artifact" else _WITH_TOOLS.get(part, ""), "")
+        file = f"servers/{state.server}/{name}" if kind == "file" else report
+        items.append({"part": part, "text": text, "file": file})
+    return items

@@ -1,0 +1,1 @@
+"""Deliver servers: CI workflows, client configurations, publish targets and releases."""

@@ -1,0 +1,282 @@
+"""Which events a job may hand over: those of its run, in an order that a run makes, about what was really built. Pure.
+
+A job runs servers' code, so nothing that it says is believed for being said. `admit` walks through the events as the run that
+made them: a stage ends only after it began and after what it needs, a candidate comes from the stage that builds, a check is
+about a candidate that is known, and a channel moves only as the stage that fills it may move it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_record
+from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
+from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
+from mcpfactory_pipeline.plan.gates import closed_gates
+from mcpfactory_pipeline.plan.order import needed_stages, required_checks
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks, version_fault
+from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, describe_missing, rejected_by
+from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
+from mcpfactory_pipeline.state.state import ServerState, apply, fold
+
+# code → what it says; docs/how-to/run-in-ci.md lists them.
+REFUSALS: Final[Mapping[str, str]] = {
+    "server": "a history of a server that the job was not assigned",
+    "history": "a history that cannot be read, or has an event of the future",
+    "changed": "an event that is not the one that the workspace has under this id",
+    "kind": "an event that a job may not bring: decisions come from the branch alone",
+    "run": "an event of another run",
+    "time": "an event from before its run",
+    "order": "an event that cannot follow those before it",
+    "stage": "a stage that the workspace does not have, that people decide, or that does not do this",
+    "candidate": "a candidate that no build made, or whose id is not that of its files",
+    "channel": "a channel that was moved although the stage that fills it could not have",
+    "files": "files that are not those that the events name, or not handed over",
+}
+RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})
+RELEASE_EVENTS: Final = RUN_EVENTS | {"promoted", "publish.started", "published"}
+_SKEW: Final = 600.0  # seconds by which the clocks of a provider's machines may differ
+_HINT: Final = "take nothing from this job: look at what ran in it, and at its log"
+
+
+class ShardResultError(RefusedError):
+    """What a job handed over is refused, and nothing of that server is taken; `code` is a key of `REFUSALS`."""
+
+    def __init__(self, code: str, message: str, *, hint: str = _HINT) -> None:
+        super().__init__(f"{code}: {message}", hint=hint)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Conditions for admission: events of `run` and of these kinds.
+
+    `files` are those files of the server that approval stages show, as they are in the workspace: `file:PATH` → hash.
+    """
+
+    run: str
+    stages: Mapping[str, Stage]
+    kinds: frozenset[str] = RUN_EVENTS
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
+        """The stages that check candidates for the channel that runs fill."""
+        return required_checks(tuple(self.stages.values()), channel, (channel,))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Where the server stood before an event, as its job saw it; `under_way` are stages that began, with their run."""
+
+    terms: Terms
+    branch: ServerState
+    state: ServerState
+    under_way: StagesUnderWay
+    known: Sequence[Event]
+
+
+def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: Terms) -> list[Event]:
+    """Return the events of a job that the workspace lacks, oldest first; `known` are those that it has.
+
+    Raises:
+        ShardResultError: one of them may not come from a job.
+    """
+    have = {str(event["id"]): event for event in known}
+    for event in theirs:
+        if have.get(str(event["id"]), event) != event:
+            raise ShardResultError("changed", f"event {event['id']} of {server} is not the one that the workspace has")
+    new = sorted((event for event in theirs if str(event["id"]) not in have), key=lambda event: str(event["id"]))
+    if not new:
+        return []
+    before = [event for event in known if str(event["id"]) < str(new[0]["id"])]
+    walk = _Walk(terms, fold(server, known), fold(server, before), StagesUnderWay(before), known)
+    for event in new:
+        try:
+            _check(walk, event)
+            walk.state = apply(walk.state, event)
+            walk.under_way.take(event)
+        except ShardResultError:
+            raise
+        except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ShardResultError("order", f"event {event['id']} of {server} says what cannot be: {error}") from error
+    return new
+
+
+def candidate_id(files: Mapping[str, str]) -> str:
+    """Return the id of the candidate that these files are, by their hashes."""
+    return hash_record(files).removeprefix("sha256:")[:16]
+
+
+def _check(walk: _Walk, event: Event) -> None:
+    """Raise `ShardResultError` for an event that may not come next."""
+    kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {walk.state.server}"
+    if kind not in walk.terms.kinds:
+        raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+    oldest = created_at(walk.terms.run) - _SKEW
+    for moment in (created_at(str(event["id"])), parse_time(str(event["at"])).timestamp()):
+        if moment < oldest:
+            raise ShardResultError("time", f"{words} is older than its run: {event['at']}")
+    if kind in _RULES:
+        if "stage" not in event and not kind.startswith("stage."):
+            raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+        if str(event["stage"]) not in walk.terms.stages:
+            raise ShardResultError("stage", f"{words}: there is no stage {event['stage']!r}")
+        _is_run(walk.terms.stages[str(event["stage"])], words)
+        _RULES[kind](walk, event, words)
+    elif str(event["candidate"]) not in walk.state.candidates:
+        raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which no build made")
+
+
+def _is_run(stage: Stage, words: str) -> None:
+    """Raise `ShardResultError` for a stage that people decide, or that only waits for a channel: no job runs it."""
+    if stage.approval is not None or stage.awaits:
+        raise ShardResultError("stage", f"{words}: {stage.name} is decided by people, not run")
+
+
+def _of_run(walk: _Walk, event: Event, words: str) -> None:
+    if event["run"] != walk.terms.run:
+        raise ShardResultError(
+            "run", f"{words} is of run {event['run']}, and the job was assigned run {walk.terms.run}"
+        )
+
+
+def _may_start(walk: _Walk, event: Event, words: str) -> None:
+    _of_run(walk, event, words)
+    if walk.under_way.has(event):
+        raise ShardResultError("order", f"{words}: {event['stage']} is under way already")
+    _has_needs(walk, event, words)
+
+
+def _may_interrupt(walk: _Walk, event: Event, words: str) -> None:
+    """A run says of an earlier one, too, that a stage of it came to no end."""
+    _ended(walk, event, words)
+
+
+def _ended(walk: _Walk, event: Event, words: str) -> None:
+    if not walk.under_way.has(event):
+        raise ShardResultError("order", f"{words}: {event['stage']} did not begin")
+
+
+def _has_needs(walk: _Walk, event: Event, words: str) -> None:
+    for name in walk.terms.stages[str(event["stage"])].needs:
+        need = walk.terms.stages.get(name)
+        if need is not None and not _passed(walk, need):
+            raise ShardResultError("order", f"{words}: {event['stage']} needs {name}, which did not pass")
+
+
+def _passed(walk: _Walk, stage: Stage) -> bool:
+    """Whether a stage has passed: by its record, by what people decided about all that it shows, or by its channel."""
+    state = walk.state
+    if stage.awaits and stage.channel is not None:
+        release = state.channels.get(stage.channel.name)
+        return release is not None and release.candidate == state.candidate
+    if stage.approval is None:
+        record = state.stages.get(stage.name)
+        return record is not None and record.outcome == "passed"
+    shown = _shown(walk, stage)
+    made = state.decisions.get(stage.name)
+    return made is not None and not rejected_by(made, shown) and not describe_missing(stage.approval, made, shown)
+
+
+def _shown(walk: _Walk, stage: Stage) -> dict[str, str]:
+    files = {name: walk.terms.files.get(name, ABSENT) for name in stage.reads if name.startswith(SHOWN_FILE)}
+    return shown_by_state(stage, walk.state) | files
+
+
+def _may_finish(walk: _Walk, event: Event, words: str) -> None:
+    _of_run(walk, event, words)
+    _ended(walk, event, words)
+    stage = walk.terms.stages[str(event["stage"])]
+    if event["outcome"] not in OUTCOMES:
+        raise ShardResultError("order", f"{words}: {event['outcome']!r} is no outcome")
+    if event["fingerprint"] != fingerprint(event["inputs"]):
+        raise ShardResultError("order", f"{words}: its fingerprint is not that of its inputs")
+    newest = walk.state.candidate if walk.state.candidate in walk.state.candidates else None
+    expected = newest if "candidate" in stage.reads else None
+    _may_keep(stage, expected, event, words)
+    if event.get("built") is not None:
+        _may_build(stage, event, words)
+        return
+    if event.get("candidate") != expected:
+        raise ShardResultError("candidate", f"{words} is about {event.get('candidate')}, and the newest is {expected}")
+    if event.get("channel") is not None:
+        _may_move(walk, stage, event, words)
+
+
+def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
+    """Raise `ShardResultError` for files that are not the stage's log and reports: a job writes over no other candidate, log or list."""
+    log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
+    for path in event.get("artifacts", {}):
+        if path != log and not path.startswith(reports):
+            raise ShardResultError("files", f"{words} names {path!r}, which is neither {log} nor below {reports}")
+
+
+def _may_build(stage: Stage, event: Event, words: str) -> None:
+    files = event["built"]["files"]
+    if "candidate" not in stage.writes or event["outcome"] != "passed" or event.get("channel") is not None:
+        raise ShardResultError("stage", f"{words}: {stage.name} makes no candidate")
+    if not files or any(not name or "/" in name or name.startswith(".") for name in files):
+        raise ShardResultError("candidate", f"{words}: {', '.join(files) or 'no files'}")
+    if event["candidate"] != candidate_id(files):
+        raise ShardResultError(
+            "candidate", f"{words}: {event['candidate']} is not the id of its files, {candidate_id(files)}"
+        )
+
+
+def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
+    """Raise `ShardResultError` unless the stage fills this channel, nothing is in the way of it, and the candidate passed its checks."""
+    if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
+        raise ShardResultError("channel", f"{words}: {stage.name} does not fill {event['channel']}")
+    known = walk.state.candidates.get(str(event["candidate"]))
+    if known is None or event["version"] != known.version:
+        raise ShardResultError("channel", f"{words}: {event['candidate']} is not {event['version']}")
+    closed = closed_gates(stage.channel.gates, known, walk.state.channels.get(stage.channel.name))
+    fault = version_fault(stage.channel, known, str(event["candidate"]), walk.known)
+    if wrong := [*failed_checks(walk.terms.checks(stage.channel), known), *closed.values(), *filter(None, [fault])]:
+        raise ShardResultError("channel", f"{words}: {wrong[0]}")
+    if walk.branch.retired or stage.channel.name in walk.branch.holds:
+        raise ShardResultError(
+            "channel", f"{words}: {stage.channel.name} was held, or the server retired, meanwhile", hint="run it again"
+        )
+    if who := _rejected_meanwhile(walk, stage, str(event["candidate"])):
+        raise ShardResultError(
+            "channel", f"{words}: {who} rejected it meanwhile", hint="mcpfactory inbox says what is asked"
+        )
+    for name in stage.needs:
+        if (record := walk.state.stages.get(name)) is not None and record.candidate not in {None, event["candidate"]}:
+            raise ShardResultError("channel", f"{words}: {name} passed for {record.candidate}")
+
+
+def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
+    """Who rejected, while the job ran, the candidate for the channel that the stage fills, or what an approval stage before it shows; "" when nobody did."""
+    known = walk.branch.candidates.get(candidate)
+    found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
+    for name in needed_stages(tuple(walk.terms.stages.values()), stage.name):
+        need = walk.terms.stages[name]
+        if need.approval is not None:
+            found |= dict(rejected_by(walk.branch.decisions.get(name), _shown(walk, need)))
+    return ", ".join(sorted(found))
+
+
+def _may_go_back(walk: _Walk, event: Event, words: str) -> None:
+    """Raise `ShardResultError` unless a stage that watches the channel failed on what that offers; then it goes back, and is held."""
+    stage, channel = walk.terms.stages[str(event["stage"])], str(event["channel"])
+    record, release = walk.state.stages.get(stage.name), walk.state.channels.get(channel)
+    failed = record is not None and release is not None and record.outcome == "failed"
+    if event["actor"] != AUTOMATION or not stage.rollback or stage.watches != channel or not failed:
+        raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+    assert record is not None and release is not None  # noqa: PT018 - for the type checker
+    if record.candidate != release.candidate or event.get("candidate") not in {None, *release.before}:
+        raise ShardResultError("channel", f"{words}: {channel} did not offer {event.get('candidate')}")
+
+
+_RULES: Final[Mapping[str, Callable[[_Walk, Event, str], None]]] = {
+    "stage.started": _may_start,
+    "stage.finished": _may_finish,
+    "stage.interrupted": _may_interrupt,
+    "rolled-back": _may_go_back,
+    "held": _may_go_back,
+}

@@ -1,0 +1,188 @@
+"""The bundle that a job uploads: histories, logs for people, and every file that the states name, below the hash of its bytes.
+
+```
+history/<server>.jsonl     the events
+logs/<server>/<stage>.log  to read
+files/<sha256>             candidates' files, logs and reports; the state says which is what
+```
+
+Whoever unpacks takes a file only when its bytes have the hash that the events name: what is promoted after a fold are the
+bytes that the job built and checked.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import JsonRecord, StateError
+from mcpfactory_pipeline.base.files import open_own, replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
+from mcpfactory_pipeline.channels.channel import read_verified
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState, fold
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+_FILES: Final = "files"
+_DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
+_UNSURE: Final = "take nothing from this folder; fold what the job itself uploaded"
+
+
+@dataclass(frozen=True, slots=True)
+class Packed(JsonRecord):
+    """One server: how many files of it are in the bundle, and how many bytes they are."""
+
+    server: str
+    files: int
+    bytes: int
+
+
+def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Packed]:
+    """Copy what is known of the servers, and on this machine, into a folder.
+
+    Raises:
+        NotFoundError: there is no such server.
+        StateError: the bytes of a candidate are not those that were checked.
+    """
+    store, found = Store(workspace), []
+    for server in dict.fromkeys(servers):
+        name = workspace.server(server).name
+        if not store.history_file(name).exists():
+            continue
+        (folder / "history").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(store.history_file(name), folder / "history" / f"{name}.jsonl")
+        found.append(_pack_files(workspace.artifacts / name, store.state(name), folder))
+    return found
+
+
+def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[Packed]:
+    """Write what a run recorded into a folder, from the memory of the process that ran it, with the files that its events name.
+
+    Files on disk may have been changed by what ran after they were made: a server whose files are not those that were
+    recorded is not in the folder. Logs of all are.
+
+    Raises:
+        StateError: a file of a server is not what was recorded; the others are in the folder.
+    """
+    found, wrong = [], []
+    for server, events in sorted(recorded.items()):
+        if not events:
+            continue
+        try:
+            packed = _pack_files(workspace.artifacts / server, fold(server, _about_files(events)), folder)
+        except StateError as error:
+            wrong.append(f"{server}: {error}")
+            continue
+        file = folder / "history" / f"{server}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        history.append(file, events, f"{folder.name}/history/{server}.jsonl")
+        found.append(packed)
+    if wrong:
+        raise StateError("; ".join(wrong), hint="something changed files of the run: look at what ran beside it")
+    return found
+
+
+def _about_files(events: Sequence[Event]) -> list[Event]:
+    """Return the events that name files, without what they say of channels: a state of them has the files of the run."""
+    return [
+        {key: value for key, value in event.items() if key != "channel"}
+        for event in events
+        if event["event"] == "stage.finished"
+    ]
+
+
+def _copy_logs(artifacts: Path, into: Path) -> None:
+    """Copy the logs that are files of their own: code of servers ran beside them, and a link would bring what it leads to."""
+    into.mkdir(parents=True, exist_ok=True)
+    for file in sorted((artifacts / "logs").iterdir()):
+        with suppress(OSError), open_own(file, artifacts) as log, (into / file.name).open("wb") as copy:
+            shutil.copyfileobj(log, copy)
+
+
+def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
+    """Return what is on this machine of the files that the state names; another machine may have built the others."""
+    (folder / _FILES).mkdir(parents=True, exist_ok=True)
+    if (artifacts / "logs").is_dir():  # for people: also those of stages that came to no end, which no state names
+        _copy_logs(artifacts, folder / "logs" / state.server)
+    sizes: list[int] = []
+    reports = _reports(state)
+    for path, content in {**reports, **_candidates(state)}.items():
+        place = _inside(artifacts, path)
+        if not place.is_file() or (path in reports and hash_file(place) != content):
+            continue  # a log may be that of a later try, of which there is no record yet
+        data = read_verified(place, content)
+        (folder / _FILES / _digest(content)).write_bytes(data)
+        sizes.append(len(data))
+    return Packed(state.server, len(sizes), sum(sizes))
+
+
+def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
+    """Return the files of a server that the folders hold and `artifacts` (that server's) lacks, with their bytes; writes nothing.
+
+    Raises:
+        StateError: a file has other bytes than the state says, or its path leads out of `artifacts`.
+    """
+    bundles = [folder / _FILES for folder in folders]
+    found: dict[Path, bytes] = {}
+    for path, content in {**_reports(state), **_candidates(state)}.items():
+        place = _inside(artifacts, path)
+        if hash_file(place) == content:
+            continue
+        for bundle in bundles:
+            file = bundle / _digest(content)
+            if file.is_file() and not file.is_symlink():
+                found[place] = _checked(file, content, f"{state.server}/{path}")
+                break
+    return found
+
+
+def write_files(files: Mapping[Path, bytes]) -> None:
+    """Write files that were unpacked, each whole or not at all."""
+    for place, data in files.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, data)
+
+
+def _candidates(state: ServerState) -> dict[str, str]:
+    """Return the files of all candidates with their hashes, by their path below the server's artifacts."""
+    return {
+        f"{name}/{file}": content for name, known in state.candidates.items() for file, content in known.files.items()
+    }
+
+
+def _reports(state: ServerState) -> dict[str, str]:
+    """Return the same for logs and reports of the stages."""
+    return {path: content for record in state.stages.values() for path, content in record.artifacts.items()}
+
+
+def _inside(artifacts: Path, path: str) -> Path:
+    """Return the location of a file. Its path comes from a history, which another machine wrote."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
+        raise StateError(f"a history names a file {path!r}, which leads out of pipeline/artifacts", hint=_UNSURE)
+    return artifacts.joinpath(*parts)
+
+
+def _digest(content: str) -> str:
+    found = _DIGEST.fullmatch(content)
+    if found is None:
+        raise StateError(f"a history names {content!r} as the hash of a file", hint=_UNSURE)
+    return found[1]
+
+
+def _checked(file: Path, content: str, about: str) -> bytes:
+    data = file.read_bytes()
+    if hash_bytes(data) != content:
+        raise StateError(
+            f"{about} is not what the job checked: {hash_bytes(data)}, expected {content}",
+            hint=_UNSURE,
+        )
+    return data

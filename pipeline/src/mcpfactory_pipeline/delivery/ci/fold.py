@@ -1,0 +1,302 @@
+"""Merge the results of CI jobs into the workspace."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StateError
+from mcpfactory_pipeline.base.git import git_output, git_text
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.text import escape_markdown, pluralize
+from mcpfactory_pipeline.channels.candidate import artifact_of
+from mcpfactory_pipeline.delivery.ci.admission import RELEASE_EVENTS, RUN_EVENTS, ShardResultError, Terms, admit
+from mcpfactory_pipeline.delivery.ci.bundle import unpack, write_files
+from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_files
+from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState, fold, to_text
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, is_name
+
+_RUN: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardResult:
+    """A folder that a job handed over, and the servers that the job was assigned."""
+
+    folder: Path
+    servers: tuple[str, ...]
+
+
+def read_run(text: str) -> str:
+    """Return the id of a run, as `ci matrix` gives one.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if not _RUN.fullmatch(text):
+        raise ConfigError(
+            f"{text!r} is no id of a run", hint="the one that mcpfactory ci matrix printed for these jobs"
+        )
+    return text
+
+
+def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
+    """Return the shard results below the folders, `shard-N` each, by the matrix that the jobs came from.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        ConfigError: the matrix cannot be read.
+    """
+    try:
+        entries: list[dict[str, Any]] = json.loads(assigned)["include"]
+        servers = {f"shard-{int(entry['shard'])}": tuple(str(entry["servers"]).split()) for entry in entries}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(
+            f"--assigned is no matrix: {error}", hint="what mcpfactory ci matrix --json prints"
+        ) from error
+    found = []
+    for folder in _folders(folders):
+        found += [
+            ShardResult(place, servers.get(place.name, ())) for place in sorted(folder.iterdir()) if place.is_dir()
+        ]
+    return found
+
+
+def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
+    """Return the folders as shard results of jobs that were assigned these servers.
+
+    Raises:
+        NotFoundError: there is no such folder.
+    """
+    return [ShardResult(folder, tuple(servers)) for folder in _folders(folders)]
+
+
+def _folders(folders: Sequence[Path]) -> Sequence[Path]:
+    for folder in folders:
+        if not folder.is_dir():
+            raise NotFoundError(f"there is no folder {folder}", hint="name folders that hold what jobs packed")
+    return folders
+
+
+_ASIDE: Final = "take nothing from this job: look at what ran in it, and at its log"
+
+
+@dataclass(frozen=True, slots=True)
+class Folded(JsonRecord):
+    """One server: how many events and files were new, and where it stands now: its version, and the outcome of each stage.
+
+    `lacking` are files of the newest candidate that are not on this machine.
+    """
+
+    server: str
+    events: int
+    files: int
+    lacking: tuple[str, ...]
+    version: str | None
+    outcomes: Mapping[str, str]
+    messages: Mapping[str, str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every stage that ran has passed."""
+        return all(outcome == "passed" for outcome in self.outcomes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedShardResult(JsonRecord):
+    """What a job handed over of a server and what is not taken: why, as a code of `admission.REFUSALS` and in words."""
+
+    server: str
+    code: str
+    message: str
+    hint: str
+
+
+def fold_in(
+    workspace: Workspace,
+    shard_results: Sequence[ShardResult],
+    run: str,
+    *,
+    released: bool = False,
+    branch: str = "",
+    stages: Sequence[Stage] | None = None,
+) -> tuple[list[Folded], list[RefusedShardResult]]:
+    """Add what jobs handed over of one run to the workspace, and write the states that follow; second, what was refused.
+
+    Each server is taken whole or not at all; what is known already is not added again, so folding twice does no harm.
+    Files that the events name are taken when their bytes have the hashes there. `released` says that the shard results come from the job that publishes: they may
+    say what was promoted and published. `branch` is a commit whose histories hold what people decided.
+
+    Raises:
+        NotFoundError: there is no such folder or commit.
+        StateError: the workspace's own history cannot be read or written.
+    """
+    known = stages or workspace_stages(workspace)
+    kinds = RELEASE_EVENTS if released else RUN_EVENTS
+    terms = Terms(run, {stage.name: stage for stage in known}, kinds)
+    assigned: dict[str, list[ShardResult]] = {}
+    refused = []
+    for shard_result in shard_results:
+        for server in _named(shard_result):
+            if server in shard_result.servers:
+                assigned.setdefault(server, []).append(shard_result)
+            else:
+                words = f"{shard_result.folder.name} holds a history of {server}, which its job was not assigned"
+                refused.append(RefusedShardResult(server, "server", words, _ASIDE))
+    folded = []
+    for server, places in sorted(assigned.items()):
+        subject = InputReader(workspace.server(server), ServerState(server))
+        shown = replace(terms, files=shown_files(known, subject))
+        try:
+            folded.append(_fold_server(workspace, server, [place.folder for place in places], shown, branch))
+        except ShardResultError as error:
+            refused.append(RefusedShardResult(server, error.code, str(error), error.hint))
+    return folded, refused
+
+
+def _named(shard_result: ShardResult) -> list[str]:
+    return sorted(file.stem for file in (shard_result.folder / "history").glob("*.jsonl"))
+
+
+def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], terms: Terms, branch: str) -> Folded:
+    store, artifacts = Store(workspace), workspace.artifacts / server
+    theirs = [event for folder in folders for event in _handed_over(folder, server)]
+    with store.transaction(server) as transaction:
+        decided = {str(event["id"]): event for event in (_decided(workspace, server, branch) if branch else ())}
+        mine = {str(event["id"]): event for event in transaction.events}
+        known = sorted({**decided, **mine}.values(), key=lambda event: str(event["id"]))
+        taken = admit(server, known, theirs, terms)
+        merged = sorted((*known, *taken), key=lambda event: str(event["id"]))
+        new = [event for event in merged if str(event["id"]) not in mine]
+        state = fold(server, merged)
+        files = _files(artifacts, state, folders)
+        _require_built(artifacts, taken, files)
+        write_files(files)  # first: a candidate without its files is of less use than files without an event
+        if new:
+            history.append(store.history_file(server), new, store.where(server, "history"))
+            store.write_state(server, to_text(state))
+    return _result(workspace, state, len(new), len(files))
+
+
+def _handed_over(folder: Path, server: str) -> list[Event]:
+    file = folder / "history" / f"{server}.jsonl"
+    if file.is_symlink() or not file.is_file():
+        raise ShardResultError("history", f"{folder.name} has no readable history of {server}")
+    try:
+        return history.read(file, f"{folder.name}/history/{server}.jsonl")
+    except StateError as error:
+        raise ShardResultError("history", str(error)) from error
+
+
+def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
+    """Return the history of a server at a commit; empty where that has none."""
+    if not git_text(workspace.root, "rev-parse", "--verify", f"{branch}^{{commit}}"):
+        raise NotFoundError(f"there is no commit {branch}", hint="git fetch it first")
+    where = f"{branch}:./{Store(workspace).where(server, 'history')}"
+    data = git_output(workspace.root, "show", where)
+    if data is None:
+        return []
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, f"{server}.jsonl")
+        file.write_bytes(data)
+        return history.read(file, where)
+
+
+def _files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
+    try:
+        return unpack(artifacts, state, folders)
+    except StateError as error:
+        raise ShardResultError("files", str(error), hint=error.hint) from error
+
+
+def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path, bytes]) -> None:
+    """Raise `ShardResultError` for a candidate that was made and whose files were not handed over."""
+    for event in events:
+        for name, content in (event.get("built") or {}).get("files", {}).items():
+            place = artifacts / str(event["candidate"]) / name
+            if place not in files and hash_file(place) != content:
+                raise ShardResultError("files", f"candidate {event['candidate']} has no {name}")
+
+
+def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
+    newest = artifact_of(workspace, state)
+    return Folded(
+        state.server,
+        events,
+        files,
+        tuple(name for name, content in newest.files.items() if hash_file(newest.folder / name) != content)
+        if newest
+        else (),
+        newest.version if newest else None,
+        {name: record.outcome for name, record in state.stages.items()},
+        {name: record.message for name, record in state.stages.items()},
+    )
+
+
+def summary(folded: Sequence[Folded], refused: Sequence[RefusedShardResult] = ()) -> str:
+    """Return Markdown for the summary of a CI run: what was refused and what did not pass first, with what was found."""
+    bad = [server for server in folded if not server.passed]
+    lines = ["## mcpfactory", ""]
+    if refused:
+        lines += ["| refused | why |", "|---|---|"]
+        lines += [f"| {escape_markdown(one.server)} | {escape_markdown(one.message)} |" for one in refused]
+        lines.append("")
+    if not folded and not refused:
+        return "\n".join([*lines, "Nothing was due: no server has changed.", ""])
+    passed = len(folded) - len(bad)
+    lines += [
+        f"{pluralize(len(folded), 'server')} ran, {passed} passed" + (f", **{len(bad)} did not**" if bad else "") + ".",
+        "",
+    ]
+    if bad:
+        lines += ["| server | stage | outcome | what was found |", "|---|---|---|---|"]
+        lines += [
+            f"| {escape_markdown(one.server)} | {escape_markdown(stage)} | {outcome} | {escape_markdown(one.messages.get(stage, ''))} |"
+            for one in bad
+            for stage, outcome in one.outcomes.items()
+            if outcome != "passed"
+        ]
+        lines.append("")
+    if passed:
+        names = ", ".join(
+            f"{escape_markdown(one.server)} {escape_markdown(one.version or '')}".strip()
+            for one in folded
+            if one.passed
+        )
+        lines += ["<details><summary>passed</summary>", "", names, "", "</details>", ""]
+    return "\n".join(lines)
+
+
+def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
+    """Return the servers of a plan that have something to run, or that a run must tell are broken, in order.
+
+    Second: those of them that no job can have. Their names are more than names, and names become words of a script.
+    """
+    found = list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
+    return [name for name in found if is_name(name)], [name for name in found if not is_name(name)]
+
+
+def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
+    """Return the servers in at most `jobs` groups whose sizes differ by one at most; a group has `least` servers where there are enough."""
+    count = max(1, min(jobs, len(servers) // least)) if servers else 0
+    groups: list[tuple[str, ...]] = []
+    for number in range(count):
+        start, end = (number * len(servers) // count, (number + 1) * len(servers) // count)
+        groups.append(tuple(servers[start:end]))
+    return groups
+
+
+def matrix(groups: Sequence[Sequence[str]]) -> dict[str, list[dict[str, object]]]:
+    """Return the value of `strategy.matrix`: an entry for each job, with its number and its servers as words."""
+    return {"include": [{"shard": number, "servers": " ".join(group)} for number, group in enumerate(groups, 1)]}

@@ -1,0 +1,353 @@
+"""Where CI jobs install the factory from."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.delivery.ci.vendored import NEWER, differences, refresh
+from mcpfactory_runtime.urls import split_web_url
+
+INDEX: Final = "index"
+GIT: Final = "git"
+FOLDER: Final = "folder"
+FORMS: Final = "index, git+https://…@REF, or a folder of the workspace with a slash at its end (tools/mcpfactory/)"
+
+# Where each of our distributions lies in a repository of the factory; what one needs comes before it.
+SUBFOLDERS: Final[Mapping[str, str]] = {
+    "mcpfactory-runtime": "factory/runtime",
+    "mcpfactory-codegen": "factory/codegen",
+    "mcpfactory-pipeline": "pipeline",
+    "mcpfactory": "factory/cli",
+}
+# What may stand in a script between quotes, and what in a pattern of a shell: the value becomes a part of both.
+_REPOSITORY: Final = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
+_REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+_PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the factory is taken from: `place` is a repository's URL or a folder's path, `ref` what is checked out."""
+
+    kind: str
+    place: str = ""
+    ref: str = ""
+
+    def __str__(self) -> str:
+        """As it is recorded; `parse_origin` reads it."""
+        return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
+
+
+def in_words(origin: Origin) -> str:
+    """Return for people where the factory is taken from, and what they have to ensure."""
+    if origin.kind == INDEX:
+        return f"the package index, mcpfactory {tool_version('mcpfactory')}: see to it that it is there, and that it is yours"
+    return str(origin)
+
+
+def parse_origin(text: str) -> Origin:
+    """Return the origin that `str` gives as this text.
+
+    Raises:
+        ConfigError: it is no origin.
+    """
+    if text == INDEX:
+        return Origin(INDEX)
+    if text.startswith("git+"):
+        place, _, ref = text.removeprefix("git+").rpartition("@")
+        return Origin(GIT, _repository(text, place), ref) if _REF.fullmatch(ref) else _no_ref(text)
+    if _PLACE.fullmatch(text) and ".." not in text.split("/"):
+        return Origin(FOLDER, text)
+    raise ConfigError(f"workspace.factory is {text!r}, which is no place of a factory", hint=FORMS)
+
+
+def _repository(text: str, place: str) -> str:
+    if not _REPOSITORY.fullmatch(place):
+        raise ConfigError(f"workspace.factory is {text!r}, which is no URL of a repository", hint="git+https://…@REF")
+    if urlsplit(place).password is not None or (urlsplit(place).username and not place.startswith("ssh:")):
+        raise ConfigError(
+            "workspace.factory has a password in its URL, and is tracked",
+            hint="name the repository without it, and give jobs a credential of their own; or mcpfactory ci --factory vendored",
+        )
+    return place
+
+
+def _no_ref(text: str) -> Origin:
+    raise ConfigError(
+        f"workspace.factory is {text!r}, which does not say what is checked out",
+        hint="name a commit or a tag: git+https://…@REF",
+    )
+
+
+def read_origin(config: Mapping[str, Any]) -> Origin | None:
+    """Return the origin in the content of a root `mcpfactory.toml`; None when it names none.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    table = config.get("workspace", {})
+    value = table.get("factory") if isinstance(table, dict) else None
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ConfigError(f"workspace.factory is {value!r}", hint=FORMS)
+    return parse_origin(value)
+
+
+def install_line(origin: Origin) -> str:
+    """Return the line of a script that installs the factory. Wheels of a folder are named, so that no index is asked for them."""
+    if origin.kind == INDEX:
+        return f"python -m pip install mcpfactory=={tool_version('mcpfactory')}"
+    if origin.kind == FOLDER:
+        return f"python -m pip install {origin.place}mcpfactory*.whl"
+    parts = (f'"{name} @ {origin}#subdirectory={folder}"' for name, folder in SUBFOLDERS.items())
+    return " ".join(["python -m pip install", *parts])
+
+
+def uv_tables(origin: Origin) -> str:
+    """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty where the index has it.
+
+    The wheel is named, so that no index is asked for it: a stranger's package of that name, in a higher version, is never taken.
+    """
+    if origin.kind == INDEX:
+        return ""
+    if origin.kind == GIT:
+        source = {"git": origin.place, "rev": origin.ref, "subdirectory": SUBFOLDERS["mcpfactory-runtime"]}
+    else:
+        source = {"path": f"{origin.place}mcpfactory_runtime-{tool_version('mcpfactory-runtime')}-py3-none-any.whl"}
+    inline = ", ".join(f"{key} = {json.dumps(text)}" for key, text in source.items())
+    return f"[tool.uv.sources]\nmcpfactory-runtime = {{ {inline} }}\n"
+
+
+VENDORED: Final = Origin(FOLDER, "tools/mcpfactory/")
+_PATIENCE: Final = 15  # seconds that a repository has to answer
+
+
+def choose_origin(text: str) -> Origin:
+    """Return the origin that a person means: a form of `parse_origin`, `git` or `vendored`; for "" the one that works.
+
+    That is the repository that this factory was installed from, when it answers without a credential; else its own wheels
+    in the workspace.
+
+    Raises:
+        NotFoundError: the text names no origin.
+        ConfigError: it names a repository that cannot be used.
+    """
+    installed = installed_origin()
+    if not text:
+        return installed if installed and is_public(installed.place) and is_readable(installed.place) else VENDORED
+    if text == "vendored":
+        return VENDORED
+    if text == "git":
+        if installed is None:
+            raise ConfigError("mcpfactory was not installed from a repository", hint="name one: git+https://…@REF")
+        return installed
+    try:
+        return parse_origin(text)
+    except ConfigError as error:
+        if text.startswith("git+"):
+            raise ConfigError(str(error).replace("workspace.factory", "the factory"), hint=error.hint) from error
+        raise NotFoundError(f"{text!r} is no place of a factory", hint=f"git, vendored, {FORMS}") from error
+
+
+def installed_origin() -> Origin | None:
+    """Return the repository and commit that this factory was installed from, as its installer noted it (PEP 610); else None."""
+    try:
+        found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
+        url, vcs = found["url"], found["vcs_info"]
+        return parse_origin(f"git+{url}@{vcs['commit_id']}") if vcs["vcs"] == "git" else None
+    except (PackageNotFoundError, ValueError, KeyError, TypeError, ConfigError):
+        return None
+
+
+def is_public(url: str) -> bool:
+    """Whether a URL can mean the same to another machine."""
+    parts = split_web_url(url)
+    host = parts.hostname or "" if parts else ""
+    own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
+    if own or parts is None or parts.scheme != "https":
+        return False
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        return True
+
+
+def is_readable(url: str) -> bool:
+    """Whether a repository can be read by somebody who has no credential."""
+    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no settings
+    try:
+        done = subprocess.run(
+            ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],
+            env={**os.environ, **alone},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+_PROJECT: Final = "pyproject.toml"
+
+
+def record_origin(config: Path, origin: Origin) -> bool:
+    """Write the origin into a root `mcpfactory.toml`; return whether that changed it.
+
+    Raises:
+        ConfigError: there is no table `[workspace]` to write it into.
+    """
+    return _rewrite(config, with_origin(_read(config), origin))
+
+
+def apply_origin(root: Path, origin: Origin) -> list[str]:
+    """Write what the origin needs below the root; return the paths that changed.
+
+    A `pyproject.toml` that has tables of its own is left as it is; `unconfigured_project` says what to add.
+
+    Raises:
+        StageError: a wheel cannot be built or found.
+    """
+    changed = []
+    folder = root / origin.place
+    if origin.kind == FOLDER and differences(folder):
+        changed += [f"{origin.place}{name}" for name in refresh(folder)]
+    project = root / _PROJECT
+    try:
+        if project.is_file() and _rewrite(project, with_uv_tables(_read(project), origin)):
+            changed.append(_PROJECT)
+    except ConfigError:
+        pass  # `unconfigured_project` says what to add
+    return changed
+
+
+def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
+    """Return an error, with what to do, when the wheels below the root are not those of the factory that runs; None when they are, or none are kept."""
+    wheels = differences(root / origin.place) if origin.kind == FOLDER else []
+    if not wheels:
+        return None
+    found = "; ".join(" ".join(filter(None, (one.name, one.there, one.words))) for one in wheels)
+    newer = any(one.words == NEWER for one in wheels)
+    remedy = f"python -m pip install {origin.place}mcpfactory*.whl, or mcpfactory ci" if newer else "mcpfactory ci"
+    return ConfigError(
+        f"{origin.place} has not what is at work here, mcpfactory {wheels[-1].here}: {found}", hint=remedy
+    )
+
+
+def unconfigured_project(root: Path, origin: Origin) -> ConfigError | None:
+    """Return an error, with what to do, when uv does not find the runtime by the root's `pyproject.toml`; None when it does, or there is none."""
+    project = root / _PROJECT
+    try:
+        if project.is_file() and with_uv_tables(_read(project), origin) != _read(project):
+            return ConfigError(f"{_PROJECT} does not say where uv finds the runtime", hint="mcpfactory ci")
+    except ConfigError as error:
+        return error
+    return None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8")  # as it is: line ends are the owner's
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", hint="make it readable") from error
+
+
+def _rewrite(file: Path, text: str) -> bool:
+    if text == _read(file):
+        return False
+    replace_file(file, text.encode())
+    return True
+
+
+_BEGIN: Final = "# Where uv finds the runtime of servers. Written by `mcpfactory ci`:"
+_END: Final = "# (end)"
+_BLOCK: Final = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n", re.MULTILINE | re.DOTALL)
+_HEADER: Final = re.compile(r"\s*\[\s*workspace\s*\]\s*(#.*)?")
+_RUNTIME: Final = "mcpfactory-runtime"
+
+
+def with_origin(text: str, origin: Origin) -> str:
+    """Return the text of a root `mcpfactory.toml` with that origin in its table `[workspace]`.
+
+    Raises:
+        ConfigError: there is no such table to write it into.
+    """
+    line = f"factory = {json.dumps(str(origin))}"
+    lines = text.split("\n")
+    header = next((number for number, one in enumerate(lines) if _HEADER.fullmatch(one.rstrip("\r"))), None)
+    if header is not None:
+        end = next((n for n in range(header + 1, len(lines)) if lines[n].lstrip().startswith("[")), len(lines))
+        old = next((n for n in range(header + 1, end) if re.match(r"\s*factory\s*=", lines[n])), None)
+        if old is None:
+            name = next((n for n in range(header + 1, end) if re.match(r"\s*name\s*=", lines[n])), header)
+            lines.insert(name + 1, line)
+        else:
+            lines[old] = line
+    edited, wanted = "\n".join(lines), _toml(text, "mcpfactory.toml")
+    if header is None or _toml(edited, "mcpfactory.toml") != {
+        **wanted,
+        "workspace": {**wanted["workspace"], "factory": str(origin)},
+    }:
+        raise ConfigError("mcpfactory.toml: nowhere to put the line safely", hint=f"write below [workspace]: {line}")
+    return edited
+
+
+def with_uv_tables(text: str, origin: Origin) -> str:
+    """Return the text of a root `pyproject.toml` in which uv finds the runtime there.
+
+    Raises:
+        ConfigError: it has tables of its own for uv.
+    """
+    tables = uv_tables(origin)
+    block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""
+    if _BLOCK.search(text):
+        edited = _BLOCK.sub(lambda found: (found[0][:1] if found[0][0] == "\n" else "") + block if block else "", text)
+    elif not block or _RUNTIME in _toml(text, "pyproject.toml").get("tool", {}).get("uv", {}).get("sources", {}):
+        return text  # the person has said where it is
+    else:
+        edited = f"{text.rstrip()}\n\n{block}" if text.strip() else block
+    try:
+        changed = _without_runtime(_toml(edited, "pyproject.toml")) != _without_runtime(_toml(text, "pyproject.toml"))
+    except ConfigError:
+        changed = True
+    if changed:
+        remedy = (
+            f"add to them: {_one_line(tables)}" if tables else f"take the line of {_RUNTIME} out of [tool.uv.sources]"
+        )
+        raise ConfigError("pyproject.toml has tables of its own for uv", hint=remedy)
+    return edited
+
+
+def _toml(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name} is not TOML: {error}", hint="mend the line that is named") from error
+
+
+def _without_runtime(data: dict[str, Any]) -> dict[str, Any]:
+    """All that the tables above do not say."""
+    tool = data.get("tool", {})
+    uv = tool.get("uv", {})
+    sources = {name: value for name, value in uv.get("sources", {}).items() if name != _RUNTIME}
+    return {**data, "tool": {**tool, "uv": {**uv, "sources": sources}}}
+
+
+def _one_line(tables: str) -> str:
+    return "; ".join(line for line in tables.splitlines() if line)

@@ -1,0 +1,74 @@
+"""What `mcpfactory ci` writes for each provider and purpose, and what that needs in the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.delivery.ci import github, gitlab
+from mcpfactory_pipeline.delivery.ci.origin import Origin, apply_origin, read_origin, record_origin
+from mcpfactory_pipeline.delivery.ci.settings import CiSettings, read_ci
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class CiFile:
+    """A file: its path below the workspace, and its text by the settings."""
+
+    place: Path
+    text: Callable[[CiSettings], str]
+
+
+# provider → (what runs the pipeline, what publishes releases)
+PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
+    "github": (CiFile(github.PLACE, github.workflow), CiFile(github.RELEASE_PLACE, github.release_workflow)),
+    "gitlab": (CiFile(gitlab.PLACE, gitlab.gitlab_pipeline), CiFile(gitlab.RELEASE_PLACE, gitlab.gitlab_release)),
+}
+
+
+def is_fresh(workspace: Workspace, written: CiFile) -> bool:
+    """Whether a file is what this workspace and this version would write."""
+    file = workspace.root / written.place
+    return file.is_file() and file.read_text(encoding="utf-8") == written.text(read_ci(workspace.config))
+
+
+def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
+    """Write a file, and what the workspace's origin asks for; return the paths that changed.
+
+    Raises:
+        ConfigError: settings cannot be used.
+        StageError: a wheel of the factory cannot be built or found.
+    """
+    origin = read_origin(workspace.config)
+    changed = apply_origin(workspace.root, origin) if origin else []
+    return [*changed, *_update(workspace, written)]
+
+
+def change_origin(workspace: Workspace, origin: Origin) -> list[str]:
+    """Make jobs and uv take the factory from there, in all files that were written before; return the paths that changed.
+
+    Raises:
+        ConfigError: settings cannot be used; nothing but the wheels was changed then.
+        StageError: a wheel of the factory cannot be built or found.
+    """
+    changed = apply_origin(workspace.root, origin)
+    if record_origin(workspace.root / CONFIG, origin):
+        changed.append(CONFIG)
+    now = Workspace.find(workspace.root)
+    for purposes in PROVIDERS.values():
+        for written in purposes:
+            if (workspace.root / written.place).is_file():
+                changed += _update(now, written)
+    return changed
+
+
+def _update(workspace: Workspace, written: CiFile) -> list[str]:
+    if is_fresh(workspace, written):
+        return []
+    file: Path = workspace.root / written.place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, written.text(read_ci(workspace.config)).encode())
+    return [written.place.as_posix()]

@@ -1,0 +1,204 @@
+"""Refuse what a pull request or a push must not change."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Final
+
+from mcpfactory_pipeline.base.git import git_output
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
+from mcpfactory_pipeline.base.ids import parse_time
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.decisions.signatures import SIGNERS, event_fault, unsigned_approvals, without_unsigned
+from mcpfactory_pipeline.decisions.stage_decision import stage_blockers
+from mcpfactory_pipeline.plan.order import required_checks
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_blockers, read_channels
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.git_diff import brought, lost
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState, fold
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+
+_MOST: Final = 50  # promotions of one server in one push that are judged; whoever brings more has not pushed for long
+
+
+def unpermitted(
+    workspace: Workspace,
+    base: str,
+    server: str,
+    history: Sequence[Event],
+    events: Sequence[Event],
+    *,
+    stages: Sequence[Stage] | None = None,
+) -> Iterator[str]:
+    """Yield in words what stood between a candidate and the channel that an event of a push says it came into.
+
+    `history` is the whole history of the server, `events` those of it that the commit `base` does not have;
+    `stages` take the place of those of the workspace and of the commit.
+
+    Raises:
+        ConfigError: the stages or channels cannot be read.
+    """
+    moves = [event for event in events if event["event"] in {"promoted", "published"}]
+    if not moves:
+        return
+    if len(moves) > _MOST:
+        yield f"it brings {len(moves)} promotions at once"
+        return
+    policies = [
+        (tuple(stages or workspace_stages(space)), read_channels(space)) for space in _workspaces(workspace, base)
+    ]
+    for event in moves:
+        before = [one for one in history if str(one["id"]) < str(event["id"])]
+        state = fold(server, before)
+        if event.get("candidate") not in state.candidates:
+            yield f"{event['event']} ({event['id']}): no build made the candidate {event.get('candidate')}"
+        elif event["event"] == "published":
+            yield from _never_offered(state, event)
+        else:
+            named = (one for one in policies if event["channel"] in {channel.name for channel in one[1]})
+            judging, channels = next(named, ((), ()))
+            yield from _blockers(workspace, judging, channels, state=state, before=before, event=event)
+
+
+def _workspaces(workspace: Workspace, base: str) -> list[Workspace]:
+    """Return the workspace as the commit configures it, if it has one, and as it is now."""
+    settings = git_output(workspace.root, "show", f"{base}:./{CONFIG}")
+    then = [] if settings is None else [replace(workspace, config=_table(settings))]
+    return [*then, workspace]
+
+
+def _table(settings: bytes) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(settings.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return {}  # nobody could run anything then: the channels that a workspace has by itself
+
+
+def _blockers(
+    workspace: Workspace,
+    stages: Sequence[Stage],
+    channels: Sequence[ChannelPolicy],
+    *,
+    state: ServerState,
+    before: Sequence[Event],
+    event: Event,
+) -> Iterator[str]:
+    channel = next((one for one in channels if one.name == event["channel"]), None)
+    if channel is None:
+        yield f"{event['event']} ({event['id']}): there is no channel {event['channel']}"
+        return
+    candidate = str(event["candidate"])
+    if channel.signed:
+        for who, fault in unsigned_approvals(workspace, state, before, channel.name, candidate).items():
+            yield f"{event['event']} ({event['id']}) to {channel.name}: the approval of {who} {fault}"
+    checks = required_checks(stages, channel, channels)
+    now = parse_time(str(event["at"]))
+    blockers = find_blockers(channel, checks, state, candidate, events=before, now=now)
+    counted = without_unsigned(workspace, state, lambda: before, stages)
+    blockers += stage_blockers(
+        workspace, stages, channel, channels, state=counted, events=lambda: before, candidate=candidate
+    )
+    for blocker in blockers:
+        yield f"{event['event']} ({event['id']}) to {channel.name}: {blocker.message}"
+
+
+def _never_offered(state: ServerState, event: Event) -> Iterator[str]:
+    if event["channel"] not in state.candidates[str(event["candidate"])].channels:
+        yield f"{event['event']} ({event['id']}): {event['channel']} never offered {event['candidate']}"
+
+
+_DECISIONS: Final = frozenset({"approved", "promoted", "published"})
+_HINTS: Final = {
+    False: "a pull request brings no decisions and no results: git checkout {base} -- pipeline/history pipeline/state",
+    True: "push what was built first, look at what CI says of it, then decide; or sign approvals. Nobody did? git revert to {base}",
+}
+_PROMOTED_HINT: Final = (
+    "push changes of stages and channels first, then run mcpfactory pipeline promote; git revert what nobody did"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedHistory:
+    """A history that a pull request changes: which, how, and what to do."""
+
+    server: str
+    message: str
+    hint: str
+
+
+def refusals(
+    workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
+) -> list[RefusedHistory]:
+    """Return what a pull request for the commit `base` changes in histories and may not; what is checked out has its changes.
+
+    `pushed`: they are those of a push, and `base` is the commit before it. `stages` take the place of those of the workspace.
+
+    Raises:
+        NotFoundError: there is no such commit.
+        ConfigError: the channels cannot be read.
+    """
+    found = [
+        RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
+        for one in lost(workspace, base)
+    ]
+    found += [_refused_lock(place) for place in _tracked_locks(workspace)]
+    signed = {channel.name for channel in read_channels(workspace) if channel.signed}
+    if not _same_signers(workspace, base):
+        signed = set()  # who brings a key could sign with it in anybody's name
+    store = Store(workspace)
+    for server, events in brought(workspace, base).items():
+        history = store.history(server)
+        uses = Counter(event.get("nonce") for event in history)
+        own = [one for one in events if uses[one.get("nonce")] > 1 or not _is_signed(workspace, server, one, signed)]
+        if pushed:
+            found += [
+                RefusedHistory(server, f"{store.where(server, 'history')}: {words}", _PROMOTED_HINT)
+                for words in unpermitted(workspace, base, server, history, events, stages=stages)
+            ]
+            own = _about_new_candidates(history, own)
+        if own:
+            where = store.where(server, "history")
+            words = ", ".join(dict.fromkeys(f"{event.get('event')} by {event.get('actor')}" for event in own[:3]))
+            message = f"{where} has {pluralize(len(own), 'event')} that {base} does not have: {words}"
+            hint = _HINTS[pushed].format(base=base)
+            found.append(RefusedHistory(server, message, hint))
+    return found
+
+
+def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> list[Event]:
+    """Return the decisions among events that a push brings about candidates that come with it."""
+    brought = {event["id"] for event in events}
+    known = {event["candidate"] for event in history if event.get("built") and event["id"] not in brought}
+    return [event for event in events if event["event"] in _DECISIONS and event.get("candidate") not in {None, *known}]
+
+
+def _tracked_locks(workspace: Workspace) -> list[str]:
+    """Return the files of pipeline/locks that the repository has: with them comes what others would read in place of histories."""
+    listed = git_output(
+        workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
+    )
+    return [place for place in (listed or b"").decode(errors="replace").split("\0") if place]
+
+
+def _refused_lock(place: str) -> RefusedHistory:
+    name = PurePosixPath(place).name.partition(".")[0]
+    return RefusedHistory(name, f"{place} is tracked, and is of one machine alone", f"git rm --cached -- {place}")
+
+
+def _same_signers(workspace: Workspace, base: str) -> bool:
+    """Whether the public keys are those of the commit."""
+    there = git_output(workspace.root, "show", f"{base}:./{SIGNERS}")
+    return there is not None and hash_bytes(there) == hash_file(workspace.root / SIGNERS)
+
+
+def _is_signed(workspace: Workspace, server: str, event: Event, channels: set[str]) -> bool:
+    if event.get("event") != "approved" or event.get("channel") not in channels:
+        return False
+    return not event_fault(workspace, server, event)

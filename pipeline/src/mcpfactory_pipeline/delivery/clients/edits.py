@@ -1,0 +1,175 @@
+"""Insert a server into the text of a client's configuration, and remove it: text in, text out.
+
+However a format is edited, the result is parsed again and compared with what is expected; where they differ, the text is refused
+instead of changed. So a way of writing that we do not know costs a refusal, never somebody's settings.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from mcpfactory_pipeline.delivery.clients import jsonc, text_edits, yaml_text
+from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+from mcpfactory_pipeline.delivery.clients.table import ConfigFile, Form, Format
+
+_BOM: Final = "\ufeff"
+
+
+class _Editor(NamedTuple):
+    parse: Callable[[str], Any]
+    insert: Callable[..., str]
+    remove: Callable[..., str]
+
+
+_EDITORS: Final[Mapping[Format, _Editor]] = {
+    "json": _Editor(jsonc.parse, jsonc.insert, jsonc.remove),
+    "toml": _Editor(text_edits.parse, text_edits.insert, text_edits.remove),
+    "yaml": _Editor(
+        yaml_text.parse,
+        functools.partial(yaml_text.insert, listed=False),
+        functools.partial(yaml_text.remove, listed=False),
+    ),
+    "yaml list": _Editor(
+        yaml_text.parse,
+        functools.partial(yaml_text.insert, listed=True),
+        functools.partial(yaml_text.remove, listed=True),
+    ),
+}
+
+
+def read(text: str, config: ConfigFile) -> Any:
+    """Return the data of a configuration.
+
+    Raises:
+        UnreadableError: it is not in the format, or no object.
+    """
+    data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
+    if not isinstance(data, dict):
+        raise UnreadableError("the whole is not an object")
+    return data
+
+
+def form_of(data: Any, forms: Iterable[Form]) -> Form:
+    """Return which of a client's forms a configuration is in: the first, unless the container of a later one is there."""
+    usual, *others = forms
+    return next((form for form in others if _is_container(_at(data, form.container))), usual)
+
+
+def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
+    """Return the servers in a configuration, by name. What is no server entry is left out."""
+    found = _at(data, form.container)
+    if config.format == "yaml list":
+        items = found if isinstance(found, list) else []
+        return {str(item["name"]): item for item in items if isinstance(item, dict) and "name" in item}
+    return {name: entry for name, entry in found.items() if isinstance(entry, dict)} if isinstance(found, dict) else {}
+
+
+def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any]) -> str:
+    """Return the text with the entry; as it was when it has it already.
+
+    Args:
+        text: of the configuration; None when there is no file.
+        config: of the configuration: its format, and what an empty one looks like.
+        form: of the entries.
+        name: of the server.
+        entry: what the client starts or connects to.
+
+    Raises:
+        UnreadableError: it cannot be read, or not be changed in config.
+    """
+    mark, body = _split(config.blank if text is None else text)
+    before = read(body, config)
+    if entries(before, form, config).get(name) == entry:
+        return mark + body
+    editor = _EDITORS[config.format]
+    after = editor.insert(body, (*form.container, name), entry)
+    _verify(editor.parse(after), _expected(before, config, form, name, entry))
+    return mark + after
+
+
+def uninstall(
+    text: str, config: ConfigFile, form: Form, name: str, *, backups: Iterable[str | None] = ()
+) -> str | None:
+    """Return the text without the entry; as it was when it has none. None says: there was no file before, so there need be none.
+
+    `backups` are texts that the file had before; when one of them with the entry inserted is what the file has now, that one is
+    returned byte for byte: also without the container that the entry needed.
+
+    Raises:
+        UnreadableError: it cannot be read, or not be changed in place.
+    """
+    mark, body = _split(text)
+    before = read(body, config)
+    entry = entries(before, form, config).get(name)
+    if entry is None:
+        return text
+
+    def with_entry(old: str | None) -> str:
+        if old is not None and name in entries(read(old, config), form, config):
+            return old
+        return install(old, config, form, name, entry)
+
+    for old in backups:
+        if old != text and _leads_to(text, old, with_entry):
+            return old
+    editor = _EDITORS[config.format]
+    after = editor.remove(body, (*form.container, name))
+    _verify(editor.parse(after), _expected(before, config, form, name, None))
+    return mark + after
+
+
+def _leads_to(text: str, old: str | None, with_entry: Callable[[str | None], str]) -> bool:
+    try:
+        return with_entry(old) == text
+    except UnreadableError:
+        return False
+
+
+def _split(text: str) -> tuple[str, str]:
+    return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
+
+
+def _is_container(found: Any) -> bool:
+    """Whether it holds servers, and is not one that happens to have the container's name."""
+    return isinstance(found, dict) and all(isinstance(entry, dict) for entry in found.values())
+
+
+def _at(data: Any, path: Iterable[str]) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _expected(data: Any, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any] | None) -> Any:
+    """Return the data that is expected: with the entry, or without it when it is None."""
+    whole = copy.deepcopy(data)
+    inner = whole
+    for key in form.container[:-1]:
+        inner = inner.setdefault(key, {})
+    last = form.container[-1]
+    if config.format == "yaml list":
+        items = [item for item in inner.get(last) or [] if not isinstance(item, dict) or item.get("name") != name]
+        kept = [item.get("name") if isinstance(item, dict) else None for item in inner.get(last) or []]
+        if entry is not None:
+            items.insert(kept.index(name) if name in kept else len(items), dict(entry))
+        inner[last] = items
+        return whole
+    inner[last] = {key: value for key, value in (inner.get(last) or {}).items() if key != name}
+    if entry is not None:
+        inner[last][name] = dict(entry)
+    return whole
+
+
+def _verify(found: Any, expected: Any) -> None:
+    if _without_empty(found) != _without_empty(expected):
+        raise UnreadableError("it is written in a way that cannot be changed in place")
+
+
+def _without_empty(data: Any) -> Any:
+    """TOML has no empty table once the last entry of it is gone: an empty container at the top is as good as none."""
+    return (
+        {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
+    )

@@ -1,0 +1,172 @@
+"""What a client is told about a server: an entry in its shape, with references where a secret would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.delivery.clients.files import ClientError
+from mcpfactory_pipeline.delivery.clients.table import ClientProfile, Form
+
+PROJECT: Final = "<project>"  # in an argument of a launch: the folder of the project, as the client names it
+_FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; servers made by the factory read it
+_DROP: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A program to start.
+
+    `program` is its name, `path` where it is here, `before` the arguments that it needs there and not under its name.
+    `variables` are those that hold its secrets, `plain` others that it reads, `literals` what else its environment needs.
+    `todo` is what a person should do about the program, one sentence each.
+    """
+
+    program: str
+    path: str
+    arguments: tuple[str, ...]
+    variables: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    literals: Mapping[str, str] = field(default_factory=dict)
+    before: tuple[str, ...] = ()
+    todo: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A URL to connect to; `variable` is the one that holds the bearer token, "" when none is needed."""
+
+    url: str
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientEntry:
+    """An entry, and what a person has to do for it to work, one sentence each."""
+
+    value: Mapping[str, Any]
+    todo: tuple[str, ...]
+
+
+def build_entry(
+    client: ClientProfile, form: Form, name: str, target: Launch | Remote, *, secrets: Path, shared: bool = False
+) -> ClientEntry:
+    """Return the entry of a server for a client.
+
+    Args:
+        client: its row.
+        form: the one that its configuration is in.
+        name: of the server in the configuration.
+        target: what to start or connect to.
+        secrets: the folder for files with secrets, for clients that cannot refer to the environment.
+        shared: the configuration is shared with others: programs are named, not placed.
+
+    Raises:
+        ClientError: the client cannot have it.
+    """
+    if isinstance(target, Remote):
+        return _remote(client, form, name, target)
+    program, arguments, todo = _command_line(client, target, shared=shared)
+    variables = (*target.plain, *target.variables)
+    references: dict[str, str] = {}
+    taken = [f"{client.title} takes {variable} from its environment" for variable in variables]
+    if client.reference is not None:
+        references = {variable: client.reference.replace("VAR", variable) for variable in variables}
+    elif (
+        "<names>" not in form.stdio.values() and not shared
+    ):  # a file for its owner's eyes, not a secret in a configuration
+        references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
+        taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
+        taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]
+    words = {
+        "<command>": program,
+        "<args>": arguments,
+        "<command line>": [program, *arguments],
+        "<env>": {**references, **target.literals} or _DROP,
+        "<literals>": dict(target.literals) or _DROP,
+        "<names>": list(variables) or _DROP,
+        "<name>": name,
+    }
+    return ClientEntry(_fill(form.stdio, words), (*todo, *taken))
+
+
+def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
+    """Return the program, its arguments, and what a person has to do: by whole paths, or by names where others share the entry."""
+    if not shared:
+        return target.path, [*target.before, *target.arguments], target.todo
+    if client.folder is None and any(PROJECT in argument for argument in target.arguments):
+        raise ClientError(
+            f"{client.title} neither starts servers in the project's folder nor has a word for it",
+            hint="publish the server and install it --from index, or leave out --project",
+        )
+    arguments = [argument.replace(PROJECT, client.folder or "") for argument in target.arguments]
+    where = f"the PATH of the desktop, which {client.title} has" if client.gui else "the PATH"
+    return target.program, arguments, (f"everybody needs {target.program} on {where}",)
+
+
+def _remote(client: ClientProfile, form: Form, name: str, target: Remote) -> ClientEntry:
+    if form.http is None:
+        raise ClientError(
+            f"{client.title} cannot have a URL in its configuration",
+            hint=client.note or "install a server of a workspace",
+        )
+    by_name = {"<token variable>", "<names>"} & {word for word in form.http.values() if isinstance(word, str)}
+    if target.variable and client.header is None and not by_name:
+        raise ClientError(
+            f"{client.title} cannot refer to {target.variable} in a header, and a secret does not belong in the file",
+            hint="leave out --token-variable when the server offers a login by OAuth",
+        )
+    headers: Any = _DROP
+    if target.variable and client.header is not None:
+        headers = {"Authorization": client.header.replace("VAR", target.variable)}
+    words = {
+        "<url>": target.url,
+        "<headers>": headers,
+        "<token variable>": target.variable or _DROP,
+        "<names>": [target.variable] if target.variable else _DROP,
+        "<name>": name,
+    }
+    todo = (f"{client.title} takes {target.variable} from its environment",) if target.variable else ()
+    return ClientEntry(_fill(form.http, words), todo)
+
+
+def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    filled: dict[str, Any] = {}
+    for key, word in shape.items():
+        value = (
+            _fill(word, words)
+            if isinstance(word, Mapping)
+            else words.get(word, word)
+            if isinstance(word, str)
+            else word
+        )
+        if value is _DROP or (isinstance(word, Mapping) and not value):
+            continue
+        filled[key] = list(value) if isinstance(value, list) else value
+    return filled
+
+
+def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """Return the entry that takes the place of one that is there: what a person added to it stays.
+
+    A person's are the keys that no shape of the client has, other values of switches (`enabled`, `timeout`), and further
+    variables; where a variable has a value of the person's in place of our reference, that stays, too.
+    """
+    if before is None:
+        return dict(entry)
+    ours = {*form.stdio, *(form.http or {})}
+    kept = {key: value for key, value in before.items() if key not in ours}
+    kept |= {key: before[key] for key in entry if key in before and isinstance(entry[key], bool | int)}
+    variables = {
+        key: {**entry[key], **_owner_variables(before[key], entry[key])}
+        for key in entry
+        if isinstance(entry[key], dict) and isinstance(before.get(key), dict)
+    }
+    return {**entry, **variables, **kept}
+
+
+def _owner_variables(before: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """Of two environments, what of the first is the person's: all but paths of the factory's that have changed."""
+    return {key: value for key, value in before.items() if not (key in ours and key.endswith(_FILE))}

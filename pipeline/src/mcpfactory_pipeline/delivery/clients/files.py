@@ -1,0 +1,176 @@
+"""Configuration files of clients on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.delivery.clients.table import ClientProfile, ConfigFile, System
+from mcpfactory_runtime.errors import Exit
+
+
+class ClientError(PipelineError):
+    """A client's configuration cannot be changed as asked; nothing was changed."""
+
+    exit_code = Exit.BAD_INPUT
+
+
+class UnreadableError(ValueError):
+    """A text is not what its format demands; the message says what and at which line."""
+
+
+_BACKUPS: Final = 10  # earlier texts of each file
+_ABSENT: Final = "absent"  # the name of an earlier text that says: there was no file
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a person's files are: the system, the home folder, the folder of settings, and our own for what we keep."""
+
+    system: System
+    home: Path
+    config: Path
+    state: Path
+    environ: Mapping[str, str]
+
+    @property
+    def secrets(self) -> Path:
+        """The folder for files with secrets, which configurations refer to."""
+        return self.config / "mcpfactory" / "secrets"
+
+
+def this_machine(environ: Mapping[str, str]) -> Home:
+    """Return this machine's, for the person with that environment."""
+    home = Path(environ.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        support = home / "Library" / "Application Support"
+        return Home("mac", home, support, support / "mcpfactory" / "clients", environ)
+    if sys.platform == "win32":
+        roaming = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+        local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        return Home("windows", home, roaming, local / "mcpfactory" / "clients", environ)
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    state = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
+    return Home("linux", home, config, state / "mcpfactory" / "clients", environ)
+
+
+def path_of(client: ClientProfile, home: Home, project: Path | None = None) -> tuple[Path, ConfigFile]:
+    """Return the configuration file of a client, for the user or for the project in that folder; it need not exist.
+
+    Raises:
+        ClientError: the client has none for projects.
+    """
+    if project is not None:
+        if client.project is None:
+            raise ClientError(f"{client.title} has no configuration in projects", hint="leave out --project")
+        return _first([project / path for path in client.project.paths]), client.project
+    place = client.user
+    paths = place.systems.get(home.system, place.paths)
+    if client.moved and (folder := home.environ.get(client.moved)):
+        return Path(folder) / Path(paths[0]).name, place
+    return _first([_expanded(path, home) for path in paths]), place
+
+
+def _expanded(path: str, home: Home) -> Path:
+    root, _, rest = path.partition("/")
+    return (home.config if root == "{config}" else home.home) / rest
+
+
+def _first(paths: list[Path]) -> Path:
+    return next((path for path in paths if path.exists()), paths[0])
+
+
+def read_text(file: Path) -> str | None:
+    """Return the text with its own line ends; None when there is no file.
+
+    Raises:
+        ClientError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return file.read_bytes().decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise ClientError(f"{file} is not UTF-8: {error.reason}", hint="mend the file; it was not touched") from error
+    except OSError as error:
+        raise ClientError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+
+
+def replace(file: Path, before: str | None, after: str | None, home: Home, *, private: bool = False) -> Path | None:
+    """Write `after` in place of `before`, in one step, and return the path where `before` is kept; None when there was no file.
+
+    None as `after` removes the file. A link stays a link, and the file keeps its mode; one that is `private` can be read by its
+    owner only.
+
+    Raises:
+        ClientError: the file is no longer `before`, or cannot be written; then it is as it was.
+    """
+    kept = back_up(file, before, home)
+    try:
+        with file_lock(home.state / ".lock"):
+            _replace_unchanged(file.resolve(), before, after, private=private)
+    except OSError as error:
+        raise ClientError(f"{file} cannot be written: {error.strerror}", hint="make it writable") from error
+    return kept
+
+
+def readable_by_others(file: Path) -> bool:
+    """Return whether others than its owner may read or change a file that is there."""
+    return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
+
+
+def _replace_unchanged(file: Path, before: str | None, after: str | None, *, private: bool) -> None:
+    if read_text(file) != before:
+        raise ClientError(f"{file} was changed meanwhile", hint="run it again")
+    if after is None:
+        file.unlink()
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    mode = stat.S_IMODE(file.stat().st_mode) if before is not None else None
+    replace_file(file, after.encode("utf-8"), mode=mode if not private else 0o600 if mode is None else mode & 0o600)
+
+
+def back_up(file: Path, text: str | None, home: Home) -> Path | None:
+    """Keep an earlier text of a file where only its owner reads it, for it may hold secrets; the newest ten are kept.
+
+    Raises:
+        ClientError: it cannot be backed up, and so must not be changed.
+    """
+    folder = _folder(file, home)
+    name = _ABSENT if text is None else f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{file.name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = folder / name
+        place.unlink(missing_ok=True)  # made anew, so that it is the newest
+        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write((text or "").encode())
+        for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-_BACKUPS]:
+            with suppress(FileNotFoundError):
+                old.unlink()
+    except OSError as error:
+        raise ClientError(f"what {file} was cannot be kept: {error}", hint=f"make {folder} writable") from error
+    return place if text is not None else None
+
+
+def backups(file: Path, home: Home) -> list[str | None]:
+    """Return what a file was before, newest first; None for a time when there was none."""
+    found: list[tuple[int, str | None]] = []
+    with suppress(OSError, UnicodeDecodeError):
+        for path in _folder(file, home).iterdir():
+            text = None if path.name == _ABSENT else path.read_bytes().decode()
+            found.append((path.stat().st_mtime_ns, text))
+    return [text for _, text in sorted(found, key=lambda pair: pair[0], reverse=True)]
+
+
+def _folder(file: Path, home: Home) -> Path:
+    return home.state / hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:16]

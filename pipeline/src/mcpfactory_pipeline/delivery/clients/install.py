@@ -1,0 +1,375 @@
+"""Install a server into a client's configuration, and uninstall it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mcpfactory_codegen.credentials import is_secret
+from mcpfactory_codegen.sources.translation import redacted
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import JsonRecord, NotFoundError, RefusedError
+from mcpfactory_pipeline.channels.contract import source_version
+from mcpfactory_pipeline.decisions.drift import ask_again, channel_drift, drift_blockers, drift_sentence
+from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry
+from mcpfactory_pipeline.delivery.clients.files import (
+    ClientError,
+    Home,
+    UnreadableError,
+    backups,
+    path_of,
+    read_text,
+    readable_by_others,
+)
+from mcpfactory_pipeline.delivery.clients.files import replace as replace_text
+from mcpfactory_pipeline.delivery.clients.installed import entry_url, starts_server
+from mcpfactory_pipeline.delivery.clients.launch import SOURCE, channel_of, launch
+from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, address_variable
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime.upstream.secrets import SETTINGS
+from mcpfactory_runtime.urls import split_web_url
+
+_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # where a secret is, not what it is
+
+
+@dataclass(frozen=True, slots=True)
+class ShellVariables:
+    """What is set: `settings` may be written as they are, `secrets` are names alone. `shared` is the address of no server's own."""
+
+    settings: Mapping[str, str]
+    secrets: tuple[str, ...] = ()
+    shared: str = ""
+
+
+def shell_variables(
+    server: WorkspaceServer, wanted: Mapping[str, bool], environ: Mapping[str, str], given: Sequence[str] = ()
+) -> ShellVariables:
+    """Return the variables of a server that are set and not given otherwise. Pure.
+
+    Args:
+        server: whose.
+        wanted: what its report names, and whether it is a secret.
+        environ: of the shell.
+        given: `NAME` or `NAME=VALUE`, as on the command line.
+    """
+    address = address_variable(server)
+    prefix = address.removesuffix("_BASE_URL")
+    names = {**wanted, **{f"{prefix}_{name}": False for name in SETTINGS}} if server.document is not None else wanted
+    decided = {one.partition("=")[0] for one in given}
+    there = {name: environ[name] for name in names if environ.get(name) and name not in decided}
+    secrets = tuple(name for name, value in there.items() if names[name] or looks_secret(name, value))
+    shared = environ.get(SHARED_ADDRESS, "")
+    if server.document is None or address in {*there, *decided}:
+        shared = ""
+    elif _has_password(shared):
+        shared = "https://…"
+    return ShellVariables({name: value for name, value in there.items() if name not in secrets}, secrets, shared)
+
+
+def with_settings(given: Sequence[str], settings: Mapping[str, str] | None = None) -> list[str]:
+    """Return `NAME` and `NAME=VALUE` for an entry: what was given, and these settings.
+
+    Raises:
+        ClientError: a value is a URL with a password.
+    """
+    for one in given:
+        name, _, value = one.partition("=")
+        if _has_password(value):
+            raise ClientError(
+                f"the value of {name} is a URL with a password, and a secret does not belong in a configuration",
+                hint=f"leave the password out; or --env {name}, which refers to the variable where the client can",
+            )
+    return [*given, *(f"{name}={value}" for name, value in (settings or {}).items())]
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable holds a secret, by its name, or by a value of the form of a token or with a password in it."""
+    named = is_secret(name) and not name.upper().endswith(_PLACES)
+    return named or _has_password(value) or redacted(value, pairs=False) != value
+
+
+def _has_password(value: str) -> bool:
+    try:
+        return urlsplit(value).password is not None
+    except ValueError:
+        return False
+
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class InstallTarget:
+    """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version.
+
+    `warnings` are what a person should know of it. `recognises` says whether an entry that is there already is of this server; another of its name is somebody else's.
+    """
+
+    name: str
+    reached: Launch | Remote
+    source: str
+    recognises: Callable[[Mapping[str, Any]], bool]
+    version: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def holds_secret(self) -> bool:
+        """Whether a value that looks like a secret is written out."""
+        literals = self.reached.literals if isinstance(self.reached, Launch) else {}
+        return any(looks_secret(variable, value) for variable, value in literals.items())
+
+
+@dataclass(frozen=True, slots=True)
+class ClientChange(JsonRecord):
+    """What was done with one client's file, or would be.
+
+    `outcome`: installed, updated, unchanged, removed or absent. `kept` is where the earlier text is, None when nothing was
+    changed or there was no file. `entry` is what the file has now.
+    """
+
+    client: str
+    file: str
+    name: str
+    outcome: str
+    kept: str | None = None
+    entry: Mapping[str, Any] | None = None
+    todo: tuple[str, ...] = ()
+    source: str = ""
+    version: str = ""
+
+
+def select_clients(names: Sequence[str]) -> list[ClientProfile]:
+    """Return the clients of these ids, without repetition.
+
+    Raises:
+        NotFoundError: there is no such client.
+    """
+    found = []
+    for name in dict.fromkeys(names):
+        row = find_client(name)
+        if row is None:
+            raise NotFoundError(
+                f"there is no client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients")
+            )
+        found.append(row)
+    return found
+
+
+def server_target(
+    workspace: Workspace,
+    server: str,
+    *,
+    name: str = "",
+    source: str = "",
+    environ: Sequence[str] = (),
+    literal: bool = False,
+    project: Path | None = None,
+    ask: bool = True,
+) -> InstallTarget:
+    """Return a server of the workspace as something to install.
+
+    Args:
+        workspace: of the server.
+        server: its name.
+        name: in configurations; the server's by default.
+        source: see `launch`.
+        environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
+        literal: whether values are written that look like secrets.
+        project: the folder of the project whose configuration it is for; None for the user's own.
+        ask: whether a server at a URL is asked what it offers now.
+
+    Raises:
+        NotFoundError: no such server or channel.
+        ClientError: the source does not have it, or a secret would be written.
+        RefusedError: it is at a URL, and offers something else than was adopted, or nobody answers there.
+    """
+    one = workspace.server(server)
+    if one.adopted is not None and one.adopted.url:
+        return _adopted_url(workspace, one, one.adopted.url, name, source, given=bool(environ), ask=ask)
+    reached, source, version = launch(workspace, one, source, project=project)
+    reached = _with_variables(reached, environ, literal=literal)
+    warnings = tuple(blocker.message for blocker in drift_blockers(one, Store(workspace).state(server)))
+    recognises = partial(starts_server, workspace=workspace, server=one)
+    return InstallTarget(_checked(name or server), reached, source, recognises, version, warnings)
+
+
+def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -> Launch:
+    """Return how a server is started with variables that somebody gave (`server_target`).
+
+    Raises:
+        ClientError: one has no name, or a secret would be written.
+    """
+    literals, variables = dict(reached.literals), list(reached.variables)
+    for pair in environ:
+        variable, equals, value = pair.partition("=")
+        if not _VARIABLE.fullmatch(variable):
+            raise ClientError(f"--env {variable!r} is no name of a variable", hint="--env NAME=VALUE, or --env NAME")
+        if equals and variable in reached.variables:
+            raise ClientError(
+                f"{variable} holds a secret, and a secret does not belong in a configuration",
+                hint=f"leave out --env {variable}=…; the entry refers to the variable",
+            )
+        if equals and not literal and looks_secret(variable, value):
+            raise ClientError(
+                f"the value of {variable} looks like a secret, and configurations are read by many programs",
+                hint=f"--env {variable} refers to the variable where the client can; --literal writes the value",
+            )
+        if equals:
+            literals[variable] = value
+        elif variable not in variables:
+            variables.append(variable)
+    plain = tuple(variable for variable in reached.plain if variable not in {*literals, *variables})
+    return replace(reached, literals=literals, variables=tuple(variables), plain=plain)
+
+
+def _adopted_url(
+    workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool, ask: bool
+) -> InstallTarget:
+    """Return an adopted server that is at a URL. That it was looked at, a channel says; the entry is the URL.
+
+    Raises:
+        ClientError: variables are given.
+        RefusedError: it offers something else than was adopted, or nobody answers there.
+    """
+    if given:
+        raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")
+    if ask:
+        ask_again(server, "installed")
+    channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
+    state = Store(workspace).state(server.name)
+    if drift := channel_drift(workspace, server, state, channel):
+        raise RefusedError(drift_sentence(server, drift[0]), hint=drift[0].command)
+    version = version or source_version(server)
+    return InstallTarget(
+        _checked(name or server.name), Remote(url), channel or SOURCE, lambda entry: entry_url(entry) == url, version
+    )
+
+
+def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
+    """Return a server at a URL as something to install; `variable` holds its bearer token.
+
+    Raises:
+        ClientError: the URL, the name or the variable cannot be used.
+    """
+    parts = split_web_url(url)
+    if parts is None or parts.hostname is None:
+        raise ClientError(f"{url} is no http or https URL", hint="https://host/mcp")
+    if parts.username is not None or parts.password is not None:
+        raise ClientError(
+            "the URL holds a password, which does not belong in a configuration", hint="--token-variable NAME"
+        )
+    if variable and not _VARIABLE.fullmatch(variable):
+        raise ClientError(
+            "--token-variable takes the name of a variable, not a token", hint="--token-variable API_TOKEN"
+        )
+    guess = re.sub(r"[^A-Za-z0-9]+", "-", parts.hostname.removeprefix("www.").removeprefix("mcp.")).strip("-")
+    return InstallTarget(
+        _checked(name or guess[:64]), Remote(url, variable), "url", lambda entry: entry_url(entry) == url
+    )
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ClientError(f"{name!r} is no name that every client takes", hint="--name with letters, digits, - and _")
+    return name
+
+
+def install(
+    row: ClientProfile,
+    target: InstallTarget,
+    home: Home,
+    *,
+    project: Path | None = None,
+    dry_run: bool = False,
+    force: bool = False,
+) -> ClientChange:
+    """Insert a server into a client's configuration; all else in the file stays as it is, byte for byte.
+
+    With `force` it takes the place of an entry of the same name that is of another server, too.
+
+    Raises:
+        ClientError: the client cannot have it, another server has its name, or the file cannot be changed; the file is
+            then as it was.
+    """
+    file, config = path_of(row, home, project)
+    text = read_text(file)
+    data = _data(file, text, config)
+    form = edits.form_of(data, row.forms)
+    built = _entry(row, form, target, home, project)
+    before = edits.entries(data, form, config).get(target.name)
+    ours = before is None or target.recognises(before)
+    if not ours and not force:
+        raise ClientError(
+            f"{target.name} in {file} is an entry of another server, which somebody else wrote",
+            hint="--name NAME installs it beside that; --force puts it in its place",
+        )
+    entry = merge_entry(before if ours else None, built.value, form)
+    try:
+        after = edits.install(text, config, form, target.name, entry)
+    except UnreadableError as error:
+        raise _refused(file, error) from error
+    outcome = "installed" if before is None else "unchanged" if after == text else "updated"
+    private = target.holds_secret or (project is None and text is None)
+    closed = target.holds_secret and text is not None and readable_by_others(file)
+    kept = None if dry_run or after == text else replace_text(file, text, after, home, private=private)
+    todo = [*built.todo, *target.warnings]
+    if closed:
+        todo.append(f"{file} is for its owner only from now on, for a secret stands in it")
+    done = (target.name, outcome, str(kept) if kept else None, entry)
+    return ClientChange(row.id, str(file), *done, tuple(todo), target.source, target.version)
+
+
+def uninstall(
+    row: ClientProfile, name: str, home: Home, *, project: Path | None = None, dry_run: bool = False
+) -> ClientChange:
+    """Remove a server from a client's configuration; all else in the file stays as it is, byte for byte.
+
+    Raises:
+        ClientError: the file cannot be changed; it is then as it was.
+    """
+    file, config = path_of(row, home, project)
+    text = read_text(file)
+    data = _data(file, text, config)
+    form = edits.form_of(data, row.forms)
+    if text is None or name not in edits.entries(data, form, config):
+        return ClientChange(row.id, str(file), name, "absent")
+    try:
+        after = edits.uninstall(text, config, form, name, backups=backups(file, home))
+    except UnreadableError as error:
+        raise _refused(file, error) from error
+    kept = None if dry_run else replace_text(file, text, after, home)
+    return ClientChange(row.id, str(file), name, "removed", str(kept) if kept else None)
+
+
+def snippet(row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None) -> str:
+    """Return what would stand in the client's configuration if there were nothing else in it."""
+    _, config = path_of(row, home, project)
+    built = _entry(row, row.forms[0], target, home, project)
+    return edits.install(None, config, row.forms[0], target.name, built.value)
+
+
+def _entry(row: ClientProfile, form: Form, target: InstallTarget, home: Home, project: Path | None) -> ClientEntry:
+    return build_entry(row, form, target.name, target.reached, secrets=home.secrets, shared=project is not None)
+
+
+def _data(file: Path, text: str | None, config: ConfigFile) -> Any:
+    try:
+        return edits.read(config.blank if text is None else text, config)
+    except UnreadableError as error:
+        raise _refused(file, error) from error
+
+
+def _refused(file: Path, error: UnreadableError) -> ClientError:
+    return ClientError(
+        f"{file} cannot be changed: {error}",
+        hint="it was not touched; mend it, or put in by hand what --print shows",
+    )

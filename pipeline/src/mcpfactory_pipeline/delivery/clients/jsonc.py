@@ -1,0 +1,232 @@
+"""JSON with comments and trailing commas, as editors write it: where each value stands, so that one can be changed in place.
+
+What is not JSON but for comments and trailing commas is refused: guessing would change somebody's settings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Never
+
+from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+
+_DEEPEST: Final = 100
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_STRING: Final = r'"(?:\\.|[^"\\])*"'
+_COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
+# A comma before a closing bracket; behind an opening one, a colon or another comma it ends no value, and stays wrong. Blanks
+# that no comma follows are passed over at once: a comment of many pages is blanks, too.
+_TRAILING: Final = re.compile(
+    rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
+)
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is no value of JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A member of an object: its key, and where key and value begin and the value ends."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object: where it begins and ends, its members, and where the comma behind the last one is (None: there is none)."""
+
+    start: int
+    end: int
+    members: tuple[_Member, ...]
+    comma: int | None
+
+    def member(self, key: str) -> _Member | None:
+        found = [member for member in self.members if member.key == key]
+        if len(found) > 1:
+            raise UnreadableError(f"{key!r} is there {len(found)} times")
+        return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A text; the same with blanks for comments (`plain`), and for trailing commas as well (`strict`): places are the same in all."""
+
+    text: str
+    plain: str
+    strict: str
+    data: Any
+
+    @classmethod
+    def read(cls, text: str) -> _Document:
+        plain = _COMMENT.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found["comment"] else found[0], text)
+        strict = _TRAILING.sub(
+            lambda found: f"{found[0][:-1]} " if found["comma"] and not found["no_value"] else found[0], plain
+        )
+        depth = 0
+        for bracket in re.findall(r"[\[\]{}]", re.sub(_STRING, "", strict, flags=re.DOTALL)):
+            depth += 1 if bracket in "[{" else -1
+            if depth > _DEEPEST:
+                raise UnreadableError(f"more than {_DEEPEST} levels")
+        try:
+            return cls(text, plain, strict, _DECODER.decode(strict))
+        except json.JSONDecodeError as error:
+            raise UnreadableError(f"line {error.lineno}: {error.msg}") from error
+        except ValueError as error:  # NaN, or a number of more digits than Python reads
+            raise UnreadableError(str(error)) from error
+
+    def after_blank(self, place: int) -> int:
+        """Return where the next thing stands that is neither blank nor a comment."""
+        found = _SPACE.match(self.plain, place)
+        return found.end() if found else place
+
+    def object_at(self, place: int) -> _Object | None:
+        """Return the object that begins at a place; None when something else does."""
+        if self.strict[place] != "{":
+            return None
+        members: list[_Member] = []
+        at = self.after_blank(place + 1)
+        while self.plain[at] not in "},":
+            key, end = _DECODER.raw_decode(self.strict, at)
+            value = self.after_blank(self.after_blank(end) + 1)
+            _, end = _DECODER.raw_decode(self.strict, value)
+            members.append(_Member(key, at, value, end))
+            at = self.after_blank(end)
+            if self.strict[at] == ",":
+                at = self.after_blank(at + 1)
+        comma = at if self.plain[at] == "," else None
+        return _Object(place, (at if comma is None else self.after_blank(at + 1)) + 1, tuple(members), comma)
+
+
+def parse(text: str) -> Any:
+    """Return the data. An empty text is an empty object.
+
+    Raises:
+        UnreadableError: it is not JSON, but for comments and trailing commas.
+    """
+    return _Document.read(text).data if text.strip() else {}
+
+
+def insert(text: str, path: Sequence[str], value: Any) -> str:
+    """Return the text with the value at the path, all other bytes as they were; missing objects on the way are created.
+
+    Raises:
+        UnreadableError: it is not JSON, or something on the path is not an object.
+    """
+    document = _Document.read(text if text.strip() else "{}" + text)
+    text, at = document.text, document.after_blank(0)
+    for depth, key in enumerate(path):
+        node = document.object_at(at)
+        if node is None:
+            raise UnreadableError(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
+        member = node.member(key)
+        if member is None:
+            for inner in reversed(path[depth + 1 :]):
+                value = {inner: value}
+            return _insert(text, node, key, value)
+        if depth == len(path) - 1:
+            spread = _lead(text, member.start) is not None or "\n" in text[member.value : member.end]
+            new = _render(text, value, _indent(text, member.start)) if spread else _compact(value)
+            return text[: member.value] + new + text[member.end :]
+        at = member.value
+    raise ValueError("an empty path")
+
+
+def remove(text: str, path: Sequence[str]) -> str:
+    """Return the text without the member at the path; the objects around it stay, and so do comments.
+
+    Raises:
+        UnreadableError: it is not JSON.
+    """
+    document = _Document.read(text)
+    at = document.after_blank(0)
+    for depth, key in enumerate(path):
+        node = document.object_at(at)
+        member = node.member(key) if node else None
+        if node is None or member is None:
+            break
+        if depth == len(path) - 1:
+            return _remove(document, node, member)
+        at = member.value
+    return text
+
+
+def _insert(text: str, node: _Object, key: str, value: Any) -> str:
+    """Return a new last member: after the comments behind the last one, in the manner of its siblings."""
+    close = node.end - 1
+    inside = text[node.start + 1 : close]
+    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # the end of what stands before the closing brace
+    spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
+    name = json.dumps(key, ensure_ascii=False)
+    if not spread:
+        last = node.members[-1].end
+        if node.comma is not None:
+            return f"{text[:tail]} {name}: {_compact(value)},{text[tail:]}"
+        return f"{text[:last]},{text[last:tail]} {name}: {_compact(value)}{text[tail:]}"
+    end = _newline(text)
+    outer = _indent(text, node.start)
+    indent = _indent(text, node.members[0].start) if node.members else outer + _unit(text)
+    entry = f"{end}{indent}{name}: {_render(text, value, indent)}"
+    if node.members and node.comma is None:
+        last = node.members[-1].end
+        return f"{text[:last]},{text[last:tail]}{entry}{text[tail:]}"
+    comma = "," if node.comma is not None else ""
+    rest = text[tail:] if node.members or "\n" in text[tail:close] else f"{end}{outer}{text[close:]}"
+    return f"{text[:tail]}{entry}{comma}{rest}"
+
+
+def _remove(document: _Document, node: _Object, member: _Member) -> str:
+    """Return the other way round: the member with the blank before it, and the comma that it needed."""
+    text, place = document.text, node.members.index(member)
+    start, end = len(text[: member.start].rstrip(" \t\r\n")), member.end
+    if len(node.members) == 1:
+        comma = end if node.comma is None else node.comma + 1
+        inside = text[node.start + 1 : start] + text[end:comma].rstrip(",") + text[comma : node.end - 1]
+        return text[: node.start + 1] + (inside if inside.strip() else "") + text[node.end - 1 :]
+    if place < len(node.members) - 1 or node.comma is not None:
+        comma = document.after_blank(end)
+        return text[:start] + text[end:comma] + text[comma + 1 :]
+    comma = document.after_blank(node.members[place - 1].end)
+    return text[:comma] + text[comma + 1 : start] + text[end:]
+
+
+def _lead(text: str, place: int) -> str | None:
+    """Return the blank before a place when nothing else is before it on its line, else None."""
+    line = text[text.rfind("\n", 0, place) + 1 : place]
+    return line if not line.strip() else None
+
+
+def _indent(text: str, place: int) -> str:
+    line = text[text.rfind("\n", 0, place) + 1 : place]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _unit(text: str) -> str:
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else "  "
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _render(text: str, value: Any, indent: str) -> str:
+    """Objects spread over lines, lists on one."""
+    if not isinstance(value, Mapping) or not value:
+        return _compact(value)
+    end, inner = _newline(text), indent + _unit(text)
+    rows = (f"{inner}{_compact(key)}: {_render(text, item, inner)}" for key, item in value.items())
+    return "{" + end + f",{end}".join(rows) + f"{end}{indent}}}"

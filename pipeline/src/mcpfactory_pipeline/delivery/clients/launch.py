@@ -1,0 +1,417 @@
+"""How a client starts a server: from a channel, a package index, a URL or sources."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from packaging.utils import canonicalize_name
+
+from mcpfactory_codegen.credentials import is_secret
+from mcpfactory_pipeline.adoption.candidate import environment_of
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError, TargetError
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
+from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
+from mcpfactory_pipeline.channels.contract import source_version
+from mcpfactory_pipeline.delivery.clients.entry import PROJECT, Launch
+from mcpfactory_pipeline.delivery.clients.files import ClientError
+from mcpfactory_pipeline.plan.policy import find_channel, read_channels
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
+
+
+def channel_of(workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None) -> tuple[str, str]:
+    """Return the channel that a client takes an adopted server from, and the version there; two empty texts for its files here.
+
+    Without a `channel` the last one that offers it on this machine.
+
+    Raises:
+        ClientError: the channel does not offer it on this machine, or the entry is for others, too.
+        NotFoundError: there is no such channel.
+    """
+    state = Store(workspace).state(server.name)
+    if not channel:
+        here = [row.name for row in reversed(read_channels(workspace)) if _is_here(workspace, state, row.name)]
+        channel = here[0] if here and project is None else ""
+        return (channel, state.channels[channel].version) if channel else ("", "")
+    find_channel(read_channels(workspace), channel)
+    if project is not None:
+        raise ClientError(
+            f"channel {channel} is on this machine only, and a project's file is for others, too",
+            hint="--from source, or leave out --project",
+        )
+    if not _is_here(workspace, state, channel):
+        raise ClientError(
+            f"channel {channel} does not offer {server.name} on this machine",
+            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+        )
+    return channel, state.channels[channel].version
+
+
+def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
+    release = state.channels.get(channel)
+    artifact = artifact_of(workspace, state, release.candidate) if release else None
+    try:
+        if artifact is not None:
+            verify_files(artifact)
+    except StateError:
+        return False
+    return artifact is not None
+
+
+def entry_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
+    """Return the variables that an adopted server reads: those that hold secrets, by their names, or the others."""
+    return tuple(name for name in environment_of(server.config) if is_secret(name) is secret)
+
+
+_TARGET: Final = "pypi"
+
+
+class IndexedPackage(NamedTuple):
+    """What an index has of a server: the version, and the page of the project there."""
+
+    version: str
+    page: str
+
+    @property
+    def url(self) -> str:
+        """The URL of the index; "" for the one that uv asks by itself."""
+        from mcpfactory_pipeline.delivery.publish.table import TARGETS  # noqa: PLC0415 - heavy, and seldom asked for
+
+        url = self.page.rstrip("/").rpartition("/")[0]
+        return "" if url == TARGETS[_TARGET].options["index"].rstrip("/") else f"{url}/"
+
+
+def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
+    """Return what the state says was published under the normalised name of a project; None when nothing was. Nobody is asked."""
+    live = Store(workspace).state(server.name).published.get(_TARGET)
+    known = live.evidence if live and "index" in live.evidence else {}
+    if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
+        return None
+    return IndexedPackage(live.version, live.evidence["index"])
+
+
+def query_index(
+    workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]
+) -> IndexedPackage:
+    """Return what the workspace's index has now.
+
+    Raises:
+        ClientError: that is not the promoted candidate, or the index does not answer.
+    """
+    from mcpfactory_pipeline.delivery.publish.publish import find_release, target_settings  # noqa: PLC0415 - heavy, and seldom asked for
+    from mcpfactory_pipeline.delivery.publish.table import TARGETS  # noqa: PLC0415 - as above
+
+    offered = Store(workspace).state(server.name).channels
+    channel = next((row.name for row in reversed(read_channels(workspace)) if row.name in offered), None)
+    if channel is None:
+        raise ClientError(
+            f"{server.name} was neither published nor promoted, so {project} on an index would be somebody else's",
+            hint=f"--from source, or mcpfactory pipeline run {server.name}, promote and publish it",
+        )
+    otherwise = f"--from source, or --from {channel}"
+    target = TARGETS[_TARGET]
+    try:
+        release = find_release(workspace, server.name, channel)
+        settings = target_settings(workspace, release, target, environ)
+        live = target.inspect(release, settings) if target.inspect else None
+    except TargetError as error:
+        raise ClientError(f"nobody knows whose {project} is: {error}", hint=otherwise) from error
+    except (PublishError, StateError) as error:
+        raise ClientError(f"{server.name} cannot come from an index: {error}", hint=otherwise) from error
+    where = settings["index"]
+    if live is None or live.other:
+        raise ClientError(f"this is not our {project}: {live.other if live else where}", hint=otherwise)
+    if live.same is None or project != release.metadata.project:
+        raise ClientError(
+            f"{where} has no {project} {release.version}, and a stranger could publish one",
+            hint=f"mcpfactory publish {server.name} --target {_TARGET} --channel {channel}, or {otherwise}",
+        )
+    return IndexedPackage(release.version, live.same.facts["index"])
+
+
+SOURCE: Final = "source"
+INDEX: Final = "index"
+_CLIENT_ID: Final = 1  # of a scheme's variables: access token, client id, client secret
+
+_NAME: Final = "mcpfactory"
+_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in the cache of uv, where `uvx mcpfactory` runs
+
+_INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
+
+
+class ServerPackage(NamedTuple):
+    """A server as a distribution: its name, the program that it installs, and the version of its sources."""
+
+    name: str
+    program: str
+    version: str
+
+    @property
+    def project(self) -> str:
+        """The name as indexes normalise it."""
+        return canonicalize_name(self.name)
+
+
+class _Program(NamedTuple):
+    """A program: its name, where it is here, the arguments that come before all others, and what a person should do about it."""
+
+    program: str
+    path: str
+    arguments: tuple[str, ...] = ()
+    todo: tuple[str, ...] = ()
+
+
+class _LaunchCommand(NamedTuple):
+    """How a server is started from one source: by what, with which arguments, and in which version."""
+
+    starter: _Program
+    arguments: tuple[str, ...]
+    version: str
+
+
+def package_of(server: WorkspaceServer) -> ServerPackage:
+    """Return what the server's `pyproject.toml` says; an adopted one goes by its name in the workspace.
+
+    Raises:
+        ConfigError: it cannot be read, or does not name the project.
+    """
+    if server.adopted is not None:
+        return ServerPackage(server.name, server.name, source_version(server) or "0")
+    file = server.folder / "pyproject.toml"
+    try:
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        name, programs = str(project["name"]), dict(project.get("scripts", {}))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"{file} does not say what the server is called: {error!r}", hint="[project]\nname = …"
+        ) from error
+    program = name if name in programs else next(iter(programs), name)
+    return ServerPackage(name, program, source_version(server) or "0")
+
+
+def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
+    """Return which version each channel offers, the last channel first.
+
+    Raises:
+        StateError: the state of the server cannot be read.
+        ConfigError: the channels of the workspace cannot.
+    """
+    offered = Store(workspace).state(server.name).channels
+    return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
+
+
+def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
+    """Return the wheel that a channel offers of a server, when it is on this machine and the one that was promoted."""
+    state = Store(workspace).state(server.name)
+    release = state.channels.get(channel)
+    known = state.candidates.get(release.candidate) if release else None
+    channels = channels_folder(workspace)
+    for file, content in (known.files if known else {}).items():
+        if file.endswith(".whl") and offered_digest(channels, channel, wheel_name(file)) == content:
+            return offered_wheel(channels, channel, wheel_name(file))
+    return None
+
+
+def launch(
+    workspace: Workspace,
+    server: WorkspaceServer,
+    source: str = "",
+    *,
+    project: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Launch, str, str]:
+    """Return how the server is started, from where, and in which version.
+
+    Args:
+        workspace: of the server.
+        server: one of it.
+        source: a channel, `index` or `source`. "" takes the last channel that offers the server on this machine, or else its
+            sources; for a project the index where it is published, or else its sources in the project.
+        project: the folder of the project whose configuration this is for, which others share; None for the user's own.
+        environ: what is set in this shell: the token of an index, and where uv takes packages from.
+
+    Raises:
+        ClientError: it is not there, or could be somebody else's.
+        NotFoundError: there is no such channel.
+    """
+    if server.adopted is not None:
+        return _adopted(workspace, server, source, project)
+    package, report = package_of(server), _report(server)
+    source = source or _default_source(workspace, server, package, project)
+    if source == SOURCE:
+        way = _from_source(workspace, server, package, project)
+    elif source == INDEX:
+        way = _from_index(workspace, server, package, environ)
+    elif project is not None and find_channel(read_channels(workspace), source):
+        raise ClientError(
+            f"channel {source} is on this machine only, and a project's file is for others, too",
+            hint="--from index, --from source, or leave out --project",
+        )
+    else:
+        way = _from_channel(workspace, server, package, source, environ)
+    program, path, before, todo = way.starter
+    variables, plain = _variables(report, secret=True), _variables(report, secret=False)
+    return Launch(program, path, way.arguments, variables, plain, before=before, todo=todo), source, way.version
+
+
+def _adopted(
+    workspace: Workspace, server: WorkspaceServer, source: str, project: Path | None
+) -> tuple[Launch, str, str]:
+    if source == INDEX:
+        raise ClientError(
+            f"{server.name} was adopted, and no index has it of ours", hint="--from a channel, or --from source"
+        )
+    channel, version = ("", "") if source == SOURCE else channel_of(workspace, server, source, project)
+    way = _from_source(workspace, server, package_of(server), project)
+    program, path, before, todo = way.starter
+    run, name, *rest = way.arguments
+    arguments = (run, name, *(("--channel", channel) if channel else ()), *rest)
+    variables, plain = entry_variables(server, secret=True), entry_variables(server, secret=False)
+    reached = Launch(program, path, arguments, variables, plain, before=before, todo=todo)
+    return reached, channel or SOURCE, version or way.version
+
+
+def _default_source(workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None) -> str:
+    if project is not None:
+        return INDEX if recorded_package(workspace, server, package.project) else SOURCE
+    return next((one for one in promoted(workspace, server) if promoted_wheel(workspace, server, one)), SOURCE)
+
+
+def _from_source(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None
+) -> _LaunchCommand:
+    """By mcpfactory, from the folder of the workspace; in a project's file this is said as seen from the project."""
+    place = str(workspace.root)
+    if project is not None:
+        folder = project.resolve()
+        if not (workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root)):
+            raise ClientError(
+                f"others who open {folder} have not {workspace.root}, and no index has {package.name} of ours",
+                hint=f"--project in the workspace, or mcpfactory publish {server.name} --target pypi, or leave out --project",
+            )
+        below = workspace.root.relative_to(folder).as_posix() if workspace.root.is_relative_to(folder) else "."
+        place = PROJECT if below == "." else f"{PROJECT}/{below}"  # who looks above finds the root of the workspace
+    return _LaunchCommand(factory(), ("run", server.name, "--workspace", place), package.version)
+
+
+def _from_index(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, environ: Mapping[str, str]
+) -> _LaunchCommand:
+    has = recorded_package(workspace, server, package.project) or query_index(
+        workspace, server, package.project, environ
+    )
+    wanted = f"{package.name}=={has.version}"
+    what = (wanted,) if package.program == package.name else ("--from", wanted, package.program)
+    where = ("--index", has.url, "--index-strategy", "first-index") if has.url else ()
+    return _LaunchCommand(uvx(environ), (*where, *what), has.version)
+
+
+def _from_channel(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
+) -> _LaunchCommand:
+    """Return the files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
+    find_channel(read_channels(workspace), channel)
+    wheel = promoted_wheel(workspace, server, channel)
+    if wheel is None:
+        raise ClientError(
+            f"channel {channel} does not offer {server.name} on this machine",
+            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+        )
+    with_runtime: tuple[str, ...] = ()
+    runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME)
+    if runtime is not None:
+        with_runtime = ("--with", f"{RUNTIME} @ {runtime.as_uri()}")
+    elif _needs_runtime(wheel):
+        raise ClientError(
+            f"channel {channel} does not hold the runtime of {server.name}, and a stranger could publish one",
+            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+        )
+    version = promoted(workspace, server)[channel]
+    return _LaunchCommand(
+        uvx(environ), ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program), version
+    )
+
+
+def _needs_runtime(wheel: Path) -> bool:
+    try:
+        with zipfile.ZipFile(wheel) as files:
+            names = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
+            return any(f"\nRequires-Dist: {RUNTIME}" in files.read(name).decode() for name in names)
+    except (zipfile.BadZipFile, UnicodeDecodeError):
+        return False  # then uv says what is wrong with it
+
+
+def _report(server: WorkspaceServer) -> Mapping[str, Any]:
+    """Return the server's report; empty without one."""
+    try:
+        found = json.loads((server.folder / ".mcpfactory" / "report.json").read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"the report of {server.name} cannot be read: {error}",
+            hint=f"mcpfactory pipeline run {server.name} --until generate --force",
+        ) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
+    """Return what the report names, but of a scheme with a login only the id of the client: the login has the rest.
+
+    A reference to a variable that nobody sets would stand in the login's way.
+    """
+    schemes = report.get("credentials", {}).get("schemes", [])
+    logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
+    spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}
+    rows = (row for row in report.get("environment", []) if bool(row.get("secret")) is secret)
+    return tuple(row["name"] for row in rows if row["name"] not in spared)
+
+
+# --- the programs of this machine that entries start ---
+
+
+def factory() -> _Program:
+    """Return the mcpfactory that runs now. A link to it on the `PATH` is taken before it, as that stays when it is installed anew."""
+    beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
+    if beside is None:  # started as a module
+        return _Program(_NAME, sys.executable, ("-m", _NAME), _cache_warning())
+    linked = shutil.which(_NAME)
+    path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside
+    return _Program(_NAME, str(Path(path).absolute()), (), _cache_warning())
+
+
+def uvx(environ: Mapping[str, str]) -> _Program:
+    """Return the program of uv that starts packages; `environ` is what a shell has set.
+
+    Raises:
+        ClientError: it is not on this machine.
+    """
+    found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
+    if found is None:
+        raise ClientError("uvx is not here, which starts servers from packages", hint="install uv, or --from source")
+    todo = [
+        f"{name} is set here, and not for clients that start from a desktop: put it into uv.toml"
+        for name in _INDEXES
+        if environ.get(name)
+    ]
+    return _Program("uvx", str(Path(found).absolute()), todo=tuple(todo))
+
+
+def _cache_warning() -> tuple[str, ...]:
+    if not any(part.startswith(_CACHE_FOLDERS) for part in Path(sys.prefix).resolve().parts):
+        return ()
+    return (
+        "mcpfactory is in the cache of uv, and gone when that is cleaned: uv tool install mcpfactory, then install again",
+    )

@@ -1,0 +1,277 @@
+"""The clients that a server can be installed into: one row each. Nothing else knows a client by name.
+
+`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder), `{config}` (where programs keep
+settings: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`), or, for projects, at the project's folder.
+
+The shape of an entry is data with words to fill in: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
+`<literals>` (of the environment, what is no reference), `<names>` (of variables that are passed on), `<name>`, `<url>`,
+`<headers>`, `<token variable>`. A key whose word has nothing to say is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+Format = Literal["json", "toml", "yaml", "yaml list"]
+System = Literal["linux", "mac", "windows"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration file: its format, and what it is made with when it is not there.
+
+    `paths` are tried in order; the first that exists is meant, else the first. `systems` are those of a system that has others.
+    """
+
+    paths: tuple[str, ...]
+    format: Format = "json"
+    blank: str = "{}\n"
+    systems: Mapping[System, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Where in the file servers are, and what an entry looks like. `http` is None when the file cannot name a URL."""
+
+    container: tuple[str, ...]
+    stdio: Mapping[str, Any]
+    http: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProfile:
+    """One client.
+
+    Attributes:
+        id: what `--client` takes.
+        title: its name.
+        user: its file for all projects of a user.
+        project: its file in a project; None when it has none.
+        forms: of entries; the first, unless the container of a later one is in the file.
+        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None when it cannot.
+        header: the same for headers.
+        folder: how an entry in a project's file names the project's folder: `.` where the client starts servers in it, or the
+            client's word for it; None when it has neither, so that nothing of the project can be started.
+        gui: it is started from a desktop and has not the PATH of a shell.
+        moved: the environment variable that names another folder for the user's file.
+        note: what a person has to know or do.
+        project_note: the same, for the file of a project.
+    """
+
+    id: str
+    title: str
+    user: ConfigFile
+    project: ConfigFile | None
+    forms: tuple[Form, ...]
+    reference: str | None = None
+    header: str | None = None
+    folder: str | None = None
+    gui: bool = False
+    moved: str | None = None
+    note: str = ""
+    project_note: str = ""
+
+
+_STDIO: Final = {"command": "<command>", "args": "<args>", "env": "<env>"}
+_TYPED_STDIO: Final = {"type": "stdio", **_STDIO}
+_PLAIN_HTTP: Final = {"url": "<url>", "headers": "<headers>"}
+_TYPED_HTTP: Final = {"type": "http", **_PLAIN_HTTP}
+_SERVERS: Final = ("mcpServers",)
+
+
+def _project(path: str) -> ConfigFile:
+    return ConfigFile((path,))
+
+
+CLIENTS: Final = (
+    ClientProfile(
+        "claude-desktop", "Claude Desktop",
+        ConfigFile(("{config}/Claude/claude_desktop_config.json",)), None,
+        (Form(_SERVERS, _STDIO, None),),
+        gui=True,
+        note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
+    ),
+    ClientProfile(
+        "claude-code", "Claude Code",
+        ConfigFile(("~/.claude.json",)), _project(".mcp.json"),
+        (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
+        reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
+        project_note="Servers of a project are asked about when it is opened.",
+    ),
+    ClientProfile(
+        "cursor", "Cursor",
+        ConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
+        (Form(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
+        reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
+        project_note="Servers of a project are switched on in its settings: MCP.",
+    ),
+    ClientProfile(
+        "vscode", "VS Code",
+        ConfigFile(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
+        (Form(("servers",), _TYPED_STDIO, _TYPED_HTTP),),
+        reference="${env:VAR}", folder="${workspaceFolder}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
+    ),
+    ClientProfile(
+        "windsurf", "Windsurf",
+        ConfigFile(("~/.codeium/windsurf/mcp_config.json",)), None,
+        (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
+        reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
+        note="Versions since it is called Devin Desktop read another file: --client devin.",
+    ),
+    ClientProfile(
+        "devin", "Devin Desktop and CLI",
+        ConfigFile(
+            ("~/.config/devin/mcp_config.json",),
+            systems={"linux": ("{config}/devin/mcp_config.json",), "windows": ("{config}/devin/mcp_config.json",)},
+        ),
+        _project(".devin/mcp_config.json"),
+        (Form(_SERVERS, _STDIO, {"url": "<url>", "transport": "http", "headers": "<headers>"}),),
+        folder=".", gui=True,
+    ),
+    ClientProfile(
+        "zed", "Zed",
+        ConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
+        _project(".zed/settings.json"),
+        (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
+        folder=".", gui=True, project_note="Settings of a project count in trusted projects.",
+    ),
+    ClientProfile(
+        "codex", "Codex CLI",
+        ConfigFile(("~/.codex/config.toml",), "toml", ""), ConfigFile((".codex/config.toml",), "toml", ""),
+        (
+            Form(
+                ("mcp_servers",),
+                {
+                    "command": "<command>", "args": "<args>", "env": "<literals>", "env_vars": "<names>",
+                    "startup_timeout_sec": 60,
+                },
+                {"url": "<url>", "bearer_token_env_var": "<token variable>"},
+            ),
+        ),
+        folder=".", moved="CODEX_HOME", project_note="Files of a project count in trusted projects.",
+    ),
+    ClientProfile(
+        "gemini", "Gemini CLI",
+        ConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
+        (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
+        reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project count in trusted folders.",
+    ),
+    ClientProfile(
+        "antigravity", "Antigravity",
+        ConfigFile(("~/.gemini/config/mcp_config.json",)), _project(".agents/mcp_config.json"),
+        (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
+        gui=True,
+    ),
+    ClientProfile(
+        "goose", "Goose",
+        ConfigFile(
+            ("~/.config/goose/config.yaml",), "yaml", "",
+            {"linux": ("{config}/goose/config.yaml",), "windows": ("{config}/Block/goose/config/config.yaml",)},
+        ),
+        None,
+        (
+            Form(
+                ("extensions",),
+                {
+                    "enabled": True, "type": "stdio", "name": "<name>", "cmd": "<command>", "args": "<args>",
+                    "envs": "<literals>", "env_keys": "<names>", "timeout": 300,
+                },
+                {
+                    "enabled": True, "type": "streamable_http", "name": "<name>", "uri": "<url>", "headers": "<headers>",
+                    "env_keys": "<names>", "timeout": 300,
+                },
+            ),
+        ),
+        header="Bearer ${VAR}", gui=True, note="`env_keys` are read from the environment, the system's keyring or `secrets.yaml`.",
+    ),
+    ClientProfile(
+        "continue", "Continue",
+        ConfigFile(("~/.continue/config.yaml",), "yaml list", "name: Local Assistant\nversion: 1.0.0\nschema: v1\n"),
+        _project(".continue/mcpServers/mcpfactory.json"),
+        (
+            Form(
+                _SERVERS, {"name": "<name>", "type": "stdio", **_STDIO},
+                {"name": "<name>", "type": "streamable-http", "url": "<url>", "requestOptions": {"headers": "<headers>"}},
+            ),
+        ),
+        reference="${{ secrets.VAR }}", header="Bearer ${{ secrets.VAR }}", gui=True,
+        note="Secrets are in `.continue/.env` or `~/.continue/.env`.",
+    ),
+    ClientProfile(
+        "cline", "Cline",
+        ConfigFile(
+            (
+                "~/.cline/data/settings/cline_mcp_settings.json",
+                "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            )
+        ),
+        None,
+        (
+            Form(
+                _SERVERS, {**_TYPED_STDIO, "disabled": False},
+                {"type": "streamableHttp", "url": "<url>", "headers": "<headers>", "disabled": False},
+            ),
+        ),
+        gui=True, note="Versions before 2026 keep the file among the settings of VS Code; that one is changed while only it is there.",
+    ),
+    ClientProfile(
+        "lm-studio", "LM Studio",
+        ConfigFile(("~/.lmstudio/mcp.json",)), None,
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        gui=True,
+    ),
+    ClientProfile(
+        "opencode", "opencode",
+        ConfigFile(
+            ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
+            systems={"linux": ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc")},
+        ),
+        ConfigFile(("opencode.json", "opencode.jsonc")),
+        (
+            Form(
+                ("mcp",),
+                {"type": "local", "command": "<command line>", "environment": "<env>", "enabled": True},
+                {"type": "remote", "url": "<url>", "headers": "<headers>", "enabled": True},
+            ),
+            Form(
+                ("mcp", "servers"),
+                {"type": "local", "command": "<command line>", "environment": "<env>", "disabled": False},
+                {"type": "remote", "url": "<url>", "headers": "<headers>", "disabled": False},
+            ),
+        ),
+        reference="{env:VAR}", header="Bearer {env:VAR}", folder=".",
+    ),
+    ClientProfile(
+        "copilot-cli", "GitHub Copilot CLI",
+        ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
+        (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
+        reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
+        note="References need its version 1.0.10.", project_note="Servers of a project count in trusted folders; `.mcp.json` is read, too.",
+    ),
+    ClientProfile(
+        "kiro", "Kiro",
+        ConfigFile(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        reference="${VAR}", header="Bearer ${VAR}", gui=True,
+        note="It asks which variables may be used, or lists them in its settings: Approved Environment Variables.",
+    ),
+    ClientProfile(
+        "junie", "JetBrains Junie",
+        ConfigFile(("~/.junie/mcp/mcp.json",)), _project(".junie/mcp/mcp.json"),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        gui=True,
+    ),
+    ClientProfile(
+        "warp", "Warp",
+        ConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        gui=True, project_note="Servers of a project are started by hand: Settings, Agents, MCP servers.",
+    ),
+)  # fmt: skip
+
+
+def find_client(name: str) -> ClientProfile | None:
+    """Return the client of that id; None when there is none."""
+    return next((row for row in CLIENTS if row.id == name), None)

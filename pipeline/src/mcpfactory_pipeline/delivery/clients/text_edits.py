@@ -1,0 +1,121 @@
+"""Tables of a TOML text, changed in place: one is added at the end, or removed with its sub-tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
+_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line that is blank or a comment
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return the data.
+
+    Raises:
+        UnreadableError: it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
+    """Return the text with the table at the path: in place of the one that is there, else at the end; all other bytes as they were.
+
+    Raises:
+        UnreadableError: it is not TOML.
+    """
+    end = "\r\n" if "\r\n" in text else "\n"
+    block = end.join([f"[{'.'.join(map(_key, path))}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())])
+    regions = _regions(text, path)
+    if regions:
+        start, stop = regions[0]
+        tail = end if text[start:stop].endswith("\n") else ""
+        for other, other_end in reversed(regions[1:]):
+            text = text[:other] + text[other_end:]
+        return text[:start] + block + tail + text[stop:]
+    if not text:
+        return block + end
+    return text + end + block + end if text.endswith("\n") else text + end + end + block
+
+
+def remove(text: str, path: Sequence[str]) -> str:
+    """Return the text without the table at the path, its sub-tables, and the blank line before each.
+
+    Raises:
+        UnreadableError: it is not TOML.
+    """
+    for start, stop in reversed(_regions(text, path)):
+        before, after = text[:start], text[stop:]
+        newline = "\r\n" if before.endswith("\r\n") else "\n"
+        if before.endswith(("\n\n", "\n\r\n")) and (not after or after.startswith(("\n", "\r\n"))):
+            before = before.removesuffix(newline)
+        if not after and not text.endswith("\n"):  # the last line has no end: neither had the one before
+            before = before.removesuffix(newline)
+        text = before + after
+    return text
+
+
+def _regions(text: str, path: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where the table and its sub-tables stand: from the header to the end of the last statement."""
+    parse(text)
+    starts: list[int] = []
+    for found in _HEADER.finditer(text):
+        if _is_whole(text[starts[-1] if starts else 0 : found.start()]):
+            starts.append(found.start())
+    regions = pairwise([*starts, len(text)])
+    return [
+        (start, _last_statement(text, start, end))
+        for start, end in regions
+        if _keys(text[start:end].partition("\n")[0].strip())[: len(path)] == list(path)
+    ]
+
+
+def _is_whole(part: str) -> bool:
+    """Whether a statement ends where a part of a text does; else that is within a text or a list over several lines."""
+    try:
+        tomllib.loads(part)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _last_statement(text: str, start: int, end: int) -> int:
+    """Return where the last statement of a region ends; comments and blank lines behind it belong to what follows."""
+    while (found := _NO_STATEMENT.search(text, start, end)) and found.start() + 1 < end:
+        if not _is_whole(text[start : found.start() + 1]):
+            break
+        end = found.start() + 1
+    return end
+
+
+def _keys(header: str) -> list[str]:
+    data: Any = parse(header)
+    keys = []
+    while data:
+        key, data = next(iter(data.items()))
+        keys.append(key)
+        data = data[0] if isinstance(data, list) else data
+    return keys
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,190 @@
+"""Entries of a YAML text, changed in place: of a mapping by key, or of a list of mappings by their `name`.
+
+Block style is what people write, and lists in block style are what is changed; in `{…}` an entry can be added and taken out, too.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import yaml
+
+from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+
+_NAME: Final = "name"  # what tells the entries of a list apart
+
+_NULL: Final = "tag:yaml.org,2002:null"
+
+
+def parse(text: str) -> Any:
+    """Return the data; an empty text is an empty mapping.
+
+    Raises:
+        UnreadableError: it is not YAML.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UnreadableError(" ".join(str(error).split())) from error
+    return {} if data is None else data
+
+
+def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
+    """Return the text with the entry at the path, all other bytes as they were.
+
+    Args:
+        text: as it is.
+        path: the key of the container, and that of the entry.
+        value: of the entry; with `listed`, it has its `name` itself.
+        listed: whether the container is a list.
+
+    Raises:
+        UnreadableError: it is not YAML, or not in a form that can be changed in place.
+    """
+    top, key = path
+    root = _root(text)
+    found = _pair(root, top) if root is not None else None
+    end = "\r\n" if "\r\n" in text else "\n"
+    if found is None:
+        block = f"{top}:\n{textwrap.indent(_entry(key, value, listed), '  ')}".replace("\n", end)
+        if text and not text.endswith("\n"):
+            return text + end + block.removesuffix(end)
+        return text + block
+    name, container = found
+    if container.tag != _NULL and not isinstance(container, yaml.SequenceNode if listed else yaml.MappingNode):
+        raise UnreadableError(f"{top} is no {'list' if listed else 'mapping'}")
+    place = _place(container, key, listed)
+    if place is not None and container.flow_style and not listed:
+        return text[: place[0]] + _inline(key, value) + text[place[1] :]
+    if place is not None:
+        start, stop = _lines(text, *place)
+        return text[:start] + _block(text, start, _entry(key, value, listed), end) + text[stop:]
+    if container.tag != _NULL and container.value:
+        if container.flow_style:
+            if listed:
+                raise UnreadableError(f"{top} is written as [...]")
+            at = _last(container.value[-1][1])
+            return f"{text[:at]}, {_inline(key, value)}{text[at:]}"
+        first = container.value[0] if listed else container.value[0][0]
+        column = container.start_mark.column if listed else first.start_mark.column
+        return _after(text, _last(container), _entry(key, value, listed), column, end)
+    return _into_empty(text, name, container, _entry(key, value, listed), end)
+
+
+def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
+    """Return the text without the entry; an emptied container becomes `{}` or `[]`.
+
+    Raises:
+        UnreadableError: it is not YAML, or not in a form that can be changed in place.
+    """
+    top, key = path
+    root = _root(text)
+    found = _pair(root, top) if root is not None else None
+    place = _place(found[1], key, listed) if found else None
+    if found is None or place is None:
+        return text
+    name, container = found
+    if container.flow_style:
+        return _from_flow(text, container, key)
+    start, stop = _lines(text, *place)
+    rest = text[stop:]
+    for newline in ("\r\n", "\n"):
+        if rest.startswith(newline):
+            rest = rest.removeprefix(newline)
+            break
+    else:  # the last line has no end: neither has the one before
+        start = len(text[:start].removesuffix("\n").removesuffix("\r"))
+    if len(container.value) > 1:
+        return text[:start] + rest
+    colon = text.index(":", name.end_mark.index) + 1
+    return text[:colon] + (" []" if listed else " {}") + text[colon:start] + rest
+
+
+def _root(text: str) -> Any:
+    parse(text)
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if root is not None and (not isinstance(root, yaml.MappingNode) or root.flow_style):
+        raise UnreadableError("the whole is not a mapping in block style")
+    return root
+
+
+def _pair(root: Any, key: str) -> tuple[Any, Any] | None:
+    found = [(name, value) for name, value in root.value if name.value == key]
+    if len(found) > 1:
+        raise UnreadableError(f"{key!r} is there {len(found)} times")
+    if found and found[0][1].start_mark.index < found[0][0].end_mark.index:
+        raise UnreadableError(f"{key!r} is an alias")
+    return found[0] if found else None
+
+
+def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
+    """Where the entry begins, and where its last value ends."""
+    if listed:
+        items = container.value if isinstance(container, yaml.SequenceNode) else []
+        for item in items:
+            pair = _pair(item, _NAME) if isinstance(item, yaml.MappingNode) else None
+            if pair is not None and pair[1].value == key:
+                return item.start_mark.index, _last(item)
+        return None
+    pair = _pair(container, key) if isinstance(container, yaml.MappingNode) else None
+    return (pair[0].start_mark.index, _last(pair[1])) if pair else None
+
+
+def _last(node: Any) -> int:
+    """Where a node's last value ends: a block's own end mark is at whatever follows."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _last(last[1] if isinstance(last, tuple) else last)
+
+
+def _lines(text: str, start: int, stop: int) -> tuple[int, int]:
+    """Whole lines, without the end of the last one."""
+    stop = len(text[:stop].rstrip())
+    end = text.find("\n", stop)
+    end = len(text) if end < 0 else end - (text[end - 1] == "\r")
+    return text.rfind("\n", 0, start) + 1, end
+
+
+def _after(text: str, place: int, entry: str, column: int, end: str) -> str:
+    block = textwrap.indent(entry, " " * column).replace("\n", end).removesuffix(end)
+    _, stop = _lines(text, place, place)
+    return text[:stop] + end + block + text[stop:]
+
+
+def _into_empty(text: str, name: Any, container: Any, entry: str, end: str) -> str:
+    """`key:`, `key: {}` and `key: []` become a block."""
+    start, stop = container.start_mark.index, container.end_mark.index
+    before = text[:start].rstrip(" ") if stop > start else text[:start]
+    return _after(before + text[stop:], name.end_mark.index, entry, name.start_mark.column + 2, end)
+
+
+def _block(text: str, start: int, entry: str, end: str) -> str:
+    """Return the entry as far to the right as what it takes the place of."""
+    line = text[start:]
+    column = len(line) - len(line.lstrip(" "))
+    return textwrap.indent(entry, " " * column).replace("\n", end).removesuffix(end)
+
+
+def _entry(key: str, value: Mapping[str, Any], listed: bool) -> str:
+    data: Any = [dict(value)] if listed else {key: dict(value)}
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False, width=10_000)
+
+
+def _inline(key: str, value: Mapping[str, Any]) -> str:
+    return f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+
+
+def _from_flow(text: str, container: Any, key: str) -> str:
+    if not isinstance(container, yaml.MappingNode):
+        raise UnreadableError("a list is written as [...]")
+    keys = [name.value for name, _ in container.value]
+    at = keys.index(key)
+    if at:
+        return text[: _last(container.value[at - 1][1])] + text[_last(container.value[at][1]) :]
+    name, value = container.value[0]
+    stop = container.value[1][0].start_mark.index if len(keys) > 1 else _last(value)
+    return text[: name.start_mark.index] + text[stop:]

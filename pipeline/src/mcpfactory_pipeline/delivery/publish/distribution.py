@@ -1,0 +1,274 @@
+"""Images to and from a registry, by the OCI distribution specification 1.1: blobs first, then the manifest.
+
+What is there already is not sent again, so a push that broke off is continued by pushing again. What comes back is held
+against its hash.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.delivery.publish.http import (
+    HttpClient,
+    HttpResponse,
+    is_loopback,
+    read_json,
+    require_url,
+    summary,
+)
+from mcpfactory_pipeline.delivery.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Layout, OciImage
+
+_DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+_DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
+_KINDS: Final = (MANIFEST, INDEX, _DOCKER_MANIFEST, _DOCKER_INDEX)
+_ACCEPTED: Final = ", ".join(_KINDS)
+_DOCKER_LAYER: Final = "application/vnd.docker.image.rootfs.diff.tar.gzip"
+_REFERENCE: Final = re.compile(
+    r"(?:(?P<host>localhost(?::\d+)?|[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?|[a-z0-9-]+:\d+|\[[0-9a-f:]+\](?::\d+)?)/)?"
+    r"(?P<name>[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReference:
+    """Where an image is: `host/name:tag@digest`; tag and digest may be ""."""
+
+    host: str
+    name: str
+    tag: str = ""
+    digest: str = ""
+
+    def __str__(self) -> str:
+        tag, digest = self.tag and f":{self.tag}", self.digest and f"@{self.digest}"
+        return f"{self.host}/{self.name}{tag}{digest}"
+
+    @property
+    def selector(self) -> str:
+        """What a manifest is asked for by: the digest where there is one."""
+        return self.digest or self.tag or "latest"
+
+    @property
+    def url(self) -> str:
+        """The repository's URL: https, and http only to this machine."""
+        plain = is_loopback(urlsplit(f"//{self.host}").hostname or "")
+        host = "registry-1.docker.io" if self.host == "docker.io" else self.host
+        return require_url(f"{'http' if plain else 'https'}://{host}/v2/{self.name}", "the image")
+
+
+def parse_reference(text: str) -> ImageReference:
+    """Return the parts of a reference; as docker reads it, no host means docker.io.
+
+    Raises:
+        ConfigError: it is no reference.
+    """
+    found = _REFERENCE.fullmatch(text)
+    if found is None:
+        raise ConfigError(
+            f"{text!r} names no image", hint="such as ghcr.io/acme/notes:1.0.0 or …@sha256:<64 hexadecimal digits>"
+        )
+    host, name = found["host"] or "docker.io", found["name"]
+    if host == "docker.io" and "/" not in name:
+        name = f"library/{name}"
+    return ImageReference(host, name, found["tag"] or "", found["digest"] or "")
+
+
+class ImageRegistry:
+    """One repository of a registry. `login` is user and password, or None; it goes to the registry and its token service only."""
+
+    def __init__(self, wire: HttpClient, reference: ImageReference, login: tuple[str, str] | None = None) -> None:
+        self._wire, self._reference, self._login = wire, reference, login
+        self._url = reference.url
+        self._headers: dict[str, str] = {}
+        self._basic = False
+
+    def find(self, wanted: str) -> str | None:
+        """Return the digest of the manifest that a tag (or digest) has; None when there is none."""
+        answer = self._request("HEAD", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
+        if answer.status_code == 404:
+            return None
+        self._expect(answer, 200, f"{wanted} cannot be looked up")
+        digest = answer.headers.get("docker-content-digest", "")
+        return digest or hash_bytes(self._manifest(wanted, "")[1])
+
+    def missing_blobs(self, image: OciImage) -> tuple[Descriptor, ...]:
+        """Return the blobs of an image that are not there yet."""
+        return tuple(blob for blob in image.blobs if not self._has(blob))
+
+    def push(self, layout: Layout, image: OciImage, tag: str) -> tuple[Descriptor, ...]:
+        """Upload an image under a tag; return the blobs that were missing. The tag is written last: it never names half an image.
+
+        Raises:
+            TargetError: the registry fails.
+            PublishError: it refuses.
+        """
+        sent = self.missing_blobs(image)
+        for blob in dict.fromkeys(sent):
+            self._send(blob, layout.read(blob.digest))
+        body = layout.read(image.descriptor.digest)
+        answer = self._request(
+            "PUT", f"/manifests/{tag}", headers={"content-type": image.descriptor.mediaType}, content=body
+        )
+        self._expect(answer, 201, f"the manifest of {tag} was not taken")
+        if (kept := self.find(tag)) != image.descriptor.digest:
+            raise TargetError(
+                f"{self._reference} keeps {tag} as {kept}, not as {image.descriptor.digest}",
+                hint="is it a mirror that rewrites images?",
+            )
+        return sent
+
+    def pull(self, layout: Layout, platform: Mapping[str, str]) -> OciImage:
+        """Download an image into a layout, the hash of every blob checked; of several platforms, the one asked for.
+
+        Raises:
+            TargetError: the registry fails, or sends what is no image.
+            PublishError: there is no such image.
+        """
+        try:
+            image = self._pulled(layout, platform)
+            declared, found_layers = len(image.config["rootfs"]["diff_ids"]), len(image.layers)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise TargetError(f"{self._reference} is no image: {error!r}", hint="is the reference right?") from error
+        if declared != found_layers:
+            raise TargetError(
+                f"{self._reference} has {found_layers} layers, and says that it has {declared}", hint="name another"
+            )
+        return image
+
+    def _pulled(self, layout: Layout, platform: Mapping[str, str]) -> OciImage:
+        kind, body = self._manifest(self._reference.selector, self._reference.digest)
+        if kind in {INDEX, _DOCKER_INDEX}:
+            rows = json.loads(body)["manifests"]
+            fitting = [row for row in rows if platform.items() <= dict(row.get("platform", {})).items()]
+            if not fitting:
+                raise PublishError(
+                    f"{self._reference} has no image for {'/'.join(platform.values())}", hint="name another image"
+                )
+            kind, body = self._manifest(fitting[0]["digest"], fitting[0]["digest"])
+        manifest = json.loads(body)
+        for row in (manifest["config"], *manifest["layers"]):
+            blob = Descriptor.from_json(row)
+            if not layout.has(blob):
+                layout.write(blob, self._blob(blob))
+        if kind == MANIFEST:
+            return layout.image(layout.add(body, kind))
+        # What Docker's tools made is the same image with other names of its types.
+        return layout.assemble(
+            [
+                Descriptor(LAYER if row["mediaType"] == _DOCKER_LAYER else row["mediaType"], row["digest"], row["size"])
+                for row in manifest["layers"]
+            ],
+            json.loads(layout.read(manifest["config"]["digest"])),
+        )
+
+    # --- steps ---
+
+    def _has(self, blob: Descriptor) -> bool:
+        answer = self._request("HEAD", f"/blobs/{blob.digest}")
+        if answer.status_code not in {200, 307, 404}:
+            raise _registry_error(answer, f"{blob.digest[:19]}… cannot be looked up")
+        return answer.status_code != 404
+
+    def _send(self, blob: Descriptor, data: bytes) -> None:
+        answer = self._request("POST", "/blobs/uploads/")
+        self._expect(answer, 202, "no upload was opened")
+        place = _resolve_url(f"{self._url}/blobs/uploads/", answer.headers.get("location", ""))
+        place += ("&" if urlsplit(place).query else "?") + urlencode({"digest": blob.digest})
+        answer = self._request("PUT", place, headers={"content-type": "application/octet-stream"}, content=data)
+        self._expect(answer, 201, f"{blob.digest[:19]}… was not taken")
+
+    def _manifest(self, wanted: str, digest: str) -> tuple[str, bytes]:
+        answer = self._request("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
+        self._expect(answer, 200, f"{self._reference} is not there")
+        if digest and hash_bytes(answer.content) != digest:
+            raise TargetError(
+                f"{self._reference} came with other bytes than its hash says", hint="what sent it is broken or lies"
+            )
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        return kind if kind in _KINDS else json.loads(answer.content).get("mediaType", MANIFEST), answer.content
+
+    def _blob(self, blob: Descriptor) -> bytes:
+        answer = self._request("GET", f"/blobs/{blob.digest}")
+        if answer.is_redirect:  # to where the registry stores its blobs: without our credentials
+            place = _resolve_url(self._url, answer.headers.get("location", ""))
+            answer = self._wire.request("GET", _safe_url(place))
+        self._expect(answer, 200, f"{blob.digest[:19]}… did not come")
+        return answer.content
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+    ) -> HttpResponse:
+        """Return a request to a path of the repository, or to a URL that the registry named; with credentials where it asks for them."""
+        url = f"{self._url}{path}" if path.startswith("/") else _safe_url(path)
+        ours = urlsplit(url)[:2] == urlsplit(self._url)[:2]
+
+        def once() -> HttpResponse:
+            mine = self._headers if ours else {}
+            auth = self._login if ours and self._basic else None
+            return self._wire.request(method, url, headers={**mine, **(headers or {})}, content=content, auth=auth)
+
+        answer = once()
+        if answer.status_code == 401 and ours and self._authorize(answer.headers.get("www-authenticate", "")):
+            answer = once()
+        return answer
+
+    def _authorize(self, challenge: str) -> bool:
+        """Get what a challenge asks for (RFC 7235; the token service is that of the distribution specification)."""
+        scheme, _, rest = challenge.partition(" ")
+        if scheme.lower() == "basic":
+            again, self._basic = self._basic, self._login is not None
+            return self._basic and not again
+        if scheme.lower() != "bearer":
+            return False
+        parameters = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        query = urlencode({key: parameters[key] for key in ("service", "scope") if key in parameters})
+        answer = self._wire.request("GET", f"{_safe_url(parameters.get('realm', ''))}?{query}", auth=self._login)
+        self._expect(answer, 200, "the registry's token service gave no token")
+        found = read_json(answer)
+        token = (found.get("token") or found.get("access_token")) if isinstance(found, dict) else None
+        before, self._headers = self._headers, {"authorization": f"Bearer {token}"} if token else {}
+        return bool(token) and self._headers != before
+
+    def _expect(self, answer: HttpResponse, status: int, what: str) -> None:
+        if answer.status_code == status:
+            return
+        if answer.status_code in {401, 403}:
+            raise PublishError(
+                f"{self._reference.host}: {what}: {summary(answer)}",
+                hint="name the variables with user and password, or ask for the right to write there",
+            )
+        if answer.status_code == 404:
+            raise PublishError(f"{self._reference.host}: {what}: {summary(answer)}", hint="is the reference right?")
+        raise _registry_error(answer, what)
+
+
+def _registry_error(answer: HttpResponse, what: str) -> TargetError:
+    return TargetError(
+        f"the registry broke: {what}: {summary(answer)}", hint="publishing again continues where it stopped"
+    )
+
+
+def _resolve_url(url: str, place: str) -> str:
+    try:
+        return urljoin(url, place)
+    except ValueError as error:  # as for `https://[::1`
+        raise TargetError(f"the registry points to {place!r}, which is no URL", hint="is it a registry?") from error
+
+
+def _safe_url(url: str) -> str:
+    """Return a URL that an answer named: neither in the clear beyond this machine, nor with credentials in it."""
+    require_url(url, "what the registry points to")
+    return url

@@ -1,0 +1,95 @@
+"""A Dockerfile with all that it copies, for those who build images with docker or buildah."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mcpfactory_pipeline.delivery.publish.distribution import parse_reference
+from mcpfactory_pipeline.delivery.publish.oci import http_requirement, labels
+from mcpfactory_pipeline.delivery.publish.program import (
+    EVERY,
+    LIBRARY,
+    Platform,
+    launcher,
+    lock_requirements,
+    unusable,
+    wheels,
+)
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.delivery.publish.rootfs import USER
+from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
+
+_LEAST: Final = re.compile(r">=\s*(3\.\d+)")
+_DOCKERFILE: Final = """\
+# {name} {version}, candidate {candidate}: made by mcpfactory from the bytes that were checked.
+ARG BASE={base}
+
+FROM ${{BASE}} AS build
+WORKDIR /build
+COPY requirements.lock ./
+COPY wheels/ wheels/
+RUN python3 -m pip install --no-cache-dir --disable-pip-version-check --no-compile --no-deps --require-hashes --only-binary :all: \\
+    --find-links wheels --target /app/{library} --requirement requirements.lock
+RUN mkdir -p /home/nonroot
+
+FROM ${{BASE}}
+{labels}
+ENV HOME=/home/nonroot PYTHONDONTWRITEBYTECODE=1
+COPY --from=build --chown={user}:{user} /home/nonroot /home/nonroot
+COPY --from=build /app/{library} /app/{library}
+COPY main.py /app/main.py
+USER {user}:{user}
+WORKDIR /home/nonroot
+ENTRYPOINT ["python3", "/app/main.py"]
+"""
+
+
+def dockerfile(release: CandidateRelease, base: str) -> bytes:
+    """Return the Dockerfile: two stages, the base by its hash, packages by theirs, an unprivileged user. Pure."""
+    rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
+    return _DOCKERFILE.format(
+        name=release.metadata.name,
+        version=release.version,
+        candidate=release.candidate,
+        base=base,
+        library=LIBRARY,
+        labels="\n".join(rows),
+        user=USER,
+    ).encode()
+
+
+def _quoted(text: str) -> str:
+    """Return a text as Docker reads it in double quotes: on one line, and with nothing in it that it would fill in."""
+    return '"' + re.sub(r'(["\\$])', r"\\\1", " ".join(text.split())) + '"'
+
+
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
+    """Return the `Dockerfile` and what it copies."""
+    found = _LEAST.search(release.metadata.requires_python)
+    text = lock_requirements(
+        release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, http_requirement(release)
+    )
+    return {
+        "Dockerfile": dockerfile(release, settings["base"]),
+        "main.py": launcher(release),
+        "requirements.lock": text.encode(),
+        **{f"wheels/{name}": data for name, data in wheels(release).items()},
+    }
+
+
+def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
+    """Return what would make an image that does not start, or that is another one tomorrow."""
+    problems = [*unusable(release, "docker")]
+    if not settings["base"] or not parse_reference(settings["base"]).digest:
+        message = "the base image is not named by its hash, and would be another one tomorrow"
+        hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'
+        problems.append(TargetProblem("docker/base", message, hint))
+    return problems
+
+
+TARGET: Final = PublishTarget(
+    id="docker", title="a Dockerfile with what it copies", build=build, check=check, options={"base": ""}
+)

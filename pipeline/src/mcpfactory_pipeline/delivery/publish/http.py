@@ -1,0 +1,162 @@
+"""The HTTP client of publish targets, and the identity that a CI provider gives a job."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+
+_SHOWN: Final = 300  # characters of an answer that are shown
+
+
+HttpResponse = httpx.Response
+"""What is answered, read to its end; modules of targets name it by this, and do not load the library themselves."""
+
+
+def summary(answer: HttpResponse) -> str:
+    """Return the status and the beginning of the body, on one line, for a message."""
+    text = " ".join(answer.content[: 4 * _SHOWN].decode(errors="replace").split())
+    return f"it answered {answer.status_code}" + (f": {text[:_SHOWN]}" if text else "")
+
+
+def read_json(answer: HttpResponse) -> Any:
+    """Return the body as JSON.
+
+    Raises:
+        TargetError: it is no JSON.
+    """
+    try:
+        return answer.json()
+    except (ValueError, RecursionError) as error:
+        raise TargetError(
+            f"what was answered is no JSON: {summary(answer)}", hint="is the URL the right one?"
+        ) from error
+
+
+def require_url(url: str, where: str) -> str:
+    """Return the URL, without a slash at its end.
+
+    Raises:
+        ConfigError: it is no URL, holds credentials, or tokens must not be sent there: http beyond loopback.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:  # as for `https://[::1`
+        raise ConfigError(f"{where} is no URL: {url!r}: {error}", hint="https://…") from error
+    if parts.username or parts.password:
+        raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
+    if not parts.hostname or parts.scheme not in {"https", "http"}:
+        raise ConfigError(f"{where} is no URL: {url!r}", hint="https://…")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ConfigError(f"{where} is http, and a token would travel in the clear: {url}", hint="https://…")
+    return url.rstrip("/")
+
+
+class HttpClient:
+    """Requests, one after the other, over connections that are kept."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        auth: tuple[str, str] | None = None,
+    ) -> HttpResponse:
+        """Send one request.
+
+        Responses of any status are returned, redirects as well.
+
+        Raises:
+            TargetError: there is no response.
+        """
+        try:
+            return self._client.request(method, url, headers=headers, content=content, auth=auth)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            place = urlsplit(url)
+            raise TargetError(
+                f"{place.scheme}://{place.netloc} cannot be reached: {type(error).__name__}: {error}",
+                hint="publishing again continues where it stopped",
+            ) from error
+
+
+@contextmanager
+def open_client(*, timeout: float = 120.0) -> Iterator[HttpClient]:
+    """Yield a `HttpClient` for the block; `timeout` is in seconds, for each step of a request."""
+    with httpx.Client(timeout=timeout, follow_redirects=False, verify=_trust()) as client:
+        yield HttpClient(client)
+
+
+@functools.cache
+def _trust() -> ssl.SSLContext:
+    """Whom to trust: read once, for that takes longer than most requests."""
+    return httpx.create_ssl_context()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its name or address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+def job_identity(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
+    """Return what the provider says about this job, signed and made out to `audience`.
+
+    GitHub Actions is asked for it; GitLab sets the `variable` that its `id_tokens` names.
+
+    Raises:
+        ConfigError: the job has no identity.
+    """
+    if given := environ.get(variable, ""):
+        return given
+    url, token = environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", ""), environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+    if not url or not token:
+        raise ConfigError(
+            "this job has no identity: neither GitHub Actions nor another provider gives one",
+            hint="permissions: id-token: write in the workflow, or another auth",
+        )
+    require_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
+    wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
+    answer = wire.request("GET", wanted, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
+    return text_field(answer, "value", url.partition("?")[0])
+
+
+def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, field: str) -> str:
+    """Return the token that a target issues for another one.
+
+    Raises:
+        PublishError: it issues none.
+    """
+    answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
+    return text_field(answer, field, url)
+
+
+def text_field(answer: HttpResponse, field: str, url: str) -> str:
+    """Return a text in an answer; where there is none the body is not shown, for it may hold a token."""
+    if answer.status_code >= 500 or answer.status_code == 429:
+        raise TargetError(f"{url} broke: it answered {answer.status_code}", hint="publish again")
+    found = read_json(answer) if answer.status_code < 300 else None
+    if not isinstance(found, dict) or not isinstance(found.get(field), str):
+        raise PublishError(
+            f"{url} gave no {field}: it answered {answer.status_code}",
+            hint="is the login, or the publisher that is registered there, the right one?",
+        )
+    return str(found[field])

@@ -1,0 +1,233 @@
+"""MCPB: the server as one file that desktop clients install with a click (a zip with a manifest; `uv` or `python` type).
+
+The `uv` type has the candidate's wheel in it and leaves to the client to get what that needs: small, and for every platform.
+The `python` type has all of it installed, for one platform and one minor version of Python.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.hashing import zip_bytes
+from mcpfactory_pipeline.build.programs import last_lines
+from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
+from mcpfactory_pipeline.delivery.publish.program import (
+    LIBRARY,
+    Platform,
+    icon,
+    install,
+    launcher,
+    lock_requirements,
+    unusable,
+    wheels,
+)
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
+from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
+
+_ENTRY: Final = "server/main.py"
+_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # type of the server → version of the manifest
+# What a `python` bundle can be built for: uv's name of the platform → the manifest's.
+PLATFORMS: Final = {
+    "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
+    "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
+}  # fmt: skip
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_MINOR: Final = re.compile(r"3\.\d+")
+_LINKS: Final = {  # field of the manifest → labels that a project's URL may have
+    "homepage": ("homepage", "home"),
+    "documentation": ("documentation", "docs"),
+    "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
+}
+_DESCRIPTION: Final = 300  # characters of a tool's description that a settings page shows
+
+
+def bundle_name(release: CandidateRelease, kind: str) -> str:
+    """Return the bundle's file name."""
+    return f"{release.metadata.project}-{release.version}{'' if kind == 'uv' else '-' + kind}.mcpb"
+
+
+def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
+    """`manifest.json` of a bundle, version 0.4 for `type` `uv`, 0.3 for `python`. Pure; what it lacks is left out."""
+    about, kind = release.metadata, settings["type"]
+    links = {label.lower(): url for label, url in about.urls.items()}
+    fields: dict[str, Any] = {
+        "manifest_version": _TYPES[kind],
+        "name": about.project,
+        "display_name": release.title or release.server,
+        "version": release.version,
+        "description": about.summary,
+        "long_description": release.instructions,
+        "author": {"name": settings["author"] or f"the authors of {about.name}"},
+        **{field: next((links[label] for label in labels if label in links), "") for field, labels in _LINKS.items()},
+        "repository": _repository(links),
+        "icon": "icon.png" if icon(release) else "",
+        "server": {"type": kind, "entry_point": _ENTRY, "mcp_config": _launch(release, kind)},
+        "tools": [_tool(tool) for tool in release.tools],
+        "tools_generated": not release.tools or _searched(release),
+        "license": about.license,
+        "privacy_policies": [url for label, url in links.items() if label.startswith("privacy")],
+        "compatibility": _compatibility(release, settings),
+        "user_config": {_key(variable): _setting(variable) for variable in release.variables},
+    }
+    return {key: value for key, value in fields.items() if value or key == "description"}
+
+
+def _repository(links: Mapping[str, str]) -> dict[str, str]:
+    url = next((links[label] for label in ("repository", "source", "source code", "github") if label in links), "")
+    return {"type": "git", "url": url} if url else {}
+
+
+def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:
+    env = {variable.name: f"${{user_config.{_key(variable)}}}" for variable in release.variables}
+    if kind == "uv":
+        # Without a lock in the bundle uv resolves at the first start, and keeps what it found beside it.
+        return {"command": "uv", "args": ["run", "--directory", "${__dirname}", _ENTRY], "env": env}
+    launch = {"command": "python3", "args": [f"${{__dirname}}/{_ENTRY}"]}
+    windows = {"platform_overrides": {"win32": {"command": "python"}}}
+    return {**launch, "env": {**env, "PYTHONDONTWRITEBYTECODE": "1"}, **windows}
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, str]:
+    text = " ".join(str(tool.get("description", "")).strip().partition("\n\n")[0].split())
+    short = text if len(text) <= _DESCRIPTION else f"{text[: _DESCRIPTION - 1].rstrip()}…"
+    return {"name": str(tool["name"]), **({"description": short} if short else {})}
+
+
+def _searched(release: CandidateRelease) -> bool:
+    """Whether the server offers other tools than its list has: those of search mode."""
+    server = release.config.get("server", {})
+    return isinstance(server, dict) and server.get("mode") == "search"
+
+
+def _compatibility(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
+    if settings["type"] == "uv":
+        needed = release.metadata.requires_python or ">=3.11"
+        return {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": needed}}
+    major, minor = settings["python"].split(".")
+    python = f">={major}.{minor},<{major}.{int(minor) + 1}"
+    return {"platforms": [PLATFORMS[settings["platform"]]], "runtimes": {"python": python}}
+
+
+def _key(variable: Variable) -> str:
+    return variable.name.lower()
+
+
+def _setting(variable: Variable) -> dict[str, Any]:
+    words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
+    # A default, even an empty one: clients pass on the placeholder of a setting that has neither value nor default.
+    rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
+    return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
+
+
+def pyproject(release: CandidateRelease) -> bytes:
+    """Return the project that a `uv` bundle is: it needs the wheels that lie in it, and is no package itself. Pure."""
+    rows = {wheel_name(name): name for name in wheels(release)}
+    needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
+    sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
+    return (
+        f'[project]\nname = "{release.metadata.project}-bundle"\nversion = "{release.metadata.version}"\n'
+        f'requires-python = "{release.metadata.requires_python or ">=3.11"}"\ndependencies = [{needs}]\n\n'
+        f"[tool.uv]\npackage = false\n\n[tool.uv.sources]\n{sources}\n"
+    ).encode()
+
+
+# --- the target ---
+
+
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
+    """Return the bundle. The same release and settings give the same bytes; the `python` type keeps what it resolved to, and takes that again."""
+    options = _options(settings)
+    files = {
+        "manifest.json": (json.dumps(manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
+        _ENTRY: launcher(release),
+    }
+    if picture := icon(release):
+        files["icon.png"] = picture
+    if options["type"] == "uv":
+        files["pyproject.toml"] = pyproject(release)
+        files |= {f"wheels/{name}": data for name, data in wheels(release).items()}
+    else:
+        platform = Platform(options["platform"], options["python"])
+        text = lock_requirements(release, platform, settings.folder)
+        files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
+        files["requirements.lock"] = text.encode()
+    # Wheels are compressed already: stored, the bytes of a `uv` bundle depend on no compression library.
+    return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
+
+
+def _options(settings: TargetSettings) -> Mapping[str, str]:
+    options = settings.options
+    for name, known in (("type", _TYPES), ("platform", PLATFORMS)):
+        if options[name] not in known:
+            raise ConfigError(f"publish.mcpb.{name} is {options[name]!r}", hint=f"one of: {', '.join(known)}")
+    if not _MINOR.fullmatch(options["python"]):
+        raise ConfigError(f"publish.mcpb.python is {options['python']!r}", hint='python = "3.12"')
+    return options
+
+
+def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
+    """Return what clients would refuse. With the official `mcpb` on the path, it is asked as well."""
+    problems = [*_problems(release)]
+    options = _options(settings)
+    return problems or [*_second_opinion(release, options)]
+
+
+def _problems(release: CandidateRelease) -> Iterator[TargetProblem]:
+    yield from unusable(release, "mcpb")
+    if not release.metadata.summary.strip():
+        yield TargetProblem("mcpb/description", "the package has no description", "description = … in pyproject.toml")
+    if not _VERSION.fullmatch(release.version):
+        yield TargetProblem(
+            "mcpb/version", f"{release.version} is no semantic version", "give the server one such as 1.2.0"
+        )
+    keys = [_key(variable) for variable in release.variables]
+    for key in sorted({key for key in keys if keys.count(key) > 1}):
+        yield TargetProblem("mcpb/settings", f"two variables differ only in case: {key}", "rename one of them")
+
+
+def _second_opinion(release: CandidateRelease, options: Mapping[str, str]) -> Iterator[TargetProblem]:
+    program = shutil.which("mcpb")
+    if program is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work:
+        file = Path(work) / "manifest.json"
+        file.write_text(json.dumps(manifest(release, options)), encoding="utf-8")
+        if picture := icon(release):
+            (Path(work) / "icon.png").write_bytes(picture)
+        try:
+            done = subprocess.run(
+                [program, "validate", str(file)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=60,
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            yield TargetProblem(
+                "mcpb/official", f"the official mcpb does not answer: {error}", "mend it, or take it off PATH"
+            )
+            return
+    if done.returncode:
+        words = last_lines(done.stdout + done.stderr)
+        yield TargetProblem(
+            "mcpb/official", f"the official mcpb refuses the manifest: {words}", "report it: it is ours to mend"
+        )
+
+
+TARGET: Final = PublishTarget(
+    id="mcpb",
+    title="an MCPB bundle: one file that desktop clients install",
+    build=build,
+    check=check,
+    options={"type": "uv", "platform": "x86_64-unknown-linux-gnu", "python": "3.12", "author": ""},
+)

@@ -1,0 +1,260 @@
+"""OCI: an image of the server, built without a daemon, and brought to a registry.
+
+Lowest is the base: an image that the settings name by its hash, or else the Python that they name, with what it needs and
+nothing more. Above it two layers: what the server needs, and the server. It runs as user 65532 and has no shell of ours.
+"""
+
+from __future__ import annotations
+
+import io
+import platform as machine
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.hashing import ArchiveEntry, gzip_bytes, hash_bytes, tar_bytes
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.delivery.publish.distribution import ImageReference, ImageRegistry, parse_reference
+from mcpfactory_pipeline.delivery.publish.http import HttpClient, open_client
+from mcpfactory_pipeline.delivery.publish.layout import LAYER, Descriptor, Layout, OciImage
+from mcpfactory_pipeline.delivery.publish.program import (
+    LIBRARY,
+    Platform,
+    install,
+    launcher,
+    lock_requirements,
+    on_runtime,
+    unusable,
+)
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.delivery.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
+from mcpfactory_pipeline.delivery.publish.target import (
+    PublishEvidence,
+    PublishTarget,
+    RemoteState,
+    TargetProblem,
+    TargetSettings,
+)
+
+NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
+SERVING: Final = f"{RUNTIME}[http]"  # an image serves HTTP as well as stdio
+_TIME: Final = "1970-01-01T00:00:00Z"  # when everything in an image was made
+_HOME: Final = "/home/nonroot"
+_TRIPLES: Final = {"amd64": "x86_64-unknown-linux-gnu", "arm64": "aarch64-unknown-linux-gnu"}
+_VERSION: Final = re.compile(r"PYTHON_VERSION=(3\.\d+)")
+
+
+def labels(release: CandidateRelease) -> dict[str, str]:
+    """Return the labels of an image: those of the OCI image specification, the candidate, and the server's name in the MCP registry."""
+    about = release.metadata
+    links = {label.lower(): url for label, url in about.urls.items()}
+    name = release.publish_table.get("mcp_name", "")
+    found = {
+        "org.opencontainers.image.title": release.title or release.server,
+        "org.opencontainers.image.description": about.summary,
+        "org.opencontainers.image.version": release.version,
+        "org.opencontainers.image.licenses": about.license,
+        "org.opencontainers.image.url": next((links[label] for label in ("homepage", "home") if label in links), ""),
+        "org.opencontainers.image.source": next((links[label] for label in ("repository", "source") if label in links), ""),
+        "org.opencontainers.image.documentation": next((links[label] for label in ("documentation", "docs") if label in links), ""),
+        "mcpfactory.candidate": release.candidate,
+        NAME_LABEL: name if isinstance(name, str) else "",
+    }  # fmt: skip
+    return {label: value for label, value in found.items() if value}
+
+
+def build_image(release: CandidateRelease, settings: TargetSettings) -> tuple[Layout, OciImage]:
+    """Return the image, as a layout in the target's folder. The same release, settings and base give the same bytes.
+
+    Raises:
+        ConfigError: the processor, or the Python of the base, is unknown.
+        StageError, TargetError: the base cannot be had, or what the server needs not installed.
+    """
+    layout = Layout(settings.folder / "layout")
+    architecture = ARCHITECTURES.get(machine.machine().lower())
+    if architecture is None:
+        raise ConfigError(
+            f"there are no images for the processor of this machine, {machine.machine()}",
+            hint="build on amd64 or arm64",
+        )
+    base, config, python = _base(layout, settings, architecture)
+    platform = Platform(_TRIPLES[architecture], python)
+    text = lock_requirements(release, platform, settings.folder, http_requirement(release))
+    own, needed = _split_installation(release, install(release, text, platform))
+    layers = [
+        *base,
+        _layer(layout, config, _entries(f"app/{LIBRARY}", needed), "what the server needs, by hash"),
+        _layer(layout, config, [
+            *_entries(f"app/{LIBRARY}", own), ArchiveEntry("app/main.py", launcher(release)), ArchiveEntry("app/requirements.lock", text.encode()),
+            ArchiveEntry(_HOME[1:], mode=0o700, folder=True, owner=USER), ArchiveEntry("home", mode=0o755, folder=True),
+        ], f"{release.metadata.name} {release.version}, candidate {release.candidate}"),
+    ]  # fmt: skip
+    config["config"] = _run_config(release, config.get("config") or {})
+    config["created"] = _TIME
+    for field in ("id", "parent", "container", "container_config", "docker_version"):  # how older tools made the base
+        config.pop(field, None)
+    image = layout.assemble(layers, config)
+    layout.set_image(image, release.version)
+    return layout, image
+
+
+def http_requirement(release: CandidateRelease) -> tuple[str, ...]:
+    """Return what an image needs besides, where the server runs on our runtime."""
+    return (SERVING,) if on_runtime(release) else ()
+
+
+def _base(layout: Layout, settings: TargetSettings, architecture: str) -> tuple[list[Descriptor], dict[str, Any], str]:
+    """Return the layers below the server, the configuration to go on from, and the minor version of Python in them."""
+    if not settings["base"]:
+        python = find_interpreter(settings["python"])
+        config: dict[str, Any] = {
+            "architecture": architecture, "os": "linux", "history": [], "rootfs": {"type": "layers", "diff_ids": []},
+            "config": {"Env": ["PATH=/usr/local/bin", "LANG=C.UTF-8", f"PYTHON_VERSION={python.version}"]},
+        }  # fmt: skip
+        words = f"Python {python.version}, its library and what it is linked to"
+        return [_layer(layout, config, interpreter_entries(python), words)], config, python.minor
+    with open_client() as wire:
+        registry = ImageRegistry(wire, parse_reference(settings["base"]), _login(settings, "base_"))
+        image = registry.pull(layout, {"os": "linux", "architecture": architecture})
+    config = {**image.config, "history": list(image.config.get("history", []))}
+    config["rootfs"] = {"type": "layers", "diff_ids": list(image.config["rootfs"]["diff_ids"])}
+    versions = [found[1] for text in config.get("config", {}).get("Env") or () if (found := _VERSION.match(text))]
+    if not versions:
+        raise ConfigError(
+            f"{settings['base']} does not say which Python it has",
+            hint="take an image that sets PYTHON_VERSION, as python:3.13-slim",
+        )
+    return list(image.layers), config, versions[0]
+
+
+def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[ArchiveEntry], words: str) -> Descriptor:
+    """Write a layer and note it in the configuration, whose order of layers is that of the manifest."""
+    data = tar_bytes(entries)
+    config["rootfs"]["diff_ids"].append(hash_bytes(data))
+    config["history"].append({"created": _TIME, "created_by": "mcpfactory", "comment": words})
+    return layout.add(gzip_bytes(data), LAYER)
+
+
+def _split_installation(
+    release: CandidateRelease, installed: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Return what is the server's own of an installation, and the rest: the rest changes seldom, and is shared by versions."""
+    with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
+        tops = {name.partition("/")[0] for name in wheel.namelist()}
+    own = {path: data for path, data in installed.items() if path.partition("/")[0] in tops}
+    return own, {path: data for path, data in installed.items() if path not in own}
+
+
+def _entries(below: str, files: Mapping[str, bytes]) -> list[ArchiveEntry]:
+    return [ArchiveEntry(f"{below}/{path}", data, 0o644) for path, data in files.items()]
+
+
+def _run_config(release: CandidateRelease, base: Mapping[str, Any]) -> dict[str, Any]:
+    """How a container is started, over what the base says."""
+    env = {text.partition("=")[0]: text for text in base.get("Env") or ()}
+    env |= {"HOME": f"HOME={_HOME}", "PYTHONDONTWRITEBYTECODE": "PYTHONDONTWRITEBYTECODE=1"}
+    return {
+        "User": f"{USER}:{USER}",
+        "Env": list(env.values()),
+        "Entrypoint": ["python3", "/app/main.py"],
+        "WorkingDir": _HOME,
+        "Labels": labels(release),
+        "StopSignal": "SIGTERM",
+    }
+
+
+# --- the target ---
+
+
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
+    """Return the image as one file, and its manifest, whose hash is the image's. The layout lies in the target's folder besides."""
+    layout, image = build_image(release, settings)
+    name = f"{release.metadata.project}-{release.version}.oci.tar"
+    return {"manifest.json": layout.read(image.descriptor.digest), name: layout.to_tar()}
+
+
+def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
+    """Return what would make an image that does not start, or that is another one tomorrow."""
+    return [*_problems(release, settings)]
+
+
+def _problems(release: CandidateRelease, settings: TargetSettings) -> Iterator[TargetProblem]:
+    yield from unusable(release, "oci")
+    if settings["base"] and not parse_reference(settings["base"]).digest:
+        yield TargetProblem(
+            "oci/base",
+            f"the base {settings['base']} is not named by its hash, and may be another one tomorrow",
+            'base = "name:tag@sha256:…"',
+        )
+    if "+" in release.version:
+        yield TargetProblem("oci/version", f"{release.version} cannot be a tag", "give the server a version without +")
+
+
+def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+    """Return what the registry has under the release's tag."""
+    _layout, image = _built_image(settings)
+    with open_client() as wire:
+        reference, registry = _registry(release, settings, wire)
+        found = registry.find(reference.tag)
+        if found == image.descriptor.digest:
+            return RemoteState(same=_evidence(reference, image))
+        if found is not None:
+            return RemoteState(other=f"{reference} is {found}; this release is {image.descriptor.digest}")
+        missing = registry.missing_blobs(image)
+    return RemoteState(missing=(*(blob.digest for blob in missing), str(reference)))
+
+
+def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
+    """Push the blobs that are missing, then the manifest under the tag."""
+    layout, image = _built_image(settings)
+    with open_client() as wire:
+        reference, registry = _registry(release, settings, wire)
+        registry.push(layout, image, reference.tag)
+    return _evidence(reference, image)
+
+
+def _built_image(settings: TargetSettings) -> tuple[Layout, OciImage]:
+    layout = Layout(settings.folder / "layout")
+    return layout, layout.read_image()
+
+
+def _registry(
+    release: CandidateRelease, settings: TargetSettings, wire: HttpClient
+) -> tuple[ImageReference, ImageRegistry]:
+    given = parse_reference(settings["image"].replace("{name}", release.metadata.project))
+    if given.tag or given.digest:
+        raise ConfigError(f"{given} names a tag", hint="leave it out: the tag is the version")
+    reference = ImageReference(given.host, given.name, release.version)
+    return reference, ImageRegistry(wire, reference, _login(settings))
+
+
+def _login(settings: TargetSettings, which: str = "") -> tuple[str, str] | None:
+    """User and password from the environment; None when no password is set: many registries are read, some written, without."""
+    password = settings.environ.get(settings[f"{which}password_variable"], "")
+    return (settings[f"{which}user"], password) if password else None
+
+
+def _evidence(reference: ImageReference, image: OciImage) -> PublishEvidence:
+    return PublishEvidence(image.descriptor.digest, {"image": str(reference), "bytes": str(image.size)})
+
+
+TARGET: Final = PublishTarget(
+    id="oci",
+    title="an OCI image: for docker, podman and every registry",
+    build=build,
+    check=check,
+    upload=upload,
+    inspect=inspect,
+    destination="image",
+    options={
+        "image": "",
+        "user": "",
+        "password_variable": "OCI_PASSWORD",
+        "base": "",
+        "base_user": "",
+        "base_password_variable": "OCI_BASE_PASSWORD",
+        "python": "",
+    },
+)

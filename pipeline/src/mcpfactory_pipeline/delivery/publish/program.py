@@ -1,0 +1,232 @@
+"""How a published server starts, and an installed copy of its dependencies."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import PublishError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.delivery.publish.target import TargetProblem
+
+LIBRARY: Final = "lib"  # the folder beside the launcher with what is installed, where a bundle brings it
+_ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
+_ICON: Final = re.compile(r"[^/]+/icon\.png")
+_ICON_BYTES: Final = 2_000_000  # what catalogues accept at most
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+
+_LAUNCHER: Final = '''\
+"""Starts {name} {version}."""
+
+import os
+import sys
+
+for _name in {variables!r}:  # a setting that nobody filled in is none
+    if os.environ.get(_name, "").startswith("${{user_config.") or not os.environ.get(_name):
+        os.environ.pop(_name, None)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), {library!r}))
+
+from {module} import {attribute}
+
+if __name__ == "__main__":
+    sys.exit({call}())
+'''
+
+
+def entry_point(release: CandidateRelease) -> tuple[str, str] | None:
+    """Return module and function of the program that starts the server; None when the wheel has no usable one."""
+    found = _ENTRY.match(release.metadata.scripts.get(release.metadata.program, ""))
+    return (found[1], found[2]) if found else None
+
+
+def launcher(release: CandidateRelease) -> bytes:
+    """Return a program that starts the server, with what lies in the folder `lib` beside it. The release has an entry point."""
+    found = entry_point(release)
+    assert found is not None
+    module, call = found
+    variables = tuple(variable.name for variable in release.variables)
+    return _LAUNCHER.format(
+        name=release.metadata.name,
+        version=release.version,
+        variables=variables,
+        library=LIBRARY,
+        module=module,
+        attribute=call.partition(".")[0],
+        call=call,
+    ).encode()
+
+
+def icon(release: CandidateRelease) -> bytes | None:
+    """Return the `icon.png` at the top of the source distribution, if there is one and it is a PNG of at most 2 MB."""
+    if release.sdist is None:
+        return None
+    with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:
+        for member in archive:
+            if _ICON.fullmatch(member.name) and member.isfile() and member.size <= _ICON_BYTES:
+                stream = archive.extractfile(member)
+                data = stream.read() if stream else b""
+                return data if data.startswith(_PNG) else None
+    return None
+
+
+def on_runtime(release: CandidateRelease) -> bool:
+    """Whether the server runs on our runtime."""
+    return any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires)
+
+
+def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
+    """Yield what keeps every kind of bundle from starting: no program, or a runtime that is neither here nor in an index."""
+    if entry_point(release) is None:
+        program = release.metadata.program
+        yield TargetProblem(
+            f"{target}/program", f"the wheel installs no program {program}", "[project.scripts] in pyproject.toml"
+        )
+    if on_runtime(release) and not release.companions:
+        yield TargetProblem(
+            f"{target}/runtime",
+            "the wheel of the runtime is not on this machine, and no index has the one that is used here",
+            f"mcpfactory pipeline promote {release.server} --channel {release.channel}, which brings it into the channel again",
+        )
+
+
+def wheels(release: CandidateRelease) -> dict[str, bytes]:
+    """Return the release's wheel, and those of its companions that no public index has."""
+    own = {release.wheel: release.files[release.wheel]}
+    return own | {name: data for name, data in release.companions.items() if name.endswith(".whl")}
+
+
+EVERY: Final = "every"  # the platform of a lock whose packages are chosen where they are installed
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What packages are chosen for: uv's name of the platform (or `EVERY`), and the `major.minor` of Python, the least one then."""
+
+    triple: str
+    python: str
+
+
+def lock_requirements(release: CandidateRelease, platform: Platform, folder: Path, extra: tuple[str, ...] = ()) -> str:
+    """Return requirements with hashes: the release, `extra` requirements, and all that they need.
+
+    They are resolved once, as the index has them then, and kept in `folder`: from then on the same release gives the same
+    bytes.
+
+    Raises:
+        PublishError: there is no solution.
+        StageError: uv cannot be run.
+    """
+    wheelhouse = wheels(release)
+    wanted = (f"{release.metadata.name}=={release.metadata.version}", *extra)
+    inputs = {**{name: hash_bytes(data) for name, data in wheelhouse.items()}, "wanted": "\n".join(wanted)}
+    first = f"# for {hash_record(inputs)}\n"
+    kept = folder / f"requirements-{platform.triple}-{platform.python}.lock"
+    if kept.is_file() and (text := kept.read_text(encoding="utf-8")).startswith(first):
+        return text
+    with _work_folder() as work:
+        (work / "wanted.txt").write_text("\n".join(wanted) + "\n", encoding="utf-8")
+        run_uv(
+            "pip",
+            "compile",
+            "--quiet",
+            "--generate-hashes",
+            "--no-header",
+            "--no-annotate",
+            "--no-emit-index-url",
+            "--no-emit-find-links",
+            "--output-file",
+            "locked.txt",
+            *_options(_wheelhouse(wheelhouse, work), platform),
+            "wanted.txt",
+            cwd=work,
+        )
+        text = first + (work / "locked.txt").read_text(encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(kept, text.encode())
+    return text
+
+
+def install(release: CandidateRelease, requirements: str, platform: Platform) -> dict[str, bytes]:
+    """Return the files of an installation of locked requirements: path → bytes, without programs and without what says where it was made.
+
+    uv checks the hash of every file.
+
+    Raises:
+        PublishError: a package cannot be installed.
+        StageError: uv cannot be run.
+    """
+    with _work_folder() as work:
+        target = work / "installed"
+        (work / "locked.txt").write_text(requirements, encoding="utf-8")
+        run_uv(
+            "pip",
+            "install",
+            "--quiet",
+            "--target",
+            str(target),
+            "--require-hashes",
+            "--requirements",
+            "locked.txt",
+            "--link-mode",
+            "copy",
+            *_options(_wheelhouse(wheels(release), work), platform),
+            cwd=work,
+        )
+        files = {file.relative_to(target).as_posix(): file for file in target.rglob("*") if file.is_file()}
+        return {path: _content(path, file) for path, file in sorted(files.items()) if not _is_local(path)}
+
+
+@contextlib.contextmanager
+def _work_folder() -> Iterator[Path]:
+    """Yield a folder to work in; what uv says goes nowhere, and its no becomes an error for people."""
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
+        try:
+            yield Path(work)
+        except ProgramRefusedError as error:
+            raise PublishError(
+                f"what the server needs cannot be installed: {error}",
+                hint="is there a wheel for that platform and Python?",
+            ) from error
+
+
+def _options(wheelhouse: Path, platform: Platform) -> tuple[str, ...]:
+    where = ("--universal",) if platform.triple == EVERY else ("--python-platform", platform.triple)
+    return ("--find-links", str(wheelhouse), "--only-binary", ":all:", "--python-version", platform.python, *where)
+
+
+def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
+    wheelhouse = work / "wheels"
+    wheelhouse.mkdir(parents=True, exist_ok=True)
+    for name, data in wheels.items():
+        (wheelhouse / name).write_bytes(data)
+    return wheelhouse
+
+
+def _is_local(path: str) -> bool:
+    """Whether a file says how or where it was installed: programs name the interpreter, uv its cache, pip the folder."""
+    parts = PurePosixPath(path).parts
+    return (
+        parts[0] in {"bin", "Scripts", ".lock"}
+        or parts[-1] in {"uv_cache.json", "direct_url.json", "REQUESTED"}
+        or "__pycache__" in parts
+    )
+
+
+def _content(path: str, file: Path) -> bytes:
+    """Return a file's bytes; of a `RECORD`, the lines of files that are kept."""
+    data = file.read_bytes()
+    if not path.endswith(".dist-info/RECORD"):
+        return data
+    lines = data.decode().splitlines()
+    return "".join(f"{line}\n" for line in sorted(lines) if not _is_local(line.split(",")[0].lstrip("./"))).encode()

@@ -1,0 +1,375 @@
+"""Publish a server: check everything for problems and secrets, then upload to each target."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from mcpfactory_pipeline.adoption.kinds import KINDS
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, PublishError, StateError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
+from mcpfactory_pipeline.build.leaks import find_leaks_among
+from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
+from mcpfactory_pipeline.channels.channel import offered_wheel
+from mcpfactory_pipeline.channels.contract import stored_contract
+from mcpfactory_pipeline.decisions.integrity import require_sound
+from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
+from mcpfactory_pipeline.delivery.publish.table import TARGETS, targets_named
+from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetSettings
+from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+
+_INSTALLED: Final = (f"server/{LIBRARY}/", f"app/{LIBRARY}/")  # of a bundle, of an image
+
+
+def find_published_leaks(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield what stands in files for a target and must not leave the machine: file and kind, never the secret.
+
+    What others wrote is left out: it is at an index already. These are the lower layers of an image, and in a bundle the
+    installed files that no wheel of the release has.
+    """
+    own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
+    found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
+    yield from find_leaks_among(found)
+
+
+def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the files in a file, down to those of wheels; what is no archive is its own only one."""
+    if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
+        for member, data in _zip_members(content):
+            below = next((member.removeprefix(place) for place in _INSTALLED if member.startswith(place)), "")
+            if not below or below in own:
+                yield from _members(member, data, own)
+    elif name.endswith(".oci.tar"):
+        yield from _image_members(content)
+    else:
+        yield name, content
+
+
+def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for info in archive.infolist():
+            yield info.filename, archive.read(info)
+
+
+def _image_members(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an image's highest layer, which is the server, and its description with variables and labels."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as image:
+
+        def blob(digest: str) -> bytes:
+            stream = image.extractfile(f"blobs/{digest.replace(':', '/')}")
+            return stream.read() if stream else b""
+
+        index = image.extractfile("index.json")
+        (row,) = json.loads(index.read() if index else b"{}")["manifests"]
+        manifest = json.loads(blob(row["digest"]))
+        yield "config.json", blob(manifest["config"]["digest"])
+        with tarfile.open(fileobj=io.BytesIO(blob(manifest["layers"][-1]["digest"]))) as layer:
+            for member in layer:
+                if member.isfile() and (stream := layer.extractfile(member)) is not None:
+                    yield member.name, stream.read()
+
+
+Mode = Literal["send", "dry-run", "check"]
+MODES: Final = ("send", "dry-run", "check")
+_PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the same server
+_PACKED: Final = "python"  # the kind of adopted server whose candidate is a wheel that was built here
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOutcome(JsonRecord):
+    """What became of a release at one target.
+
+    `outcome` is `published`, `there` (it was already), `made` (a target that is a file), `would` (dry run: it would be sent),
+    `fit` (check: nothing is wrong) or `refused` (then `problems` say why). `files` are name → hash of what was made for it;
+    `folder` is where they are.
+    """
+
+    target: str
+    outcome: str
+    server: str
+    version: str
+    candidate: str
+    digest: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Mapping[str, str], ...] = ()
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """A release, checked and built for one target."""
+
+    target: PublishTarget
+    settings: TargetSettings
+    files: Mapping[str, bytes]
+    problems: tuple[Mapping[str, str], ...]
+
+
+def publish(
+    workspace: Workspace,
+    server: str,
+    targets: Sequence[str] = (),
+    *,
+    channel: str = "production",
+    mode: Mode = "send",
+    given: Mapping[str, Mapping[str, str]] | None = None,
+    environ: Mapping[str, str] | None = None,
+    clock: Clock = utc_now,
+    table: Mapping[str, PublishTarget] = TARGETS,
+) -> list[PublishOutcome]:
+    """Publish the candidate that a channel offers of a server.
+
+    Args:
+        workspace: of the server.
+        server: its name.
+        targets: their ids; by default those that the candidate's own `[publish] targets` names.
+        channel: whose candidate is published.
+        mode: `send`; `dry-run` looks at the targets and sends nothing; `check` judges without a network.
+        given: options above those of the workspace, by target.
+        environ: where secrets are; by default the environment of this process.
+        clock: says when it happens.
+        table: the targets there are.
+
+    Returns:
+        One outcome for each target, in the order of the table. Where one is refused, nothing is sent to any.
+
+    Raises:
+        NotFoundError: there is no such server, channel or target, or none that an option is given for.
+        ConfigError: settings cannot be used, or a token is not set.
+        PublishError: the channel offers nothing, or a target says no.
+        TargetError: a target cannot be reached.
+        StateError: the candidate's bytes are not on this machine.
+    """
+    store, environ = Store(workspace, clock), os.environ if environ is None else environ
+    named = targets_named(targets, table)
+    targets_named(given or {}, table)  # an option for a target that is none would be left out without a word
+    with _lock_server(store, server, mode):
+        release = find_release(workspace, server, channel)
+        chosen = named or targets_named(_requested_targets(release), table)
+        deliveries = [_prepare(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
+        if mode == "check" or any(delivery.problems for delivery in deliveries):
+            return [_check_outcome(release, delivery, mode) for delivery in deliveries]
+        _refuse_early(store, release, chosen)
+        seen = [_inspect(release, delivery) for delivery in deliveries]
+        if mode == "dry-run" or any(outcome.problems for outcome in seen):
+            return seen
+        return [_publish_to(store, release, delivery, found) for delivery, found in zip(deliveries, seen, strict=True)]
+
+
+def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRelease:
+    """Return what a channel offers of a server, read from the candidate's bytes.
+
+    Raises:
+        NotFoundError: there is no such server or channel.
+        PublishError: the channel offers nothing, or the server is retired, or was adopted.
+        RefusedError: `verify` would refuse the server.
+        StateError: the candidate's bytes are not on this machine.
+    """
+    adopted = workspace.server(server).adopted
+    if adopted is not None and adopted.kind != _PACKED:
+        whose = KINDS[adopted.kind].upstream or "its own project, by its own tools"
+        raise PublishError(
+            f"{server} was adopted: what runs is published by {whose}",
+            hint=f"mcpfactory install {server} --client CLIENT brings what a channel offers to people here",
+        )
+    find_channel(read_channels(workspace), channel)
+    require_sound(workspace, server)
+    state = Store(workspace).state(server)
+    if state.retired:
+        raise PublishError(
+            f"{server} is {describe_decision('retired', state.retired)}", hint=f"mcpfactory pipeline revive {server}"
+        )
+    offered = state.channels.get(channel)
+    artifact = artifact_of(workspace, state, offered.candidate) if offered else None
+    if artifact is None:
+        raise PublishError(
+            f"{channel} offers nothing of {server}: only what was promoted is published",
+            hint=f"mcpfactory pipeline promote {server} --channel {channel}",
+        )
+    try:
+        verify_files(artifact)
+    except StateError as error:
+        hint = f"mcpfactory pipeline restore {server} --candidate {artifact.id}"
+        raise StateError(f"candidate {artifact.id} of {server} cannot be published: {error}", hint=hint) from error
+    known = stored_contract(artifact.folder)
+    if adopted is not None:
+        return read_adopted_release(server, channel, artifact, known.tools if known else ())
+    # The runtime that the channel offers with it; what lies on this machine besides may be of sources that changed since.
+    runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
+        workspace.artifacts, build=False
+    )
+    return read_release(server, channel, artifact, known.tools if known else (), (runtime,) if runtime else ())
+
+
+@contextmanager
+def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
+    """Let processes that publish one server wait for each other, dry runs as well: they write the same files."""
+    if mode == "check":
+        yield
+        return
+    with file_lock(store.locks / f"{server}.publish.lock", timeout=_PATIENCE):
+        yield
+
+
+def _requested_targets(release: CandidateRelease) -> Sequence[str]:
+    requested = release.publish_table.get("targets", [])
+    if not isinstance(requested, list) or not all(isinstance(name, str) for name in requested):
+        raise ConfigError(
+            f"{CONFIG} of {release.server}: publish.targets is no list of names", hint='targets = ["pypi"]'
+        )
+    if not requested:
+        raise ConfigError(
+            f"candidate {release.candidate} of {release.server} does not say where it is published to",
+            hint=f"--target TARGET, or [publish] targets = […] in servers/{release.server}/{CONFIG}, and a new candidate",
+        )
+    return requested
+
+
+def target_settings(
+    workspace: Workspace,
+    release: CandidateRelease,
+    target: PublishTarget,
+    environ: Mapping[str, str],
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> TargetSettings:
+    """Return what the workspace says about a target, for a release; `given` are options above that.
+
+    Raises:
+        ConfigError: the table cannot be used.
+    """
+    tables = workspace.config.get("publish", {})
+    table = tables.get(target.id, {}) if isinstance(tables, dict) else None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{CONFIG}: publish.{target.id} is not a table", hint=f"[publish.{target.id}]")
+    folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
+    return target.settings(table, environ, folder, given)
+
+
+def _prepare(
+    workspace: Workspace,
+    release: CandidateRelease,
+    target: PublishTarget,
+    given: Mapping[str, Mapping[str, str]],
+    environ: Mapping[str, str],
+    *,
+    mode: Mode,
+) -> _Delivery:
+    settings = target_settings(workspace, release, target, environ, given.get(target.id, {}))
+    problems = tuple(
+        {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
+    )
+    if mode == "check" or problems:  # making may install what the server needs, and so ask an index
+        return _Delivery(target, settings, {}, problems)
+    files = target.build(release, settings)
+    hint = "take it out of the server's sources, change the secret, and make a new candidate"
+    leaks = tuple(
+        {"rule": f"{target.id}/secret", "message": found, "hint": hint}
+        for found in find_published_leaks(release, files)
+    )
+    return _Delivery(target, settings, files, leaks)
+
+
+def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[PublishTarget]) -> None:
+    """Check that targets which must have the release first have it.
+
+    Raises:
+        PublishError: one has not, and is not among those chosen.
+    """
+    live = store.folded(release.server).state.published  # after a kill the state file may lack what the history has
+    there = {name for name, known in live.items() if known.candidate == release.candidate}
+    for target in chosen:
+        if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:
+            raise PublishError(
+                f"{target.id} needs {release.server} {release.version} to be at {missing[0]} first",
+                hint=f"mcpfactory publish {release.server} --target {missing[0]} --target {target.id}",
+            )
+
+
+def _outcome(release: CandidateRelease, delivery: _Delivery, outcome: str, **more: Any) -> PublishOutcome:
+    files = {name: hash_bytes(data) for name, data in delivery.files.items()}
+    return PublishOutcome(
+        delivery.target.id, outcome, release.server, release.version, release.candidate, files=files, **more
+    )
+
+
+def _check_outcome(release: CandidateRelease, delivery: _Delivery, mode: Mode) -> PublishOutcome:
+    if delivery.problems:
+        message = f"{release.server} {release.version} cannot go to {delivery.target.id}"
+        return _outcome(release, delivery, "refused", problems=delivery.problems, message=message)
+    words = "fits" if mode == "check" else "fits, and waits for the others"
+    return _outcome(release, delivery, "fit", message=f"{release.server} {release.version} {words}")
+
+
+def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
+    """Return what is at the target, and so what would be done."""
+    about, target = f"{release.server} {release.version}", delivery.target
+    if target.is_file(delivery.settings) or target.inspect is None:
+        return _outcome(release, delivery, "would", message=f"{about} would be made")
+    live = target.inspect(release, delivery.settings)
+    if live.other:
+        hint = f"what is published stays: give {release.server} a new version, run and promote it, then publish again"
+        problem = {"rule": "", "message": live.other, "hint": hint}
+        return _outcome(release, delivery, "refused", problems=(problem,), message=f"{target.id} has another {about}")
+    if live.same is not None:
+        facts = {"digest": live.same.digest, "evidence": live.same.facts}
+        message = f"{about} is at {target.id} already, byte for byte"
+        return _outcome(release, delivery, "there", **facts, message=message)
+    lacks = f": {', '.join(live.missing)}" if live.missing else ""
+    return _outcome(release, delivery, "would", message=f"{about} would be sent to {target.id}{lacks}")
+
+
+def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, found: PublishOutcome) -> PublishOutcome:
+    target, about = delivery.target, f"{release.server} {release.version}"
+    if target.is_file(delivery.settings) or target.upload is None:
+        folder = _write_files(delivery)
+        return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} is made for {target.id}")
+    common = {"channel": release.channel, "candidate": release.candidate, "version": release.version}
+
+    def record(event: str, **facts: Any) -> None:
+        with store.transaction(release.server) as transaction:
+            transaction.append(event, target=target.id, **common, **facts)
+
+    if found.outcome == "there":
+        # Read within the transaction: after a kill the history may have the event that the state file lacks.
+        with store.transaction(release.server) as transaction:
+            known = transaction.state.published.get(target.id)
+            recorded = known and (known.candidate, known.digest, known.evidence)
+            unfinished = target.id in transaction.state.publishing
+            if unfinished or recorded != (release.candidate, found.digest, found.evidence):
+                facts = {**common, "digest": found.digest, "evidence": dict(found.evidence)}
+                transaction.append("published", target=target.id, **facts)
+        return found
+    record("publish.started")
+    evidence = target.upload(release, delivery.settings)
+    record("published", digest=evidence.digest, evidence=dict(evidence.facts))
+    facts = {"digest": evidence.digest, "evidence": evidence.facts}
+    return _outcome(release, delivery, "published", **facts, message=f"{about} is at {target.id}")
+
+
+def _write_files(delivery: _Delivery) -> Path:
+    """Write what was built for a target into its folder; the release's own files lie in the candidate's already."""
+    folder = delivery.settings.folder
+    for name, data in delivery.files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.is_file() or file.read_bytes() != data:
+            replace_file(file, data)
+    return folder

@@ -1,0 +1,380 @@
+"""PyPI, or an index that takes what PyPI takes: the candidate's wheel and source distribution, uploaded by `uv publish`.
+
+What is there is read from the index itself (PEP 503 and 691), by name and hash; a file that is there is never sent again, and
+one that is there with other bytes ends it: an index keeps the first.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urljoin, urlsplit
+
+import uv
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.programs import last_lines, uv_environ
+from mcpfactory_pipeline.delivery.publish.http import (
+    HttpClient,
+    HttpResponse,
+    exchange_token,
+    job_identity,
+    open_client,
+    read_json,
+    require_url,
+    summary,
+    text_field,
+)
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.delivery.publish.target import (
+    PublishEvidence,
+    PublishTarget,
+    RemoteState,
+    TargetProblem,
+    TargetSettings,
+)
+
+_ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+_RUNTIME: Final = ("require", "publish", "assume")
+# How `uv publish` says what an index answered.
+_ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
+_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
+
+
+def marker(name: str) -> str:
+    """Return the line that says in a README which name in the MCP registry belongs to the package; readers do not see it."""
+    return f"<!-- mcp-name: {name} -->"
+
+
+def has_marker(text: str, name: str) -> bool:
+    """Whether a description holds the marker of a name, and not of one that only begins like it."""
+    return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
+
+
+# --- judging ---
+
+
+def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
+    """Return what an index would refuse, or what would make the package useless there."""
+    return [*_packages(release), *_requirements(release), *_marker(release)]
+
+
+def _packages(release: CandidateRelease) -> Iterator[TargetProblem]:
+    again = f"mcpfactory pipeline run {release.server} --force, and promote what it makes"
+    if release.sdist is None and not release.adopted:
+        yield TargetProblem(
+            "pypi/sdist", "the candidate has no source distribution: an older mcpfactory built it", again
+        )
+    if not release.metadata.description.strip():
+        yield TargetProblem("pypi/readme", "the package has no description", 'readme = "README.md" in pyproject.toml')
+    try:
+        version = Version(release.metadata.version)
+    except InvalidVersion:
+        yield TargetProblem("pypi/version", f"{release.metadata.version!r} is no version (PEP 440)", "version = 1.2.3")
+        return
+    if version.local:
+        yield TargetProblem(
+            "pypi/version", f"{version} is a local version, which no index takes", f"use {version.public}"
+        )
+
+
+def _requirements(release: CandidateRelease) -> Iterator[TargetProblem]:
+    for text in release.metadata.requires:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            yield TargetProblem(
+                "pypi/requires", f"{text!r} is no requirement: {error}", "mend dependencies in pyproject.toml"
+            )
+            continue
+        if requirement.url:
+            yield TargetProblem(
+                "pypi/requires",
+                f"{requirement.name} is required from {requirement.url}, which indexes refuse",
+                f"{requirement.name}>=…",
+            )
+
+
+def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
+    name = release.publish_table.get("mcp_name", "")
+    if isinstance(name, str) and name and not has_marker(release.metadata.description, name):
+        yield TargetProblem(
+            "pypi/mcp-name",
+            f"the README in the package does not hold the marker of {name}, so the MCP registry will not believe it",
+            f"put this line into README.md, and make a new candidate: {marker(name)}",
+        )
+
+
+# --- what is there ---
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexFile:
+    """A file of an index: where it is, its `sha256:…` ("" when the index does not say), and whether it was yanked (PEP 592)."""
+
+    url: str
+    digest: str
+    yanked: bool = False
+
+
+def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+    """Return what the index has of this version, and whether it has a runtime that the server can be installed with."""
+    with open_client() as wire:
+        index = _Index(wire, settings)
+        there = index.files(release.metadata.project)
+        others = [name for name in there if _version(name) == release.version and name not in release.files]
+        if others:
+            return RemoteState(
+                other=f"{settings['index']} has {others[0]} of version {release.version}, which is not of this candidate"
+            )
+        missing = []
+        for name, content in release.hashes.items():
+            found = index.digest(there[name]) if name in there else None
+            if found is None:
+                missing.append(name)
+            elif found != content:
+                return RemoteState(
+                    other=f"{settings['index']} has {name} with other bytes: {found}, promoted is {content}"
+                )
+        missing = [*_runtime_missing(release, settings, index), *missing]
+    if missing:
+        return RemoteState(missing=tuple(missing))
+    return RemoteState(same=_evidence(release, settings, there))
+
+
+def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
+    """`newest` is among the facts where installers get a newer version than this one: after a rollback, until that is yanked."""
+    page = f"{require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
+    versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
+    newest = max((one for one in versions if not one.is_prerelease), default=None)
+    mine = _parsed(release.version)
+    newer = {"newest": str(newest)} if newest and mine and newest > mine else {}
+    return PublishEvidence(release.digest, {"index": page, **newer, **release.hashes})
+
+
+class _Index:
+    """The simple index of a target, read with the token where it asks for one."""
+
+    def __init__(self, wire: HttpClient, settings: TargetSettings) -> None:
+        self._wire, self._settings = wire, settings
+        self._url = require_url(settings["index"], "publish.pypi.index")
+        # Scheme and host that the token is for.
+        self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]
+
+    def files(self, project: str) -> Mapping[str, _IndexFile]:
+        """Return the files of a project by name; none when the index does not know it, or sends elsewhere for it."""
+        page = f"{self._url}/{project}/"
+        answer = self._get(page, {"Accept": _ACCEPT})
+        if answer.is_redirect or answer.status_code == 404:
+            return {}
+        if answer.status_code != 200:
+            raise TargetError(
+                f"{page} cannot be read: {summary(answer)}", hint="publish.pypi.index is its simple index"
+            )
+        is_json = "json" in answer.headers.get("content-type", "")
+        try:
+            return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise TargetError(
+                f"{page} is no page of an index: {error!r}", hint="is publish.pypi.index right?"
+            ) from error
+
+    def digest(self, file: _IndexFile) -> str:
+        """Return the hash of a file; the file is read when the index does not say."""
+        if file.digest:
+            return file.digest
+        answer = self._get(file.url, {})
+        if answer.status_code != 200:
+            raise TargetError(f"{file.url} cannot be read: {summary(answer)}", hint="publishing again looks again")
+        return hash_bytes(answer.content)
+
+    def _get(self, url: str, headers: Mapping[str, str]) -> HttpResponse:
+        answer = self._wire.request("GET", url, headers=headers)
+        token = self._settings.environ.get(self._settings["token_variable"], "")
+        if answer.status_code in {401, 403} and token and urlsplit(url)[:2] == self._home:
+            return self._wire.request("GET", url, headers=headers, auth=(self._settings["user"], token))
+        return answer
+
+
+def _json_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
+    data = read_json(answer)
+    for entry in data.get("files", []) if isinstance(data, dict) else []:
+        digest = entry.get("hashes", {}).get("sha256", "")
+        found = f"sha256:{digest}" if digest else ""
+        yield str(entry["filename"]), _IndexFile(urljoin(page, entry["url"]), found, bool(entry.get("yanked")))
+
+
+def _html_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
+    links = _Links()
+    links.feed(answer.text)
+    links.close()
+    for target, text, yanked in links.found:
+        url, _, fragment = target.partition("#")
+        name = text.strip() or unquote(url.rpartition("/")[2])
+        digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""
+        yield name, _IndexFile(urljoin(page, url), f"sha256:{digest}" if digest else "", yanked)
+
+
+class _Links(HTMLParser):
+    """The links of a page: where to, their text, and whether they are marked as yanked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str, bool]] = []
+        self._open: tuple[str, bool] | None = None
+        self._text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a" and (target := dict(attrs).get("href")):
+            self._open, self._text = (target, "data-yanked" in dict(attrs)), []
+
+    def handle_data(self, data: str) -> None:
+        self._text += [data] if self._open else []
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a" and self._open:
+            target, yanked = self._open
+            self.found.append((target, "".join(self._text), yanked))
+            self._open = None
+
+
+def _version(file: str) -> str:
+    """Return the version in the name of a wheel or a source distribution; "" in any other."""
+    if file.endswith(".whl"):
+        return file.split("-")[1] if file.count("-") >= 4 else ""
+    return file.removesuffix(".tar.gz").rpartition("-")[2] if file.endswith(".tar.gz") else ""
+
+
+# --- the runtime ---
+
+
+def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
+    """Return the runtime's wheel, when the index must get it first; raises `PublishError` when nobody could install the server."""
+    if settings["runtime"] not in _RUNTIME:
+        raise ConfigError(f"publish.pypi.runtime is {settings['runtime']!r}", hint=f"one of: {', '.join(_RUNTIME)}")
+    needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
+    if needed is None or settings["runtime"] == "assume":
+        return []
+    if any(_satisfies(needed, _version(name)) for name in index.files(RUNTIME)):
+        return []
+    own = next((name for name in release.companions if _satisfies(needed, _version(name))), None)
+    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # there the project has its owners
+    if settings["runtime"] == "publish" and own is not None and not public:
+        return [own]
+    raise PublishError(
+        f"{settings['index']} has no {needed}: nobody could install {release.metadata.name} from there",
+        hint="an index of your own: --set pypi.runtime=publish brings the runtime's wheel there first"
+        if own is not None and not public
+        else "publish mcpfactory-runtime there, or --set pypi.runtime=assume when clients find it in another index",
+    )
+
+
+def _satisfies(needed: Requirement, version: str) -> bool:
+    found = _parsed(version)
+    return found is not None and needed.specifier.contains(found)
+
+
+def _parsed(version: str) -> Version | None:
+    try:
+        return Version(version)
+    except InvalidVersion:
+        return None
+
+
+# --- uploading ---
+
+
+def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, bytes]:
+    """Return exactly the wheel and the source distribution of the candidate."""
+    return release.files
+
+
+def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
+    """Upload what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
+    missing = inspect(release, settings).missing
+    with open_client() as client:
+        token = _token(client, settings)
+        for name in sorted(missing, key=lambda name: (name in release.files, name.endswith(".whl"))):
+            _upload_file(name, release.files.get(name) or release.companions[name], settings, token)
+        return _evidence(release, settings, _Index(client, settings).files(release.metadata.project))
+
+
+def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
+    """Upload a file by `uv publish`, which reads its metadata; once, for publishing again continues.
+
+    Raises:
+        PublishError: the index refuses the token or the file.
+        TargetError: the index cannot be reached, or fails.
+    """
+    url = settings["url"]
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
+        Path(folder, name).write_bytes(data)
+        command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
+        where = ["--publish-url", f"{require_url(url, 'publish.pypi.url')}/", "--username", settings["user"]]
+        done = subprocess.run(
+            [*command, *where, name],
+            cwd=folder,
+            env={**uv_environ(), "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    if done.returncode == 0:
+        return
+    found = _ANSWER.search(done.stderr)
+    status = int(found["status"]) if found else 0
+    text = " ".join((found["text"] or "").split()) if found else ""
+    message = f"it answered {status}" + (f": {text}" if text else "") if found else last_lines(done.stderr, limit=300)
+    if status in {401, 403}:
+        raise PublishError(
+            f"{url} does not let this token upload {name}: {message}",
+            hint=f'a token that may upload this project, in {settings["token_variable"]}; or auth = "trusted" in CI',
+        )
+    if status == 429 or status >= 500 or (not status and "Redirected URL" not in done.stderr):
+        raise TargetError(f"{url} failed at {name}: {message}", hint="publishing again continues with what is missing")
+    raise PublishError(
+        f"{url} refused {name}: {message}", hint="mcpfactory publish NAME --target pypi --dry-run shows what is there"
+    )
+
+
+def _token(wire: HttpClient, settings: TargetSettings) -> str:
+    """Return the token to upload with: the one in the variable, or with trusted publishing one for the identity of this job."""
+    if settings["auth"] == "token":
+        return settings.secret("token_variable")
+    if settings["auth"] != "trusted":
+        raise ConfigError(f"publish.pypi.auth is {settings['auth']!r}", hint="one of: token, trusted")
+    parts = urlsplit(settings["url"])
+    base = f"{parts.scheme}://{parts.netloc.removeprefix('upload.')}"
+    audience = text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
+    identity = job_identity(wire, audience, settings.environ, "PYPI_ID_TOKEN")
+    return exchange_token(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
+
+
+TARGET: Final = PublishTarget(
+    id="pypi",
+    title="PyPI or an index of your own: wheel and source distribution",
+    build=build,
+    check=check,
+    upload=upload,
+    inspect=inspect,
+    options={
+        "url": "https://upload.pypi.org/legacy/",
+        "index": "https://pypi.org/simple/",
+        "auth": "token",
+        "user": "__token__",
+        "token_variable": "PYPI_TOKEN",
+        "runtime": "require",
+    },
+)

@@ -1,0 +1,307 @@
+"""The official MCP registry, or one that speaks as it does: `server.json`, sent once, and read back.
+
+The registry takes its own short-lived token. Where there is none, one is got for a token of GitHub (`auth = "github"`) or for the
+identity that GitHub Actions gives a job (`auth = "github-oidc"`, no secret at all); it is kept in memory only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.delivery.publish.http import (
+    JSON,
+    HttpClient,
+    exchange_token,
+    job_identity,
+    open_client,
+    read_json,
+    require_url,
+    summary,
+)
+from mcpfactory_pipeline.delivery.publish.pypi import has_marker, marker
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable, config_error
+from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA, judge
+from mcpfactory_pipeline.delivery.publish.target import (
+    PublishEvidence,
+    PublishTarget,
+    RemoteState,
+    TargetProblem,
+    TargetSettings,
+)
+
+_FILE: Final = "server.json"
+_AUTH: Final = ("token", "github", "github-oidc", "none")
+
+
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
+    """Return the document."""
+    return {_FILE: make_server_json(release, _bundle(settings))}
+
+
+def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
+    """Whether the server asks to be there, and every rule of the document."""
+    return tuple(check_server_json(release, _bundle(settings)))
+
+
+def _bundle(settings: TargetSettings) -> str:
+    """Return the hash of the bundle that the target `mcpb` built of this release; "" before it did."""
+    bundles = sorted((settings.folder.parent / "mcpb").glob("*.mcpb"))
+    return hash_bytes(bundles[0].read_bytes()).removeprefix("sha256:") if len(bundles) == 1 else ""
+
+
+def needs(release: CandidateRelease) -> Sequence[str]:
+    """Return the index first: the registry reads the marker in the package that is there."""
+    packages = server_json(release).get("packages", [])
+    return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
+
+
+def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+    """Return what the registry has of this version."""
+    with open_client() as wire:
+        return _inspect(wire, release, settings)
+
+
+def _inspect(wire: HttpClient, release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+    document, url = server_json(release, _bundle(settings)), _version_url(release, settings)
+    answer = wire.request("GET", url, headers={"Accept": "application/json"})
+    if answer.status_code == 404:
+        return RemoteState(missing=(_FILE,))
+    if answer.status_code != 200:
+        raise TargetError(f"{url} cannot be read: {summary(answer)}", hint="publish.registry.url is the registry")
+    there = read_json(answer)
+    there = there.get("server", there) if isinstance(there, dict) else there
+    if _without_empty(there) != _without_empty(document):
+        differing = [
+            key
+            for key in document
+            if not isinstance(there, dict) or _without_empty(there.get(key)) != _without_empty(document[key])
+        ]
+        return RemoteState(
+            other=f"{url} says something else: {', '.join(differing) or 'it has more fields'}; a version never changes there"
+        )
+    return RemoteState(same=PublishEvidence(hash_bytes(make_server_json(release, _bundle(settings))), {"url": url}))
+
+
+def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
+    """Publish the document, and read it back."""
+    base = require_url(settings["url"], "publish.registry.url")
+    with open_client() as wire:
+        token = _token(wire, base, settings)
+        answer = wire.request(
+            "POST",
+            f"{base}/v0.1/publish",
+            headers={**JSON, "Authorization": f"Bearer {token}"},
+            content=json.dumps(server_json(release, _bundle(settings))).encode(),
+        )
+        if answer.status_code >= 500 or answer.status_code == 429:
+            raise TargetError(f"{base} broke: {summary(answer)}", hint="publishing again looks whether it is there")
+        if answer.status_code in {401, 403}:
+            raise PublishError(
+                f"{base} does not let this token publish {server_json(release)['name']}: {summary(answer)}",
+                hint="io.github.OWNER/* belongs to who logs in to GitHub as OWNER; other names to who owns the domain",
+            )
+        if answer.status_code >= 300 and "duplicate version" not in summary(answer):
+            raise PublishError(
+                f"{base} refused server.json: {summary(answer)}", hint="the message is the registry's own"
+            )
+        found = _inspect(wire, release, settings)
+    if found.same is None:
+        raise TargetError(f"{base} took server.json, and does not show it", hint="publishing again looks again")
+    return found.same
+
+
+def _version_url(release: CandidateRelease, settings: TargetSettings) -> str:
+    base = require_url(settings["url"], "publish.registry.url")
+    name = quote(server_json(release)["name"], safe="")
+    return f"{base}/v0.1/servers/{name}/versions/{quote(release.version, safe='')}"
+
+
+def _without_empty(value: Any) -> Any:
+    """Return a document without what says nothing: registries leave out false and empty fields."""
+    if isinstance(value, dict):
+        return {
+            key: plain for key, one in value.items() if (plain := _without_empty(one)) not in (None, False, "", {}, [])
+        }
+    return [_without_empty(one) for one in value] if isinstance(value, list) else value
+
+
+# --- the token ---
+
+
+def _token(wire: HttpClient, base: str, settings: TargetSettings) -> str:
+    """Return the registry's token: as it is, or in exchange for another."""
+    how = settings["auth"]
+    if how == "token":
+        return settings.secret("token_variable")
+    if how == "github":
+        body = {"github_token": settings.secret("token_variable")}
+        return exchange_token(wire, f"{base}/v0/auth/github-at", body, "registry_token")
+    if how == "github-oidc":
+        identity = job_identity(wire, settings["audience"] or base, settings.environ)
+        return exchange_token(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity}, "registry_token")
+    if how == "none":
+        return exchange_token(wire, f"{base}/v0/auth/none", None, "registry_token")
+    raise ConfigError(f"publish.registry.auth is {how!r}", hint=f"one of: {', '.join(_AUTH)}")
+
+
+TARGET: Final = PublishTarget(
+    id="registry",
+    title="The official MCP registry: server.json",
+    build=build,
+    check=check,
+    upload=upload,
+    inspect=inspect,
+    needs=needs,
+    options={
+        "url": "https://registry.modelcontextprotocol.io",
+        "auth": "token",
+        "token_variable": "MCP_REGISTRY_TOKEN",
+        "audience": "",
+    },
+)
+
+
+# --- server.json ---
+
+
+_HINTS: Final = {
+    "server-json/shape": "set the field in [publish]; its type and length are in the schema that `$schema` names",
+    "server-json/repository": '[publish] repository = "https://github.com/OWNER/NAME"',
+    "server-json/bundle": "{bundle} is known once `mcpfactory publish NAME --target mcpb` made it",
+    "server-json/start": '[publish] targets = ["pypi", "registry"], or [[publish.packages]] or [[publish.remotes]]',
+}
+
+
+def make_server_json(release: CandidateRelease, bundle: str = "") -> bytes:
+    """Return the document as a file: equal releases have equal bytes."""
+    return (json.dumps(server_json(release, bundle), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
+    """Return the document. What nobody said is left out.
+
+    `bundle` are the 64 digits that stand for `{bundle}` in a package's hash.
+
+    Raises:
+        ConfigError: `[publish]` of the server cannot be used.
+    """
+    document = {
+        "$schema": SCHEMA,
+        "name": _text(release, "mcp_name"),
+        "title": _text(release, "title") or release.title,
+        "description": _text(release, "description") or release.metadata.summary,
+        "repository": _repository(release),
+        "version": release.version,
+        "websiteUrl": _text(release, "website") or _site(release),
+        "icons": _tables(release, "icons"),
+        "packages": [*_own_package(release), *_packages(release, bundle)],
+        "remotes": _tables(release, "remotes"),
+        "_meta": {PUBLISHER: {"tool": "mcpfactory", "candidate": release.candidate, "files": _hashes(release)}},
+    }
+    return {key: value for key, value in document.items() if value or key in {"name", "description", "version"}}
+
+
+def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
+    """Yield everything that the registry would refuse, by our own table of rules; and what would make clients fail."""
+    name = _text(release, "mcp_name")
+    if not name:
+        yield TargetProblem(
+            "registry/opt-in",
+            f"{release.server} does not ask to be in the MCP registry: it takes no servers in bulk",
+            f'[publish] mcp_name = "io.github.OWNER/{release.server}" in servers/{release.server}/mcpfactory.toml, and a new candidate',
+        )
+        return
+    for found in judge(server_json(release, bundle)):
+        yield TargetProblem(
+            found.rule,
+            str(found),
+            _HINTS.get(found.rule, "see the rules of server.json in the reference of mcpfactory publish"),
+        )
+    if any(_own_package(release)):
+        if not has_marker(release.metadata.description, name):
+            yield TargetProblem(
+                "pypi/mcp-name",
+                f"the README in the package does not hold the marker of {name}",
+                f"put this line into README.md, and make a new candidate: {marker(name)}",
+            )
+        if release.metadata.program != release.metadata.name:
+            yield TargetProblem(
+                "registry/program",
+                f"the package {release.metadata.name} has no program of its own name, so that uvx cannot start it",
+                f'[project.scripts] {release.metadata.name} = "…" in pyproject.toml',
+            )
+
+
+def _own_package(release: CandidateRelease) -> Iterator[dict[str, Any]]:
+    """Yield the package at PyPI, when the server goes there."""
+    if "pypi" not in release.publish_table.get("targets", ()):
+        return
+    package = {
+        "registryType": "pypi",
+        "registryBaseUrl": "https://pypi.org",
+        "identifier": release.metadata.project,
+        "version": release.version,
+        "runtimeHint": "uvx",
+        "transport": {"type": "stdio"},
+        "environmentVariables": [_variable(one) for one in release.variables],
+    }
+    yield {key: value for key, value in package.items() if value}
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    found = {
+        "name": variable.name, "description": variable.description, "isRequired": variable.required,
+        "isSecret": variable.secret, "default": variable.default,
+    }  # fmt: skip
+    return {key: value for key, value in found.items() if value}
+
+
+def _repository(release: CandidateRelease) -> dict[str, str]:
+    """Return what `[publish] repository` says, or the package's own link to its sources."""
+    labels = ("repository", "source", "source code", "sources", "github", "gitlab")
+    linked = {label.lower(): url for label, url in release.metadata.urls.items()}
+    url = _text(release, "repository") or next((linked[label] for label in labels if label in linked), "")
+    source = "gitlab" if "gitlab.com/" in url else "github"
+    folder = _text(release, "subfolder") or f"servers/{release.server}"
+    return {"url": url, "source": source, "subfolder": folder} if url else {}
+
+
+def _site(release: CandidateRelease) -> str:
+    linked = {label.lower(): url for label, url in release.metadata.urls.items()}
+    found = linked.get("homepage") or linked.get("documentation") or ""
+    return found if found.startswith("https://") else ""
+
+
+def _hashes(release: CandidateRelease) -> Mapping[str, str]:
+    return dict(sorted(release.hashes.items()))
+
+
+def _text(release: CandidateRelease, field: str) -> str:
+    value = release.publish_table.get(field, "")
+    if not isinstance(value, str):
+        raise config_error(release.server, f"publish.{field} is not text", f'{field} = "…"')
+    return value
+
+
+def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
+    """Tables as they stand."""
+    tables = release.publish_table.get(field, [])
+    if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
+        raise config_error(release.server, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
+    return [dict(table) for table in tables]
+
+
+def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
+    """Return packages besides the one at PyPI: as they stand, but for `{version}` in identifiers and `{bundle}` as a hash."""
+    tables = _tables(release, "packages")
+    for table in tables:
+        if isinstance(identifier := table.get("identifier"), str):
+            table["identifier"] = identifier.replace("{version}", release.version)
+        if table.get("fileSha256") == "{bundle}":
+            table["fileSha256"] = bundle
+    return tables

@@ -1,0 +1,315 @@
+"""A release: the candidate that a channel offers, and what its own bytes say about it. The tree is never asked."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PathDistribution
+from pathlib import Path
+from typing import Any, Final
+
+from packaging.utils import canonicalize_name
+
+from mcpfactory_codegen.servers.values import SERVER_FIELDS
+from mcpfactory_codegen.text import unknown_field
+from mcpfactory_pipeline.adoption.candidate import read_record
+from mcpfactory_pipeline.base.errors import ConfigError, StateError
+from mcpfactory_pipeline.base.hashing import hash_record
+from mcpfactory_pipeline.channels.channel import read_verified
+from mcpfactory_pipeline.channels.contract import wheel_manifest
+from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_runtime.upstream.secrets import server_setting
+from mcpfactory_runtime.urls import describe_private
+
+_LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
+_API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
+_CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
+_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
+_OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
+"""Kinds of schemes with places among their variables (`SecurityScheme` of the runtime): ids and regions are no secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that the server reads."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+    secret: bool = False
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The core metadata in the wheel. `requires` are requirements as they stand, `urls` label → URL, `scripts` program → what it calls."""
+
+    name: str
+    version: str
+    summary: str = ""
+    description: str = ""
+    license: str = ""
+    requires_python: str = ""
+    requires: tuple[str, ...] = ()
+    urls: Mapping[str, str] = field(default_factory=dict)
+    scripts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def project(self) -> str:
+        """The name as indexes normalise it."""
+        return canonicalize_name(self.name)
+
+    @property
+    def program(self) -> str:
+        """The program that starts the server: the one of the distribution's name, else the first."""
+        return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRelease:
+    """A promoted candidate: its files, checked against the hashes of the state, and what they say.
+
+    `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the `mcpfactory.toml` in the
+    source distribution, `{}` without one; `server` its name in the workspace; `title`, `instructions` and `tools` are those of
+    the generated manifest, or as little as is known without one. `companions` are wheels that it needs and that no public
+    index need have: the runtime's, where that is used from its sources. `adopted` says that it is a project that others wrote: its candidate is what
+    runs, without a source distribution.
+    """
+
+    server: str
+    candidate: str
+    version: str
+    channel: str
+    hashes: Mapping[str, str]
+    files: Mapping[str, bytes]
+    metadata: Metadata
+    config: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    instructions: str = ""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    variables: tuple[Variable, ...] = ()
+    companions: Mapping[str, bytes] = field(default_factory=dict)
+    adopted: bool = False
+
+    @property
+    def wheel(self) -> str:
+        """The name of the wheel."""
+        return next(name for name in sorted(self.files) if name.endswith(".whl"))
+
+    @property
+    def sdist(self) -> str | None:
+        """The name of the source distribution; None for a candidate that older versions built."""
+        return next((name for name in sorted(self.files) if name.endswith(".tar.gz")), None)
+
+    @property
+    def digest(self) -> str:
+        """One hash for the names and bytes of all files."""
+        return hash_record(self.hashes)
+
+    @property
+    def publish_table(self) -> Mapping[str, Any]:
+        """`[publish]` of the server's configuration: what the person decided about publishing it; empty when nothing."""
+        table = self.config.get("publish", {})
+        if not isinstance(table, dict):
+            raise config_error(self.server, "publish is not a table", "write [publish] on its own line")
+        if found := unknown_field(table, SERVER_FIELDS["publish"] or (), "[publish]"):
+            raise config_error(self.server, *found)
+        return table
+
+
+def read_release(
+    server: str,
+    channel: str,
+    artifact: Artifact,
+    kept_tools: tuple[Mapping[str, Any], ...] = (),
+    companions: tuple[Path, ...] = (),
+) -> CandidateRelease:
+    """Return the release from a candidate's files on this machine.
+
+    Args:
+        server: its name in the workspace.
+        channel: which offers the candidate.
+        artifact: the candidate.
+        kept_tools: the tool list that `validate` kept of these bytes: it has the server's own tools, too, which no manifest has.
+        companions: wheels that it needs besides.
+
+    Raises:
+        StateError: a file is not there, or not what was checked, or cannot be read as a package.
+        ConfigError: the server's configuration in the candidate cannot be used.
+    """
+    files = {name: read_verified(artifact.folder / name, content) for name, content in artifact.files.items()}
+    try:
+        with zipfile.ZipFile(io.BytesIO(files[artifact.wheel.name])) as wheel:
+            metadata, manifest, code = _metadata(wheel), wheel_manifest(wheel), _api_module(wheel)
+        config = _config([data for name, data in files.items() if name.endswith(".tar.gz")])
+    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
+        raise StateError(
+            f"candidate {artifact.id} of {server} cannot be read: {error!r}",
+            hint=f"mcpfactory pipeline restore {server} --candidate {artifact.id}",
+        ) from error
+    manifest = manifest if isinstance(manifest, dict) else {}
+    about = manifest.get("server", {})
+    return CandidateRelease(
+        server=server,
+        candidate=artifact.id,
+        version=artifact.version,
+        channel=channel,
+        hashes=dict(artifact.files),
+        files=files,
+        metadata=metadata,
+        config=config,
+        title=str(about.get("title") or ""),
+        instructions=str(about.get("instructions") or ""),
+        tools=_all_tools(manifest.get("tools") or (), kept_tools),
+        variables=tuple(_variables(server, code, config)),
+        companions={file.name: file.read_bytes() for file in companions},
+    )
+
+
+def read_adopted_release(
+    server: str, channel: str, artifact: Artifact, kept_tools: tuple[Mapping[str, Any], ...] = ()
+) -> CandidateRelease:
+    """Return the release of a project that was adopted: its own wheel, with the variables that its record names.
+
+    Raises as `read_release`.
+    """
+    record = read_record(artifact.folder, artifact.files)
+    own = {name: hash_ for name, hash_ in artifact.files.items() if name.endswith(".whl")}
+    config = {"server": {"environment": list(record.environment)}}
+    found = read_release(server, channel, replace(artifact, files=own), kept_tools)
+    variables = tuple(_variables(server, ast.Module([], []), config))
+    return replace(found, config=config, variables=variables, adopted=True)
+
+
+def _all_tools(
+    generated: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the generated tools, then those of the server's own that were kept."""
+    rows = {str(tool.get("name")): tool for tool in generated}
+    own = {str(tool.get("name")): tool for tool in kept if tool.get("name") not in rows}
+    return (*rows.values(), *own.values())
+
+
+def _metadata(wheel: zipfile.ZipFile) -> Metadata:
+    location = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    found = PathDistribution(zipfile.Path(wheel, location.removesuffix("METADATA")))
+    fields = found.metadata
+
+    def text(field: str) -> str:
+        return str((fields.get_all(field) or [""])[0])
+
+    labels = (value.partition(", ") for value in fields.get_all("Project-URL") or ())
+    return Metadata(
+        name=text("Name"),
+        version=text("Version"),
+        summary=text("Summary"),
+        description=text("Description"),
+        license=text("License-Expression") or text("License"),
+        requires_python=text("Requires-Python"),
+        requires=tuple(fields.get_all("Requires-Dist") or ()),
+        urls={label: url for label, _, url in labels},
+        scripts={one.name: one.value for one in found.entry_points.select(group="console_scripts")},
+    )
+
+
+def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
+    """Return the generated `api.py`, read as data: nothing is run. Empty for servers that are not made from a document."""
+    for entry in wheel.infolist():
+        if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
+            return ast.parse(wheel.read(entry))
+    return ast.Module([], [])
+
+
+def _calls(code: ast.Module, name: str) -> list[ast.Call]:
+    calls = [node for node in ast.walk(code) if isinstance(node, ast.Call)]
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+
+
+def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Name, kind and variables of each `SecurityScheme(…)`. Three literals come first, as `emit` writes them."""
+    created = [call.args for call in _calls(code, "SecurityScheme")]
+    return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in created if len(args) >= 3]
+
+
+def _addresses(code: ast.Module, *, several: bool) -> Iterator[Variable]:
+    """Yield the variable of each address of the API that is of no use elsewhere. An API with several servers may have no root.
+
+    Where `several` documents make one server, there is no root, and each of their addresses is one that a person may want to move.
+    """
+    servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
+    for call in _calls(code, "Upstream"):
+        names = [ast.literal_eval(one.value) for one in call.keywords if one.arg == "prefix"]
+        root = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")
+        beside = [(server_setting(name), url, not url) for name, url in servers]
+        rooted = [] if several and servers else [("BASE_URL", root, not root and not servers)]
+        for setting, url, required in (*rooted, *beside):
+            if names and (several or not url or describe_private(url)):
+                words = f"Where the API lives, {f'{url} when unset' if url else 'such as https://api.example.com/v1'}"
+                yield Variable(f"{names[0]}_{setting}", words, required)
+
+
+def _assigned(code: ast.Module, name: str) -> list[ast.Assign]:
+    return [one for one in code.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == name]
+
+
+def _config(sdists: list[bytes]) -> Mapping[str, Any]:
+    for data in sdists:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+            for entry in archive:
+                if _CONFIG.fullmatch(entry.name) and entry.isfile() and entry.size <= _LARGEST:
+                    stream = archive.extractfile(entry)
+                    return tomllib.loads(stream.read().decode()) if stream else {}
+    return {}
+
+
+def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iterator[Variable]:
+    """Yield the variables of addresses where they are needed, of schemes, and of `[server] environment`; then those that `[publish.environment.<NAME>]` adds.
+
+    What that table says about one of the others is taken from there.
+    """
+    publish = config.get("publish", {})
+    declared = publish.get("environment", {}) if isinstance(publish, dict) else {}
+    if not isinstance(declared, dict):
+        raise config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
+    found = {one.name: one for one in _addresses(code, several=isinstance(config.get("api"), list))}
+    for name, kind, variables in _schemes(code):
+        for number, variable in enumerate(variables):
+            words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"
+            found[variable] = Variable(variable, words, secret=(kind, number) not in _OPEN)
+    about = config.get("server", {})
+    read = about.get("environment", ()) if isinstance(about, dict) else ()
+    for name in read if isinstance(read, list) else ():
+        found.setdefault(str(name), Variable(str(name)))
+    for name, table in declared.items():
+        if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
+            raise config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
+        found[name] = _declared_variable(server, found.get(name, Variable(name)), table)
+    yield from found.values()
+
+
+def _declared_variable(server: str, known: Variable, table: Mapping[str, Any]) -> Variable:
+    fields: dict[str, Any] = {
+        "description": known.description,
+        "required": known.required,
+        "secret": known.secret,
+        "default": "",
+    }
+    for key, value in table.items():
+        if key not in fields or not isinstance(value, type(fields[key])):
+            raise config_error(
+                server,
+                f"publish.environment.{known.name}.{key} is {value!r}",
+                'fields: description = "…", required = true, secret = true, default = "…"',
+            )
+    return Variable(known.name, **{**fields, **table})
+
+
+def config_error(server: str, message: str, hint: str) -> ConfigError:
+    """Return the error for the configuration in a candidate of a server."""
+    return ConfigError(f"mcpfactory.toml of {server}: {message}", hint=hint)

@@ -1,0 +1,132 @@
+"""What a target is: a frozen record of four plain functions, and the records that they take and return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.workspace.workspace import CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class TargetProblem:
+    """Why a release cannot go to a target: the id of the rule (or "" where none is named), what is wrong, and what to do."""
+
+    rule: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.message}" if self.rule else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class PublishEvidence:
+    """That a target has a release: `digest` is what it knows it by; `facts` are small texts (a URL, hashes), never a secret."""
+
+    digest: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteState:
+    """What a target has under the release's name and version.
+
+    `same` is the evidence when it is the whole release, byte for byte. Otherwise `missing` names what is not there yet, and
+    `other` says in words what is there and is something else: then the target cannot take the release any more.
+    """
+
+    same: PublishEvidence | None = None
+    missing: tuple[str, ...] = ()
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings:
+    """What the workspace says about a target: `[publish.<target>]` of the root `mcpfactory.toml` over the target's defaults.
+
+    `options` are texts by name. Secrets stand in `environ` only; an option names the variable. `folder` is where the target
+    may store what it needs to continue.
+    """
+
+    target: str
+    options: Mapping[str, str]
+    environ: Mapping[str, str]
+    folder: Path
+
+    def __getitem__(self, option: str) -> str:
+        return self.options[option]
+
+    def secret(self, option: str) -> str:
+        """Return the value of the variable that an option names; the value is in no message.
+
+        Raises:
+            ConfigError: the variable is not set.
+        """
+        variable = self.options[option]
+        if value := self.environ.get(variable, ""):
+            return value
+        raise ConfigError(
+            f"{self.target} needs a token, and {variable} is not set",
+            hint=f"set {variable}, or name another variable: [publish.{self.target}] {option} of {CONFIG}",
+        )
+
+
+def _no_problems(_release: CandidateRelease, _settings: TargetSettings) -> tuple[TargetProblem, ...]:
+    return ()
+
+
+def _no_needs(_release: CandidateRelease) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class PublishTarget:
+    """One target of `publish`.
+
+    `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check` judges the release
+    without a network. `inspect` returns what the target has now. `upload` sends what is missing, and only that, so that it
+    continues an interrupted upload; it is called only when `inspect` found nothing `other`. A target without `upload` is a file
+    that people copy: it is built, and nothing is recorded; so is one while its option `destination` is empty. `options` are the
+    names of its settings with their defaults. `needs` returns the targets that must have the release first.
+
+    All four raise `ConfigError` for settings that cannot be used; `inspect` and `upload` also `TargetError` when the target
+    cannot be reached or failed, and `PublishError` when it refuses.
+    """
+
+    id: str
+    title: str
+    build: Callable[[CandidateRelease, TargetSettings], Mapping[str, bytes]]
+    check: Callable[[CandidateRelease, TargetSettings], Sequence[TargetProblem]] = _no_problems
+    upload: Callable[[CandidateRelease, TargetSettings], PublishEvidence] | None = None
+    inspect: Callable[[CandidateRelease, TargetSettings], RemoteState] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    needs: Callable[[CandidateRelease], Sequence[str]] = _no_needs
+    destination: str = ""
+
+    def is_file(self, settings: TargetSettings) -> bool:
+        """Whether publishing there only builds its files."""
+        return self.upload is None or self.inspect is None or bool(self.destination and not settings[self.destination])
+
+    def settings(
+        self, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
+    ) -> TargetSettings:
+        """Return the settings from `[publish.<target>]`, overridden by those `given` on the command line.
+
+        Raises:
+            ConfigError: there is no such option, or its value is no text.
+        """
+        for name, value in {**table, **given}.items():
+            if name not in self.options:
+                raise ConfigError(
+                    f"{CONFIG}: publish.{self.id} has an unknown option {name!r}",
+                    hint=listed(name, self.options, "options"),
+                )
+            if not isinstance(value, str):
+                raise ConfigError(f"{CONFIG}: publish.{self.id}.{name} is not text", hint=f'{name} = "…"')
+        return TargetSettings(self.id, {**self.options, **table, **given}, environ, folder)

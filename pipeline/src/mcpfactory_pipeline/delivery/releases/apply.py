@@ -1,0 +1,254 @@
+"""Carrying out a plan of releases: one commit for all of them, and a tag for each.
+
+All contents are computed before the first file is written, and a commit that fails leaves the tree as it was, at once or,
+where the process was killed, when the next one begins. The commit names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
+missing because the process was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_codegen.servers.merge import LOCK
+from mcpfactory_pipeline.base.errors import JsonRecord, ReleaseError
+from mcpfactory_pipeline.base.files import remove_temporaries, replace_file
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, source_files
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.build.wheels import with_version
+from mcpfactory_pipeline.channels.contract import contract_text
+from mcpfactory_pipeline.delivery.releases import changelog
+from mcpfactory_pipeline.delivery.releases.git import TRAILER, Repository
+from mcpfactory_pipeline.delivery.releases.packages import Packages, read_packages
+from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Proposal, Reader, plan_releases
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+_SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Released(JsonRecord):
+    """What was done about one server: `released`, `continued` (it had its commit, and got its tag) or `current`."""
+
+    server: str
+    outcome: str
+    version: str
+    tag: str = ""
+    commit: str = ""
+    files: tuple[str, ...] = ()
+
+
+def apply_releases(
+    workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
+) -> list[Released]:
+    """Release what is due of the named servers, or of all: version, changelog, commit, tags. All of them, or none.
+
+    With `dry_run` everything is computed and nothing is written.
+
+    Raises:
+        NotFoundError: there is no such server.
+        ReleaseError: `plan_releases` refuses one, the tree differs from its commit, or git refuses.
+    """
+    repository = Repository.around(workspace.root)
+    with file_lock(workspace.pipeline / "locks" / ".release.lock"):
+        if not dry_run:
+            _roll_back(workspace, repository)
+        if dirty := repository.dirty():
+            more = f" and {len(dirty) - _SHOWN} more" if len(dirty) > _SHOWN else ""
+            raise ReleaseError(
+                "dirty-tree",
+                f"not as its commit has it: {', '.join(dirty[:_SHOWN])}{more}",
+                hint="commit it, or take it back (git stash --include-untracked): a release is of what was committed",
+            )
+        proposals = plan_releases(workspace, repository, names, read)
+        _raise_refusal(proposals)
+        due, packages = {one.server: one for one in proposals if one.status == "due"}, read_packages(workspace)
+        work = {name: _files(workspace, packages, one, clock) for name, one in due.items()}
+        commit = "" if dry_run or not work else _commit(workspace, repository, list(due.values()), work)
+        results = []
+        for one in proposals:
+            tagged = replace(one, commit=one.commit or commit)
+            if one.status in {"due", "pending"} and not dry_run:
+                _tag(repository, tagged, "" if packages and packages.name == one.server else f"servers/{one.server}/")
+            if one.status in {"due", "pending"} or names:
+                results.append(_result(tagged, work.get(one.server, {})))
+        return results
+
+
+def _raise_refusal(proposals: Sequence[Proposal]) -> None:
+    refused = [one for one in proposals if one.status == "refused"]
+    if refused:
+        first, others = refused[0], len(refused) - 1
+        more = f" (and {pluralize(others, 'other')}: mcpfactory release plan)" if others else ""
+        raise ReleaseError(first.code, f"{first.server}: {first.message}{more}", hint=first.hint)
+
+
+def _result(one: Proposal, files: _Files) -> Released:
+    outcome = {"due": "released", "pending": "continued"}.get(one.status, one.status)
+    tag = one.tag.name if one.version else ""
+    return Released(one.server, outcome, one.version, tag, one.commit, tuple(sorted(files)))
+
+
+def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> _Files:
+    """Return what a release writes, by path below the root, as far as it differs from what is there."""
+    if packages and packages.name == one.server:
+        prefix, files = "", dict[str, bytes | None](packages.files(one.version, clock().date()))
+    else:
+        prefix, files = f"servers/{one.server}/", _server_files(workspace.server(one.server), one, clock)
+    return {
+        f"{prefix}{path}": data
+        for path, data in files.items()
+        if data is None or not (there := workspace.root / f"{prefix}{path}").is_file() or there.read_bytes() != data
+    }
+
+
+def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[str, bytes | None]:
+    """By path below the server: version, changelog, contract, the machine's files that state the version; the notes are gone."""
+    folder = server.folder
+    place, text = with_version(folder, server.package, one.version)
+    news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
+    files: dict[str, bytes | None] = {note.file: None for note in one.notes}
+    files |= {
+        place: text.encode(),
+        changelog.FILE: _changelog(server, news),
+        CONTRACT: contract_text(one.tools, one.version).encode(),
+    }
+    if server.document is not None:
+        files |= _generated(server, files)
+    return files
+
+
+def _changelog(server: WorkspaceServer, news: str) -> bytes:
+    """Return the changelog with a section more, its line ends as they are.
+
+    Raises:
+        ReleaseError: it is not in UTF-8.
+    """
+    file = server.folder / changelog.FILE
+    try:
+        before = file.read_bytes().decode() if file.is_file() else ""
+    except UnicodeDecodeError as error:
+        raise ReleaseError(
+            "changelog",
+            f"{server.name}: {changelog.FILE} is not in UTF-8: {error}",
+            hint="save it in UTF-8, and commit it",
+        ) from error
+    ends = "\r\n" if "\r\n" in before else "\n"
+    return changelog.with_section(before.replace("\r\n", "\n"), news).replace("\n", ends).encode()
+
+
+def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
+    """Return what the machine's files become with the new version, made in a copy: the manifest states it.
+
+    Raises:
+        ReleaseError: others would change as well: then the contract was read from files that are out of date.
+    """
+    from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only these servers need it
+    from mcpfactory_codegen.servers.errors import CreateError  # noqa: PLC0415 - heavy, and only these servers need it
+
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
+        copy = Path(work) / server.name
+        for path in source_files(server.folder):
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(server.folder / path, copy / path)
+        for path, data in files.items():
+            if data is not None:
+                (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                (copy / path).write_bytes(data)
+        try:
+            created = regenerate(copy)
+        except CreateError as error:
+            raise ReleaseError("generate", f"{server.name}: {error}", hint=error.hint) from error
+        changed = [step.path for step in created.steps if step.action != "same"]
+        if others := [path for path in changed if not path.endswith("_generated/manifest.json")]:
+            raise ReleaseError(
+                "stale",
+                f"{server.name}: {others[0]} is not what generate makes of it today",
+                hint=f"mcpfactory pipeline run {server.name}, commit what it changed, and release then",
+            )
+        return {path: (copy / path).read_bytes() for path in (LOCK, *changed)}
+
+
+def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, _Files]) -> str:
+    """Write the files and commit them; restore them when that fails."""
+    files = {path: data for one in work.values() for path, data in one.items()}
+    head = repository.head()
+    try:
+        _begin_journal(workspace, head, files)
+        _write_files(workspace.root, files)
+        commit = repository.commit(sorted(files), _message(due))
+    except BaseException:
+        _roll_back(workspace, repository)
+        raise
+    _end_journal(workspace)
+    return commit
+
+
+def _message(due: Sequence[Proposal]) -> str:
+    shown = [f"{one.server} {one.version}" for one in due[:_SHOWN]]
+    title = f"Release {', '.join(shown)}" + (f" and {len(due) - _SHOWN} more" if len(due) > _SHOWN else "")
+    lines = [f"{one.server} {one.before or 'new'} → {one.version}: {'; '.join(one.reasons)}" for one in due]
+    return "\n".join([title, "", *lines, "", *(f"{TRAILER}: {one.tag.name}" for one in due), ""])
+
+
+def _tag(repository: Repository, one: Proposal, folder: str) -> None:
+    log = repository.read(one.commit, f"{folder}{changelog.FILE}") or b""
+    notes = changelog.section_of(log.decode(errors="replace"), one.version)
+    repository.tag(one.tag, f"{one.server} {one.version}\n\n{notes}\n")
+
+
+# --- the journal: what is about to be written, so that the next release takes back what a killed one left ---
+
+
+_Files = Mapping[str, bytes | None]
+"""What becomes of files, by path below the workspace; None: removed."""
+
+
+def _begin_journal(workspace: Workspace, head: str, files: _Files) -> None:
+    """Note what will be written on top of a commit."""
+    hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
+    replace_file(_journal_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
+
+
+def _end_journal(workspace: Workspace) -> None:
+    """Remove the note: the release is committed, or was rolled back."""
+    _journal_file(workspace).unlink(missing_ok=True)
+
+
+def _roll_back(workspace: Workspace, repository: Repository) -> None:
+    """Undo what a release that was killed before its commit wrote; nothing where none was."""
+    try:
+        noted = json.loads(_journal_file(workspace).read_bytes())
+        head, hashes = str(noted["head"]), dict(noted["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for path in hashes:
+        remove_temporaries(workspace.root / path)
+    if head == repository.head():
+        dirty = set(repository.dirty())
+        ours = [path for path, known in hashes.items() if path in dirty and hash_file(workspace.root / path) == known]
+        _write_files(workspace.root, {path: repository.read(head, path) for path in ours})
+        repository.unstage(sorted(hashes))
+    _end_journal(workspace)
+
+
+def _write_files(root: Path, files: _Files) -> None:
+    """Write files, each whole or not at all."""
+    for path, data in files.items():
+        file = root / path
+        if data is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(file, data)
+
+
+def _journal_file(workspace: Workspace) -> Path:
+    return workspace.pipeline / "locks" / ".release.json"

@@ -1,0 +1,177 @@
+"""Changelogs, and the fragments that they are made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.text import escape_markdown
+from mcpfactory_pipeline.base.versions import STEPS, Step
+
+FOLDER: Final = "changes"
+# What a kind asks for, unless its file says another step.
+KINDS: Final[dict[str, Step]] = {
+    "added": "minor",
+    "changed": "patch",
+    "fixed": "patch",
+    "removed": "major",
+    "security": "patch",
+}
+_STATED: Final = tuple(step for step in STEPS if step != "none")
+_NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
+_LONGEST: Final = 40  # characters of a file's name that come from the text
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One fragment: its file below the server's folder, its kind, its text, and the step that the file states itself, if any."""
+
+    file: str
+    kind: str
+    text: str
+    stated: Step | None = None
+
+    @property
+    def step(self) -> Step:
+        """The step of the version that it asks for."""
+        return self.stated or KINDS[self.kind]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "step": self.step}
+
+
+def read_notes(folder: Path) -> tuple[Note, ...]:
+    """Return the fragments of the server in `folder`, by kind and file.
+
+    Raises:
+        ReleaseError: one cannot be used.
+    """
+    order = list(KINDS)
+    found = [_read(file) for file in sorted((folder / FOLDER).glob("*.md")) if file.name.lower() != "readme.md"]
+    return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
+
+
+def add_note(folder: Path, text: str, kind: str) -> Note:
+    """Write a fragment for the server in `folder`.
+
+    Raises:
+        ReleaseError: the text is empty or not in UTF-8, or there is no such kind.
+    """
+    text = text.strip()
+    if not text:
+        raise ReleaseError("note", "a note without text is none", hint='mcpfactory release note NAME "what changed"')
+    _check(kind, "", "the note")
+    try:
+        data = f"{text}\n".encode()
+    except UnicodeEncodeError as error:  # the shell gave bytes of another encoding
+        raise ReleaseError("note", "the text is not in UTF-8", hint="is the terminal's encoding UTF-8?") from error
+    stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
+    place, number = folder / FOLDER, 1
+    while (file := place / f"{stem}{'' if number == 1 else f'-{number}'}.{kind}.md").exists():
+        number += 1
+    place.mkdir(exist_ok=True)
+    file.write_bytes(data)
+    return _read(file)
+
+
+def _read(file: Path) -> Note:
+    path, found = f"{FOLDER}/{file.name}", _NAME.fullmatch(file.name)
+    if found is None:
+        raise ReleaseError("note", f"{path} is no name of a note", hint=f"WORDS.KIND.md; kinds: {', '.join(KINDS)}")
+    _check(found["kind"], found["step"] or "", path)
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReleaseError("note", f"{path} cannot be read: {error}", hint="text in UTF-8") from error
+    if not text:
+        raise ReleaseError("note", f"{path} is empty", hint="write what changed, or delete it")
+    return Note(path, found["kind"], text, next((step for step in _STATED if step == found["step"]), None))
+
+
+def _check(kind: str, step: str, what: str) -> None:
+    if kind not in KINDS:
+        raise ReleaseError("note", f"{what} has the kind {kind!r}, which is none", hint=listed(kind, KINDS, "kinds"))
+    if step and step not in _STATED:
+        raise ReleaseError(
+            "note", f"{what} states the step {step!r}, which is none", hint=listed(step, _STATED, "steps")
+        )
+
+
+FILE: Final = "CHANGELOG.md"
+_TITLE: Final = "# Changelog\n"
+_HEADING: Final = re.compile(r"^## .*$", re.MULTILINE)
+_UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
+_MOST: Final = 50  # changes of the contract that are listed
+
+
+def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Change], *, first: bool = False) -> str:
+    """Return what is said of a release: the notes by their kind, then what callers of the tools meet, as the contract has it."""
+    parts = [f"## {version} - {day.isoformat()}\n"]
+    for kind in KINDS:
+        texts = [_item(note.text) for note in notes if note.kind == kind]
+        if texts:
+            parts.append(f"### {kind.capitalize()}\n\n" + "\n".join(texts) + "\n")
+    met = sorted((one for one in changes if one.kind != "cosmetic"), key=lambda one: one.kind != "breaking")
+    if met:
+        lines = [f"- {one.kind}: {escape_markdown(one.message)}" for one in met[:_MOST]]
+        lines += [f"- and {len(met) - _MOST} more"] if len(met) > _MOST else []
+        parts.append("### For callers\n\n" + "\n".join(lines) + "\n")
+    if len(parts) == 1:
+        parts.append("The first release.\n" if first else "Nothing changes for callers.\n")
+    return "\n".join(parts)
+
+
+def with_section(text: str, new: str) -> str:
+    """Return a changelog with a section more: before those of other releases, after what is not released yet; a new one when empty."""
+    if not text.strip():
+        return f"{_TITLE}\n{new}"
+    for found in _HEADING.finditer(text):
+        if not _UNRELEASED.match(found[0]):
+            return f"{text[: found.start()]}{new}\n{text[found.start() :]}"
+    return f"{text.rstrip()}\n\n{new}"
+
+
+def section_of(text: str, version: str) -> str:
+    """Return the section of a release without its heading; "" when there is none."""
+    headings = list(_HEADING.finditer(text))
+    for number, found in enumerate(headings):
+        if re.match(rf"## \[?{re.escape(version)}\b(?!\.)", found[0]):
+            end = headings[number + 1].start() if number + 1 < len(headings) else len(text)
+            return text[found.end() : end].strip()
+    return ""
+
+
+def unreleased_of(text: str) -> str:
+    """Return what stands below the heading `Unreleased`; "" when there is none, or nothing below it."""
+    found, after = _unreleased(text)
+    return text[found.end() : after].strip() if found else ""
+
+
+def with_release(text: str, version: str, day: date) -> str:
+    """Return a changelog whose unreleased section is that of a release: its heading names the version and the day."""
+    found, _ = _unreleased(text)
+    if found is None:
+        raise ValueError("a changelog without an unreleased section")
+    end = "\r" if found[0].endswith("\r") else ""
+    return f"{text[: found.start()]}## {version} - {day.isoformat()}{end}{text[found.end() :]}"
+
+
+def _unreleased(text: str) -> tuple[re.Match[str] | None, int]:
+    """Return the heading of the unreleased section, and where the section ends."""
+    headings = list(_HEADING.finditer(text))
+    for number, found in enumerate(headings):
+        if _UNRELEASED.match(found[0]):
+            return found, headings[number + 1].start() if number + 1 < len(headings) else len(text)
+    return None, 0
+
+
+def _item(text: str) -> str:
+    return "- " + "\n  ".join(line.rstrip() for line in text.splitlines()).replace("\n  \n", "\n\n")

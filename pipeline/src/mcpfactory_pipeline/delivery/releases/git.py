@@ -1,0 +1,187 @@
+"""What releases read from git, and the two things that they write: one commit, and tags."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.versions import Version
+
+TRAILER: Final = "Release"  # a line of the commit's message for each tag that belongs to it
+_TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """The tag of a release, with the commit that it names."""
+
+    server: str
+    version: str
+    commit: str = ""
+    annotated: bool = True
+
+    @property
+    def name(self) -> str:
+        """`<server>-v<version>`."""
+        return f"{self.server}-v{self.version}"
+
+    @property
+    def order(self) -> Version:
+        """What versions are compared by."""
+        return Version.read(self.version)
+
+    @classmethod
+    def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> Tag | None:
+        """Return the tag of that name; None for one that is no release's."""
+        found = _TAG.fullmatch(name)
+        return cls(found["server"], found["version"], commit, annotated) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The git repository around a workspace. `prefix` is the way from its top to the workspace, with `/` at the end."""
+
+    root: Path
+    prefix: str
+
+    @classmethod
+    def around(cls, root: Path) -> Repository:
+        """Return the repository of a workspace.
+
+        Raises:
+            ReleaseError: there is none, it has no commit, or only a part of its history is here.
+        """
+        here = cls(root, "")
+        if here._ask("rev-parse", "--is-inside-work-tree") is None:
+            raise ReleaseError(
+                "no-git", f"{root.name} is in no git repository", hint="git init, and commit what is there"
+            )
+        if here._ask("rev-parse", "--verify", "HEAD") is None:
+            raise ReleaseError("no-commit", "the repository has no commit yet", hint="git add -A && git commit")
+        if here._git("rev-parse", "--is-shallow-repository").strip() == "true":
+            raise ReleaseError(
+                "shallow",
+                "only the end of the history is here, so that earlier releases are not seen",
+                hint="git fetch --unshallow --tags (actions/checkout: fetch-depth: 0)",
+            )
+        return cls(root, here._git("rev-parse", "--show-prefix").strip())
+
+    def dirty(self) -> list[str]:
+        """Return what differs from the commit that is checked out, by path below the workspace (`../…` outside of it)."""
+        rows = self._git("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
+        paths = (row[3:] for row in rows if row)
+        return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
+
+    def tags(self, *, merged: bool = False) -> dict[str, Tag]:
+        """Every tag of a release by its name; with `merged` those that what is checked out contains."""
+        only = ("--merged=HEAD",) if merged else ()
+        form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
+        found = {}
+        for line in self._git("for-each-ref", *only, form, "refs/tags").splitlines():
+            name, this, target = line.split(" ")
+            if tag := Tag.read(name, target or this, annotated=bool(target)):
+                found[name] = tag
+        return found
+
+    def committed(self) -> dict[str, Tag]:
+        """Return the releases that commits of this branch say they are, by the name that their tag has or should have."""
+        form = f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"
+        found: dict[str, Tag] = {}
+        for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # the newest first
+            commit, *names = line.split()
+            for name in names:
+                if tag := Tag.read(name, commit):
+                    found.setdefault(name, tag)
+        return found
+
+    def same_folders(self, commits: Mapping[str, str]) -> set[str]:
+        """Those servers whose folder is, in what is checked out, what it was in their commit. One process for all of them."""
+        names = sorted(commits)
+        wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]
+        lines = self._git(
+            "cat-file", "--batch-check=%(objectname)", stdin="".join(f"{one}\n" for one in wanted)
+        ).splitlines()
+        return {name for name, old, new in zip(names, lines[::2], lines[1::2], strict=True) if old == new}
+
+    def changed_since(self, commit: str, folder: str) -> list[str]:
+        """Tracked files below a folder of the workspace that are not, here and now, what they were in the commit."""
+        out = self._git("diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", folder)
+        return [path for path in out.split("\0") if path]
+
+    def contains(self, branch: str, commit: str) -> bool:
+        """Whether a branch has a commit among its own; not, when there is no such branch."""
+        return self._run("merge-base", "--is-ancestor", commit, branch).returncode == 0
+
+    def read(self, commit: str, path: str) -> bytes | None:
+        """Return a file of the workspace as it was in a commit; None when it was not there."""
+        done = self._run("cat-file", "blob", f"{commit}:{self.prefix}{path}")
+        return done.stdout if done.returncode == 0 else None
+
+    def head(self) -> str:
+        """Return the commit that is checked out."""
+        return self._git("rev-parse", "HEAD").strip()
+
+    def commit(self, paths: Sequence[str], message: str) -> str:
+        """Commit what became of these files, and nothing else; return the commit.
+
+        Raises:
+            ReleaseError: git refuses.
+        """
+        listed = "".join(f"{path}\0" for path in paths)
+        self._git("--literal-pathspecs", "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed)
+        self._git("commit", "--quiet", "--file=-", "--cleanup=whitespace", stdin=message)
+        return self.head()
+
+    def unstage(self, paths: Sequence[str]) -> None:
+        """Remove these files from git's index, where a failed commit left them."""
+        if paths:
+            listed = "".join(f"{path}\0" for path in paths)
+            words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
+            self._git("--literal-pathspecs", *words, stdin=listed)
+
+    def tag(self, tag: Tag, message: str) -> None:
+        """Create an annotated tag.
+
+        Raises:
+            ReleaseError: git refuses, as it does when the tag is there.
+        """
+        self._git("tag", "--annotate", "--file=-", "--cleanup=whitespace", tag.name, tag.commit, stdin=message)
+
+    def _ask(self, *words: str) -> str | None:
+        done = self._run(*words)
+        return done.stdout.decode() if done.returncode == 0 else None
+
+    def _git(self, *words: str, stdin: str = "") -> str:
+        done = self._run(*words, stdin=stdin)
+        if done.returncode != 0:
+            message = " ".join(done.stderr.decode(errors="replace").split())[:400]
+            unknown = "tell me who you are" in message or "user.email" in message
+            hint = "git config user.name '…' && git config user.email '…'" if unknown else "the words are git's"
+            raise ReleaseError(
+                "git",
+                f"git {next(word for word in words if word[:1] != '-')} refused: {message or f'exit code {done.returncode}'}",
+                hint=hint,
+            )
+        return done.stdout.decode(errors="surrogateescape")
+
+    def _run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[bytes]:
+        environ = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+        try:
+            return subprocess.run(
+                ["git", "-c", "core.fsmonitor=false", *words],
+                cwd=self.root,
+                env=environ,
+                input=stdin.encode(errors="surrogateescape"),
+                capture_output=True,
+                check=False,
+            )
+        except OSError as error:
+            raise ReleaseError(
+                "no-git", f"git cannot be started: {error.strerror}", hint="install git 2.39 or later"
+            ) from error

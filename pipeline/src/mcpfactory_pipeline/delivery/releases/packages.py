@@ -1,0 +1,187 @@
+"""Packages of a workspace that are released together, and the check of a release tag."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import JsonRecord, ReleaseError
+from mcpfactory_pipeline.base.versions import STEPS, Step
+from mcpfactory_pipeline.build.wheels import with_version
+from mcpfactory_pipeline.channels.contract import source_version
+from mcpfactory_pipeline.delivery.releases import changelog
+from mcpfactory_pipeline.delivery.releases.changelog import KINDS
+from mcpfactory_pipeline.delivery.releases.git import Repository, Tag
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
+
+_FIELDS: Final = ("name", "packages")
+_KIND: Final = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """Folders below the root, each with a pyproject.toml; `name` is what tags and the command line call them."""
+
+    root: Path
+    name: str
+    folders: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        """The version that all of them state.
+
+        Raises:
+            ReleaseError: they do not agree.
+        """
+        stated = {folder: str(self._project(folder).get("version", "")) for folder in self.folders}
+        if len(set(stated.values())) > 1 or "" in stated.values():
+            shown = ", ".join(f"{folder} {version or 'none'}" for folder, version in stated.items())
+            raise ReleaseError(
+                "version",
+                f"{self.name} has one version, and its packages state: {shown}",
+                hint="write the same into each",
+            )
+        return next(iter(stated.values()))
+
+    @property
+    def unreleased(self) -> str:
+        """What the changelog says below `## Unreleased`; "" when nothing.
+
+        Raises:
+            ReleaseError: it is not in UTF-8.
+        """
+        return changelog.unreleased_of(self._log())
+
+    @property
+    def step(self) -> Step:
+        """What the headings of the unreleased section ask for; a patch when they say nothing."""
+        kinds = (found["kind"].lower() for found in _KIND.finditer(self.unreleased))
+        return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
+
+    def files(self, version: str, day: date) -> dict[str, bytes]:
+        """Return what a release writes, by path below the root: the version, where they need each other, and the changelog."""
+        names = [str(self._project(folder).get("name", "")) for folder in self.folders]
+        found = {changelog.FILE: changelog.with_release(self._log(), version, day).encode()}
+        for folder in self.folders:
+            place, text = with_version(self.root / folder, "", version)
+            found[f"{folder}/{place}"] = _with_pins(text, names, version).encode()
+        return found
+
+    def _project(self, folder: str) -> Mapping[str, Any]:
+        try:
+            data = tomllib.loads((self.root / folder / "pyproject.toml").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ReleaseError(
+                "version",
+                f"{folder}/pyproject.toml cannot be read: {error}",
+                hint="[release] of mcpfactory.toml names its folder",
+            ) from error
+        project = data.get("project")
+        return project if isinstance(project, dict) else {}
+
+    def _log(self) -> str:
+        try:
+            return (self.root / changelog.FILE).read_bytes().decode()
+        except FileNotFoundError:
+            return ""
+        except UnicodeDecodeError as error:
+            raise ReleaseError(
+                "changelog", f"{changelog.FILE} is not in UTF-8: {error}", hint="save it in UTF-8, and commit it"
+            ) from error
+
+
+def read_packages(workspace: Workspace) -> Packages | None:
+    """Return the packages that `[release]` names; None when there is no such table.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    table: Any = workspace.config.get("release")
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise setting_error("release is not a table", "write [release] on its own line")
+    if unknown := [key for key in table if key not in _FIELDS]:
+        raise setting_error(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    name, folders = table.get("name", workspace.name), table.get("packages")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name):
+        raise setting_error(f"release.name is {name!r}", 'name = "…", as a tag may begin')
+    if not isinstance(folders, list) or not folders or not all(isinstance(one, str) for one in folders):
+        raise setting_error("release.packages is no list of folders", 'packages = ["packages/one", "packages/two"]')
+    for folder in folders:
+        if (
+            Path(folder).is_absolute()
+            or ".." in Path(folder).parts
+            or not (workspace.root / folder / "pyproject.toml").is_file()
+        ):
+            raise setting_error(
+                f"release.packages: {folder} is no folder with a pyproject.toml",
+                "folders below the root of the workspace",
+            )
+    if (workspace.root / "servers" / name).is_dir():
+        raise setting_error(
+            f"release.name is {name!r}, as a server is called: both would have the same tags", "choose another name"
+        )
+    return Packages(workspace.root, name, tuple(folders))
+
+
+def _with_pins(text: str, names: list[str], version: str) -> str:
+    """Return a pyproject.toml whose exact requirements of these distributions (`"name[extra]==1.0"`) ask for another version."""
+    any_name = "|".join(re.escape(name) for name in names)
+    return re.sub(
+        rf"""(["'](?:{any_name})(?:\[[^\]\n]*\])? *== *)[^"'\s;,]+""", lambda found: f"{found[1]}{version}", text
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(JsonRecord):
+    """A tag that is a release: of which server, which version; `candidate` is what was built of it here, "" before that."""
+
+    tag: str
+    server: str
+    version: str
+    commit: str
+    candidate: str = ""
+
+
+def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
+    """Check that a tag exists, that what it names is checked out and has its version, and with `branch` that this contains it.
+
+    Raises:
+        NotFoundError: the workspace has no such server.
+        ReleaseError: the tag is not a release that may be published from here.
+    """
+    repository, wanted = Repository.around(workspace.root), Tag.read(name)
+    if wanted is None:
+        raise ReleaseError(
+            "tag", f"{name} is no tag of a release", hint="<server>-vX.Y.Z, as mcpfactory release apply makes it"
+        )
+    packages = read_packages(workspace)
+    shared = packages if packages and packages.name == wanted.server else None
+    server = None if shared else workspace.server(wanted.server)
+    there = repository.tags().get(name)
+    if there is None:
+        raise ReleaseError("tag", f"there is no tag {name} here", hint="git fetch --tags")
+    if there.commit != repository.head():
+        raise ReleaseError(
+            "tag", f"{name} is {there.commit[:12]}, and that is not checked out", hint=f"git checkout {name}"
+        )
+    stated = shared.version if shared else source_version(server) if server else ""
+    if stated != wanted.version:
+        raise ReleaseError(
+            "tag", f"{name} is not the version of its sources, {stated}", hint="mcpfactory release apply makes tags"
+        )
+    if branch and not repository.contains(branch, there.commit):
+        raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge it into {branch} first")
+    if server is None:
+        return Checked(name, wanted.server, wanted.version, there.commit)
+    state = Store(workspace).state(server.name)
+    known = state.candidates.get(state.candidate or "")
+    built = state.candidate if known and known.version == wanted.version else None
+    return Checked(name, server.name, wanted.version, there.commit, built or "")

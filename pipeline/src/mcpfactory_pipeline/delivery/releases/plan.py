@@ -1,0 +1,316 @@
+"""Which servers are due for a release, and which version each must have. Reads git, the tree and the servers; changes nothing.
+
+What was released last is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without one starts from what a
+channel offers that people promote into, if there is such a candidate, else with the version that its sources state.
+
+What is to be released is what changed in its package since, or what a note says; the version follows from the contract
+(`contract.py`), and notes may raise it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from packaging.utils import canonicalize_version
+
+from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.base.versions import STEPS, Step, Version, next_version, permits
+from mcpfactory_pipeline.channels.contract import (
+    Comparison,
+    Contract,
+    compare,
+    find_contract,
+    read_contract,
+    source_version,
+)
+from mcpfactory_pipeline.delivery.releases import changelog
+from mcpfactory_pipeline.delivery.releases.changelog import FOLDER, Note, read_notes
+from mcpfactory_pipeline.delivery.releases.git import Repository, Tag
+from mcpfactory_pipeline.delivery.releases.packages import Packages, read_packages
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, NOT_BUILT, InputReader
+from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.timeline import offered_versions
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, explain_broken
+
+CONTRACT: Final = f"{FOLDER}/released.json"  # the tool list of the last release, below the server's folder
+_SHOWN: Final = 3  # changed files that are named
+
+Reader = Callable[[WorkspaceServer], Contract]
+"""Gives the tool list of a server as it is in its folder, and the version that its sources state."""
+
+Status = Literal["due", "pending", "current", "retired", "refused"]
+"""pending: its commit exists, and its tag does not; current: nothing to release; refused: `code` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One server, or the packages that are released together: where it stands, which version it had (`before`, "" when none was released) and which it gets.
+
+    `step` is what the contract and the notes ask for; `commit` that of a pending release; `tools` what callers get.
+    """
+
+    server: str
+    status: Status
+    before: str = ""
+    version: str = ""
+    step: Step = "none"
+    reasons: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    changes: tuple[Change, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    commit: str = ""
+    code: str = ""
+    message: str = ""
+    hint: str = ""
+
+    @property
+    def tag(self) -> Tag:
+        """The tag that it gets."""
+        return Tag(self.server, self.version, self.commit)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, without the tools."""
+        shown = {key: value for key, value in asdict(self).items() if key not in {"tools", "notes"}}
+        return {**shown, "tag": self.tag.name if self.version else "", "notes": [note.to_json() for note in self.notes]}
+
+
+def plan_releases(
+    workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
+) -> list[Proposal]:
+    """Return what is to be released of the named servers, or of all. What is wrong with one is its `refused`, and no other's.
+
+    Raises:
+        NotFoundError: there is no such server.
+        ReleaseError: git cannot be run.
+    """
+    planner, packages = _Planner(workspace, repository, read), read_packages(workspace)
+    wanted = [name for name in names or () if packages is None or name != packages.name]
+    servers, broken = workspace.survey(wanted) if wanted or not names else ([], [])
+    found = [planner.propose(server) for server in servers]
+    found += [Proposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
+    if packages is not None and (not names or packages.name in names):
+        found.insert(0, planner.guarded(packages.name, lambda: planner.propose_packages(packages)))
+    return found
+
+
+@dataclass(frozen=True)  # no slots: cached properties
+class _Planner:
+    """What is known of the repository, asked once for all servers."""
+
+    workspace: Workspace
+    repository: Repository
+    read: Reader
+
+    @cached_property
+    def tags(self) -> dict[str, Tag]:
+        return self.repository.tags()
+
+    @cached_property
+    def last(self) -> dict[str, Tag]:
+        """The last release of each server."""
+        return _newest(self.repository.tags(merged=True))
+
+    @cached_property
+    def committed(self) -> dict[str, Tag]:
+        """The newest release of each server that a commit of this branch says it is, tagged or not."""
+        return _newest(self.repository.committed())
+
+    @cached_property
+    def dirty(self) -> list[str]:
+        return self.repository.dirty()
+
+    @cached_property
+    def same(self) -> set[str]:
+        """Servers that nobody has touched since their last release."""
+        known = {server.name for server in self.workspace.servers()}
+        return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
+
+    def propose(self, server: WorkspaceServer) -> Proposal:
+        return self.guarded(server.name, lambda: self._proposal(server))
+
+    def guarded(self, name: str, propose_one: Callable[[], Proposal]) -> Proposal:
+        """Return a proposal; where that fails, the error as a refusal."""
+        try:
+            return propose_one()
+        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+            code, broke = str(getattr(error, "code", "broken")), explain_broken(name, error)
+            message = broke.message.removeprefix(f"{code}: ")
+            before = self.last[name].version if name in self.last else ""
+            return Proposal(name, "refused", before, code=code, message=message, hint=broke.hint)
+
+    def propose_packages(self, packages: Packages) -> Proposal:
+        """Return the packages that have one version: due when the changelog says something that is not released yet."""
+        stated, last = packages.version, self.last.get(packages.name)
+        if pending := self._pending(packages.name, stated):
+            return pending
+        before, noted = last.version if last else "", packages.unreleased
+        if not noted:
+            return Proposal(packages.name, "current", before=before, version=before)
+        asked = stated if not before or permits(before, stated, packages.step) else next_version(before, packages.step)
+        reasons: tuple[str, ...] = ("never released",) if last is None else ()
+        items = sum(line.startswith("- ") for line in noted.splitlines())
+        reasons += (f"{pluralize(items, 'change')} in {changelog.FILE}",)
+        return self._free(Proposal(packages.name, "due", before, str(Version.read(asked)), packages.step, reasons))
+
+    def _proposal(self, server: WorkspaceServer) -> Proposal:
+        state = Store(self.workspace).state(server.name)
+        if state.retired:
+            return Proposal(server.name, "retired")
+        return self._pending(server.name, source_version(server)) or self._due(server, state)
+
+    def _pending(self, name: str, stated: str) -> Proposal | None:
+        """Return a release that was committed and not tagged, if that is what the sources still say."""
+        committed, last = self.committed.get(name), self.last.get(name)
+        there = self.tags.get(committed.name) if committed else None
+        if committed is None or (there and there.commit == committed.commit):
+            return None
+        if there is not None:
+            raise ReleaseError(
+                "tag-elsewhere",
+                f"{committed.name} is at {there.commit[:12]}, and this branch released it in {committed.commit[:12]}",
+                hint=f"git tag -d {committed.name}, if nobody has it yet; else release another version",
+            )
+        if Version.read(stated) != committed.order:
+            return None
+        before, reasons = last.version if last else "", (f"its commit {committed.commit[:12]} has no tag yet",)
+        return Proposal(name, "pending", before, committed.version, reasons=reasons, commit=committed.commit)
+
+    def _due(self, server: WorkspaceServer, state: ServerState) -> Proposal:
+        last, notes = self.last.get(server.name), read_notes(server.folder)
+        reasons = self._reasons(server, state, notes)
+        if reasons:
+            _refuse_stale(server, state)
+        offered = _promoted(self.workspace, state) if last is None else ""
+        before = last.version if last else state.channels[offered].version if offered else ""
+        if not reasons:
+            return Proposal(server.name, "current", before=before, version=before)
+        after = self.read(server)
+        if not before:
+            found, step = Comparison((), after, after), _largest_step(notes)
+            version = str(Version.read(after.version)) if after.version else ""
+        else:
+            base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
+            found = compare(replace(base, version=before), after)
+            step = _release_step(server, found, notes)
+            asked = after.version if permits(before, after.version, step) else next_version(before, step)
+            version = str(Version.read(asked))
+        if not version:
+            raise ReleaseError("version", "its sources state no version", hint="write one into pyproject.toml")
+        version = self._unoffered(server, version)
+        return self._free(
+            Proposal(server.name, "due", before, version, step, reasons, notes, found.changes, after.tools)
+        )
+
+    def _unoffered(self, server: WorkspaceServer, version: str) -> str:
+        """Return the next version that no channel ever offered: a release has other bytes than whatever was offered before it."""
+        known = offered_versions(Store(self.workspace).history(server.name))
+        while canonicalize_version(version) in known:
+            version = next_version(version, "patch")
+        return version
+
+    def _free(self, proposal: Proposal) -> Proposal:
+        """Return the same.
+
+        Raises:
+            ReleaseError: its tag is another release's.
+        """
+        if (there := self.tags.get(proposal.tag.name)) is not None:
+            raise ReleaseError(
+                "tag-elsewhere",
+                f"{there.name} is a tag already, at {there.commit[:12]}, which this branch does not contain",
+                hint=f"git merge {there.name}, or git tag -d {there.name} if nobody has it yet",
+            )
+        return proposal
+
+    def _reasons(self, server: WorkspaceServer, state: ServerState, notes: Sequence[Note]) -> tuple[str, ...]:
+        """Why it is due, in words; empty when it is not."""
+        last, found = self.last.get(server.name), []
+        if last is not None:
+            files = self._changed(server, last)
+            if files:
+                more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+                found.append(f"changed since {last.name}: {', '.join(files[:_SHOWN])}{more}")
+        elif offered := _promoted(self.workspace, state):
+            known = state.candidates.get(state.channels[offered].candidate)
+            if known is None or known.inputs.get("source") != INPUTS["source"](InputReader(server, state)):
+                found.append(f"changed since {offered} got {state.channels[offered].version}")
+        else:
+            found.append("never released")
+        return (*found, *([pluralize(len(notes), "note")] if notes else ()))
+
+    def _changed(self, server: WorkspaceServer, last: Tag) -> list[str]:
+        """Files of the package that are not what they were; the changelog of releases says nothing of its own."""
+        folder = f"servers/{server.name}/"
+        dirty = [path for path in self.dirty if path.startswith(folder)]
+        if server.name in self.same and not dirty:
+            return []
+        paths = {*self.repository.changed_since(last.commit, folder), *dirty}
+        inner = (path.removeprefix(folder) for path in sorted(paths))
+        return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
+
+    def _released(self, last: Tag, state: ServerState) -> Contract:
+        """Return the contract of the last release: kept in its commit; for a tag that somebody created by hand, what a channel offers."""
+        text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
+        if text is not None:
+            return read_contract(text, last.name)
+        try:
+            return find_contract(self.workspace, state)
+        except NotFoundError as error:
+            raise ReleaseError(
+                "contract",
+                f"{last.name} does not say what its tools were, and no channel offers {last.server}",
+                hint=f"check out {last.name}, mcpfactory pipeline run {last.server}, come back and run it again",
+            ) from error
+
+
+def _newest(tags: Mapping[str, Tag]) -> dict[str, Tag]:
+    """Return the newest tag of each server."""
+    return {tag.server: tag for tag in sorted(tags.values(), key=lambda tag: tag.order)}
+
+
+def _promoted(workspace: Workspace, state: ServerState) -> str:
+    """Return the last channel that offers the server because somebody promoted it; "" when none does. The run's own is none of them."""
+    names = [channel.name for channel in read_channels(workspace) if channel.source]
+    return next((name for name in reversed(names) if name in state.channels), "")
+
+
+def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
+    """Raise `ReleaseError` when the tools were generated from another document: what they are now is no contract."""
+    record = state.stages.get("generate")
+    if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
+        raise ReleaseError(
+            "stale",
+            "the tools were generated from another API document than the one that is there",
+            hint=f"mcpfactory pipeline run {server.name}, and commit what it changed",
+        )
+
+
+def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:
+    """Return the larger of what the contract and the notes ask for.
+
+    Raises:
+        ReleaseError: a note states less than the contract.
+    """
+    noted, before = _largest_step(notes), found.before.version
+    if any(note.stated for note in notes) and not permits(before, next_version(before, noted), found.needed):
+        change = next(
+            one for one in found.changes if one.kind == ("breaking" if found.needed == "major" else "additive")
+        )
+        stated = next(note for note in notes if note.stated)
+        raise ReleaseError(
+            "lowered",
+            f"{stated.file} states {stated.stated}, and the contract asks for {found.needed}: {change.code} {change.message}",
+            hint=f"state {found.needed} in its name, or take the change back; mcpfactory diff {server.name} lists all",
+        )
+    return max(noted, found.needed, key=STEPS.index)
+
+
+def _largest_step(notes: Sequence[Note]) -> Step:
+    return max((note.step for note in notes), key=STEPS.index, default="patch")

@@ -1,0 +1,342 @@
+"""Set up a workspace: find what a folder lacks, and write it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.git import git_text
+from mcpfactory_pipeline.base.versions import python_version
+from mcpfactory_pipeline.delivery.ci.github import PLACE, workflow
+from mcpfactory_pipeline.delivery.ci.origin import FOLDER, Origin, read_origin, with_uv_tables
+from mcpfactory_pipeline.delivery.ci.settings import read_ci
+from mcpfactory_pipeline.delivery.ci.vendored import differences, own_wheels, refresh
+from mcpfactory_pipeline.lifecycle.files import ATTRIBUTES, CODEOWNERS, IGNORED, NOBODY, PYPROJECT, workspace_files
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
+
+
+def root_of(folder: Path) -> Path | None:
+    """Return the root of the repository that a folder lies in, or would lie in."""
+    top = git_text(_existing(folder), "rev-parse", "--show-toplevel")
+    return Path(top).resolve() if top else None
+
+
+def main_branch(folder: Path) -> str:
+    """Return the branch that work comes together on: where the remote's HEAD points, else the one that is checked out; else ""."""
+    if root_of(folder) is None:
+        return ""
+    there = _existing(folder)
+    remote = git_text(there, "symbolic-ref", "--short", "refs/remotes/origin/HEAD").removeprefix("origin/")
+    found = remote or git_text(there, "symbolic-ref", "--short", "HEAD")
+    return found if re.fullmatch(r"[A-Za-z0-9][\w./-]{0,99}", found) else ""
+
+
+def forge_owner(folder: Path) -> str:
+    """Return who owns the remote repository at GitHub or GitLab, as `@name`; "" where that is not known."""
+    if root_of(folder) is None:
+        return ""
+    url = git_text(_existing(folder), "remote", "get-url", "origin")
+    found = re.search(r"(?:github|gitlab)[\w.-]*[:/]([A-Za-z0-9][\w.-]{0,99})/", url)
+    return f"@{found[1]}" if found else ""
+
+
+def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
+    """Those of the paths below a folder that git would not track."""
+    named = list(paths)
+    return git_text(folder, "check-ignore", *named).splitlines() if named else []
+
+
+def init_repository(folder: Path) -> None:
+    """Start a repository, unless the folder lies in one. A workspace is of use without git, too; state is files."""
+    if root_of(folder) is None:
+        git_text(folder, "init", "--quiet", "--initial-branch", "main")
+
+
+def _existing(folder: Path) -> Path:
+    return next(place for place in (folder, *folder.parents) if place.is_dir())
+
+
+_HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
+_OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")
+WRITE: Final = "write"  # a file that is not there
+ADD: Final = "add"  # lines at the end of a file that is there
+WHEELS: Final = "wheels"  # the factory's own, into a folder
+NOTE: Final = "tell"  # nothing is done: the person may want to
+BLOCKED: Final = "blocked"  # nothing can be done as long as it is there
+_FILE: Final = "pyproject.toml"
+_MEMBERS: Final = "servers/*"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What would be done in a folder. `others` are unrelated files in it, `origin` where jobs take the factory from."""
+
+    folder: Path
+    origin: Origin | None
+    changes: tuple[SetupChange, ...]
+    others: tuple[str, ...]
+
+    @property
+    def blocked(self) -> tuple[SetupChange, ...]:
+        """What is in the way."""
+        return tuple(change for change in self.changes if change.action == BLOCKED)
+
+    def written(self) -> list[str]:
+        """Return the files below the folder that were written, once the setup was applied."""
+        found = [change.path for change in self.changes if change.action == WRITE]
+        for change in self.changes:
+            if change.action == WHEELS:
+                found += [wheel.relative_to(self.folder).as_posix() for wheel in own_wheels(self.folder / change.path)]
+        return found
+
+
+def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Setup:
+    """Return the changes that make a workspace of the folder; a folder that is one already gets what it lacks.
+
+    Without an origin, the workspace's own, and a new workspace names none.
+
+    Raises:
+        WorkspaceError: for a folder that cannot be read.
+        ConfigError: for a configuration that cannot.
+    """
+    others = _unrelated_entries(folder)
+    config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None
+    known = config is not None and isinstance(config.get("workspace"), dict)
+    origin = _origin(config, origin) if config and known else origin
+    owner = forge_owner(folder) or NOBODY
+    files = workspace_files(
+        name or folder.name, origin, branch=main_branch(folder) or "main", python=python_version(), owner=owner
+    )
+    if config and known:
+        files[PLACE.as_posix()] = workflow(read_ci(config))
+    changes = [
+        *_config(config),
+        *(change for path, text in files.items() if (change := _file(folder, path, text, known=known))),
+        *project_changes(folder, origin, known=known),
+        *_wheels(folder, origin),
+        *([] if known else _conflicts(folder)),
+    ]
+    if owner == NOBODY and any(change.path == CODEOWNERS[0] and change.action == WRITE for change in changes):
+        changes.append(SetupChange(CODEOWNERS[0], NOTE, note=f"names {NOBODY}: put people or a team there"))
+    outer = root_of(folder)
+    if outer and outer != folder.resolve() and any(change.path == PLACE.as_posix() for change in changes):
+        changes.append(
+            SetupChange(
+                PLACE.as_posix(), NOTE, note=f"GitHub reads workflows at the root of the repository only, {outer}"
+            )
+        )
+    return Setup(folder, origin, tuple(changes), () if known else others)
+
+
+def _origin(config: dict[str, Any], wanted: Origin | None) -> Origin | None:
+    """Return the workspace's own. Raises `ConfigError` when another one is wanted: workflows that are there would not follow it."""
+    recorded = read_origin(config)
+    if wanted is not None and wanted != recorded:
+        raise ConfigError(
+            f"this workspace takes the factory from {recorded or 'nowhere that it names'}",
+            hint=f"mcpfactory ci --factory {wanted}",
+        )
+    return recorded
+
+
+def _unrelated_entries(folder: Path) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(entry.name for entry in folder.iterdir() if not _HARMLESS.fullmatch(entry.name)))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder} cannot be a workspace: {error.strerror}", hint="name a new or empty folder"
+        ) from error
+
+
+def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
+    if config is None or isinstance(config.get("workspace"), dict):
+        return
+    what = "is that of a server" if "server" in config else "has no table [workspace]"
+    hint = "make the workspace around servers/" if "server" in config else 'add [workspace] and name = "…" to it'
+    yield SetupChange(CONFIG, BLOCKED, note=f"{what}: {hint}")
+
+
+def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | None:
+    """Return what happens to one file of a workspace; None when nothing does."""
+    file = folder / path
+    if above := next(
+        (p for p in reversed(file.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
+    ):
+        return SetupChange(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
+    if file.is_dir():
+        return SetupChange(path, BLOCKED, note="is a folder")
+    if file.name == ".gitkeep":
+        return None if file.parent.is_dir() and any(file.parent.iterdir()) else SetupChange(path, WRITE, text)
+    if path == "README.md" and any(folder.glob("README*")):
+        return None
+    if path == CODEOWNERS[0] and (there := next((one for one in CODEOWNERS if (folder / one).exists()), None)):
+        lacking = [line for line in _paths(text) if line not in _paths((folder / there).read_text("utf-8", "replace"))]
+        return SetupChange(there, NOTE, note=f"name owners of {', '.join(lacking)}") if lacking and not known else None
+    if not file.exists():
+        return SetupChange(path, WRITE, text)
+    if path == PLACE.as_posix() and not known:
+        return SetupChange(path, NOTE, note="is there and stays; `mcpfactory ci` would write it anew")
+    added = {".gitignore": IGNORED, ".gitattributes": ATTRIBUTES}.get(path)
+    return _lines(file, path, added) if added and not known else None
+
+
+def _paths(text: str) -> list[str]:
+    """Return the paths that a file of owners names."""
+    return [line.split()[0] for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> SetupChange | None:
+    """Return the lines that a file lacks. A pattern without a place holds everywhere."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    there = {line.strip().strip("/") for line in text.splitlines()}
+    lacking = [line for line in wanted if not there & {line.strip("/"), line.rpartition("**/")[2].strip("/")}]
+    if not lacking:
+        return None
+    end = "\r\n" if "\r\n" in text else "\n"
+    start = "" if not text or text.endswith("\n") else end
+    return SetupChange(
+        path, ADD, start + "".join(f"{line}{end}" for line in ("# mcpfactory:", *lacking)), ", ".join(lacking)
+    )
+
+
+def _wheels(folder: Path, origin: Origin | None) -> Iterator[SetupChange]:
+    if origin is None or origin.kind != FOLDER:
+        return
+    place = folder / origin.place
+    if above := next(
+        (p for p in (place, *place.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
+    ):
+        yield SetupChange(origin.place, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
+    elif differences(place):
+        yield SetupChange(origin.place, WHEELS, note="the wheels of this factory")
+
+
+def _conflicts(folder: Path) -> Iterator[SetupChange]:
+    """Folders with the names of ours that hold what is not ours."""
+    for path in _OURS:
+        place = folder / path
+        if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):
+            yield SetupChange(
+                path, BLOCKED, note=f"holds other things ({', '.join(held[:3])}): mcpfactory needs this place"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SetupChange:
+    """What happens to a path; `text` is what is written or added, `note` what a person should know."""
+
+    path: str
+    action: str
+    text: str = ""
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"path": self.path, "action": self.action, "note": self.note}
+
+
+def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[SetupChange]:
+    """Yield what happens to a `pyproject.toml` that is there. That of a workspace, `known`, gets nothing but where the runtime is.
+
+    Tables are added to one that is no package of its own: members in that of a package would change what its own
+    environment and lock file are.
+    """
+    file = folder / _FILE
+    if not file.is_file():
+        return
+    try:
+        text = file.read_bytes().decode("utf-8")
+        data = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        yield SetupChange(_FILE, BLOCKED, note=f"cannot be read: {error}")
+        return
+    made, problem = text, ""
+    if not known and not _has_members(data):
+        problem = _unsafe(folder, data)
+        if not problem:
+            made = f"{text.rstrip()}\n\n{PYPROJECT}" if text.strip() else PYPROJECT
+    if problem:
+        yield SetupChange(_FILE, NOTE, note=problem)
+    if origin is not None:
+        try:
+            made = with_uv_tables(made, origin)
+        except ConfigError as error:
+            yield SetupChange(_FILE, NOTE, note=f"{error}; {error.hint}".removeprefix(f"{_FILE} "))
+    if made != text and made.startswith(text.rstrip()):
+        added = made.removeprefix(text.rstrip()).lstrip("\n")
+        yield SetupChange(
+            _FILE, ADD, "\n" * (2 - text.endswith("\n")) + added, "where uv finds servers and their runtime"
+        )
+
+
+def _has_members(data: dict[str, Any]) -> bool:
+    return _MEMBERS in data.get("tool", {}).get("uv", {}).get("workspace", {}).get("members", [])
+
+
+def _unsafe(folder: Path, data: dict[str, Any]) -> str:
+    """Why members cannot be added, and what to do; "" when they can."""
+    add = f"for `uv sync` of servers add {json.dumps(_MEMBERS)} to members in [tool.uv.workspace]"
+    if "workspace" in data.get("tool", {}).get("uv", {}):
+        return f"is a uv workspace: {add}"
+    if "project" in data or (folder / "uv.lock").exists():
+        return f"is a package of its own: {add}, which changes its lock file"
+    strangers = [place.name for place in (folder / "servers").glob("[!.]*") if not (place / _FILE).is_file()]
+    return f"servers/{strangers[0]} is no package: {add}, and to exclude what is none" if strangers else ""
+
+
+def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
+    """Make a workspace in `folder` and return it; `name` is the folder's name by default.
+
+    A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
+    With `git`, a repository is started unless the folder lies in one or git is not installed.
+
+    Raises:
+        WorkspaceError: for a folder that holds other things, and as `read_setup` and `apply_setup` do.
+    """
+    setup = read_setup(folder, name, origin)
+    if setup.others:
+        shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
+        raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
+    return apply_setup(setup, git=git)
+
+
+def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
+    """Do what a setup says, and return the workspace.
+
+    Raises:
+        ConfigError: when something is in the way.
+        StageError: when a wheel cannot be had (nothing was written then).
+        WorkspaceError: for a folder that cannot be written.
+    """
+    if setup.blocked:
+        obstacles = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)
+        raise ConfigError(
+            f"{setup.folder} cannot become a workspace: {obstacles}",
+            hint="move what is named, or choose another folder",
+        )
+    try:
+        for change in setup.changes:
+            if change.action == WHEELS:  # before all others: it may fail
+                refresh(setup.folder / change.path)
+        for change in setup.changes:
+            file = setup.folder / change.path
+            if change.action in {WRITE, ADD}:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                before = file.read_bytes() if change.action == ADD else b""
+                replace_file(file, before + change.text.encode())
+    except OSError as error:
+        raise WorkspaceError(
+            f"{setup.folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
+        ) from error
+    if git:
+        init_repository(setup.folder)
+    return Workspace.find(setup.folder)

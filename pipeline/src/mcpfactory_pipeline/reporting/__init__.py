@@ -1,0 +1,174 @@
+"""Report runs: on a terminal, as lines or JSON, and to files, webhooks, chat and mail."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Iterable, Mapping, Set
+from typing import Any, Protocol, TextIO
+from urllib.parse import quote
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.events import Reporter, RunEvent
+from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
+from mcpfactory_pipeline.reporting.lines import JsonReporter, PlainReporter, status_table
+from mcpfactory_pipeline.reporting.settings import DECISIONS, EventSettings, read_events
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = [
+    "DECISIONS",
+    "JsonReporter",
+    "Notifier",
+    "NotifyingReporter",
+    "PlainReporter",
+    "make_notifier",
+    "make_reporter",
+    "notify_decisions",
+    "status_table",
+]
+
+
+def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
+    """Return the reporter of that kind (`live`, `plain` or `json`) on a stream, stdout by default."""
+    stream = stream or sys.stdout
+    if kind == "live":
+        from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich, which the others do without
+
+        return LiveReporter(stream)
+    return JsonReporter(stream) if kind == "json" else PlainReporter(stream)
+
+
+class _Receiver(Protocol):
+    @property
+    def undelivered(self) -> Set[str]: ...  # ids of what it was sent and did not get
+
+    def send(self, notice: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> str: ...
+
+
+class Notifier:
+    """Sends events to the receivers that the workspace names. `close` gives them a few seconds for what is left."""
+
+    def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
+        self._workspace, self._settings = workspace, settings
+        self._receivers: dict[str, tuple[_Receiver, frozenset[str]]] = {}
+        if settings.log:
+            self._receivers["log"] = (_LogFile(workspace, settings.log), settings.kinds)
+        if settings.problem:
+            self._receivers["webhook"] = (_Off(settings.problem), settings.kinds)
+        elif settings.url:
+            from mcpfactory_pipeline.reporting.receivers import Webhook  # noqa: PLC0415 - loads the HTTP client
+
+            self._receivers["webhook"] = (Webhook(settings), settings.kinds)
+        if settings.mail and settings.mail.problem:
+            self._receivers["mail"] = (_Off(settings.mail.problem), settings.mail.kinds)
+        elif settings.mail:
+            from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads what mail needs
+
+            self._receivers["mail"] = (Mail(settings.mail), settings.mail.kinds)
+
+    def who_wants(self, kind: str) -> list[str]:
+        """Return which receivers are sent events of a kind: `log`, `webhook`, `mail`."""
+        return [name for name, (_, kinds) in self._receivers.items() if kind in kinds]
+
+    def link(self, path: str) -> str:
+        """Return the address of a path of the dashboard; "" where nothing says where that is."""
+        return self._settings.dashboard + path if self._settings.dashboard else ""
+
+    def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
+        """Send one event to who wants its kind, `but` these receivers; `event` is its kind. Return at once, and never raise."""
+        names = [name for name in self.who_wants(str(event["event"])) if name not in but]
+        if not names:
+            return
+        place = self.link(quote(f"servers/{event['server']}/")) if event.get("server") else ""
+        about = {"id": new_id(), "at": format_time(utc_now()), "workspace": self._workspace.name}
+        for name in names:
+            self._receivers[name][0].send({**about, **({"link": place} if place else {}), **event})
+
+    def close(self) -> dict[str, Set[str]]:
+        """Close the receivers; print a line on stderr for each that missed something. Return the ids of what each of them missed."""
+        missed: dict[str, Set[str]] = {}
+        for name, (receiver, _) in self._receivers.items():
+            if said := receiver.close():
+                sys.stderr.write(f"warning: events: {said}\n")
+                missed[name] = receiver.undelivered
+        self._receivers = {}
+        return missed
+
+
+def make_notifier(workspace: Workspace) -> Notifier | None:
+    """Return the notifier of a workspace, None when it names no receiver.
+
+    Raises:
+        ConfigError: for settings that cannot be used.
+    """
+    settings = read_events(workspace)
+    known = settings.log or settings.url or settings.problem or settings.mail
+    return Notifier(workspace, settings) if known else None
+
+
+def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
+    """Send what people decided about a server, as its history has it; the run sends the events of stages."""
+    decisions = [event for event in events if event["event"] in DECISIONS]
+    try:
+        others = make_notifier(workspace) if decisions else None
+    except ConfigError as error:  # the decision is recorded all the same
+        sys.stderr.write(f"warning: events: {error}\n")
+        return
+    if others:
+        for event in decisions:
+            others.notify({"server": server, **event})
+        others.close()
+
+
+class NotifyingReporter:
+    """A reporter that passes each event to another reporter and to the notifier."""
+
+    def __init__(self, reporter: Reporter, others: Notifier) -> None:
+        self._reporter, self._others = reporter, others
+
+    def emit(self, event: RunEvent) -> None:
+        """Report one event, and send it."""
+        self._reporter.emit(event)
+        self._others.notify(event.to_json())
+
+    def close(self) -> None:
+        """Close the reporter and the notifier; the run is over."""
+        self._reporter.close()
+        self._others.close()
+
+
+class _Off:
+    """A receiver that cannot be had here: it says so where something should have been sent."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+        self.undelivered: set[str] = set()
+
+    def send(self, notice: Mapping[str, Any]) -> None:
+        self.undelivered.add(str(notice["id"]))
+
+    def close(self) -> str:
+        return self._why if self.undelivered else ""
+
+
+class _LogFile:
+    """A file that lines are added to; several processes may do so at once, for each line is one write."""
+
+    def __init__(self, workspace: Workspace, path: str) -> None:
+        self._file, self._path, self._missed = workspace.root / path, path, ""
+        self.undelivered: set[str] = set()
+
+    def send(self, notice: Mapping[str, Any]) -> None:
+        line = json.dumps(notice, ensure_ascii=False) + "\n"
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._file.open("ab", buffering=0) as stream:
+                stream.write(line.encode())
+        except OSError as error:
+            self._missed = f"{self._path} cannot be written: {error.strerror}"
+            self.undelivered.add(str(notice["id"]))
+
+    def close(self) -> str:
+        return self._missed

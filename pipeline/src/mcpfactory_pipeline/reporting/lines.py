@@ -1,0 +1,192 @@
+"""A run as lines of text or JSON, and the status table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TextIO
+
+from mcpfactory_pipeline.base.events import (
+    LogLines,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    ServerTrouble,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Waiting,
+)
+from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, wrap
+
+# Every mark is readable without colour.
+OUTCOME_LABELS: Final = {
+    "passed": ("ok", "green"),
+    "failed": ("FAILED", "red"),
+    "errored": ("ERROR", "red"),
+    "interrupted": ("interrupted", "yellow"),
+    "inconclusive": ("unclear", "yellow"),
+    "blocked": ("blocked", "yellow"),
+    "held": ("held", "yellow"),
+    "up-to-date": ("up to date", "dim"),
+    "running": ("running", "cyan"),
+    "waiting": ("waiting", "dim"),
+}
+_INDENT: Final = "    "
+
+
+def event_lines(event: RunEvent) -> list[str]:
+    """Return the lines that report an event, without what would move a cursor; none for events that need no line."""
+    return [printable(line) for line in _lines_of(event)]
+
+
+def _lines_of(event: RunEvent) -> list[str]:
+    match event:
+        case RunStarted(servers=servers) if not servers:
+            return ["no server yet; hint: mcpfactory new --from-openapi FILE"]
+        case StepStarted(server, stage, reasons, attempt):
+            again = f", attempt {attempt}" if attempt > 1 else ""
+            return [f"{server}: {stage} starts{again} ({'; '.join(reasons)})"]
+        case StepFinished(server, stage, outcome, message, seconds):
+            return [f"{server}: {stage} {outcome} in {seconds:.1f} s: {message}"]
+        case StepSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held", "waiting"}:
+            return [f"{server}: {stage} {verdict}: {'; '.join(reasons)}"]
+        case LogLines(_server, stage, log, lines):
+            return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
+        case Waiting(server, holder):
+            stages = ", ".join(holder.get("stages", ()))
+            who = f" (process {holder['pid']}{stages and f', at work: {stages}'})" if holder else ""
+            return [f"{server}: another mcpfactory runs it{who}; waiting"]
+        case ServerTrouble(server, message, hint):
+            return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
+        case RunFinished(servers, ran, seconds, pruned):
+            return [*_summary(dict(servers), ran, seconds), *pruned_lines(pruned)]
+    return []
+
+
+def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
+    if not servers:
+        return []
+    counts = Counter(servers.values())
+    outcomes = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOME_LABELS if counts[outcome])
+    stages = f"{pluralize(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
+    lines = [f"{pluralize(len(servers), 'server')}: {outcomes}; {stages} in {seconds:.1f} s"]
+    if set(servers.values()) & {"failed", "blocked"}:
+        lines.append(
+            "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"
+        )
+    return lines
+
+
+def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
+    """Return the line about files of old candidates that were taken away; none when none were."""
+    if not pruned:
+        return []
+    size = sum(pruned.values()) / 1e6
+    return [f"{pluralize(len(pruned), 'old candidate')} pruned, {size:.1f} MB ([artifacts] keep): {', '.join(pruned)}"]
+
+
+class PlainReporter:
+    """Writes a line when something happened; nothing moves, nothing is coloured. On a terminal lines are folded."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._folds = stream.isatty()
+
+    def emit(self, event: RunEvent) -> None:
+        """Write the lines of one event."""
+        for line in event_lines(event):
+            for part in _wrap_line(line) if self._folds else (line,):
+                self._stream.write(part + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def _wrap_line(line: str) -> list[str]:
+    """Return a line within the terminal, what does not fit below it and indented; lines of a log keep every character."""
+    width = shutil.get_terminal_size().columns
+    if cell_width(line) <= width:
+        return [line]
+    head, bar, text = line.partition(" | ")
+    if bar and line.startswith("  "):
+        most = max(1, (width - cell_width(head + bar)) // max((1, *map(cell_width, text))))
+        return [head + bar + text[start : start + most] for start in range(0, len(text) or 1, most)]
+    first, *rest = wrap(line, width - len(_INDENT))
+    return [first, *(_INDENT + part for part in rest)]
+
+
+class JsonReporter:
+    """Writes each event as one line of JSON; the last is `run.finished`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def emit(self, event: RunEvent) -> None:
+        """Write one line."""
+        self._stream.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Header and cells from the rows of `status`. A cell is the outcome; `stale` is what passed and must run again."""
+    stages = list(dict.fromkeys(stage for row in rows for stage in row["stages"]))
+    live = ("PUBLISHED",) if any(row.get("published") for row in rows) else ()
+    header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS", *live)
+    return header, [(*_cells(row, stages), *(_live(row) for _ in live)) for row in rows]
+
+
+def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
+    if problem := row.get("problem"):
+        return (row["server"], "-", *("?" for _ in stages), f"error: {problem['message']}")
+    newest = row["candidate"]
+    offers, holds = row["channels"], row["holds"]
+    rejected = row.get("rejected", {})
+    channels = ", ".join(
+        _channel(name, offers.get(name), newest, held=name in holds)
+        + (f" ({rejected[name]['version']} rejected)" if name in rejected else "")
+        for name in {**offers, **holds, **rejected}
+    )
+    return (
+        row["server"],
+        f"{row['version']} {newest[:8]}" if newest else "-",
+        *(_cell(row, stage) for stage in stages),
+        channels or "-",
+    )
+
+
+def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *, held: bool) -> str:
+    """Return what a channel offers, by which candidate where that is not the newest, and whether it is held."""
+    words = f"{name} {release['version']}" if release else name
+    other = f" ({release['candidate'][:8]})" if release and release["candidate"] != newest else ""
+    return words + other + (" held" if held else "")
+
+
+def _live(row: Mapping[str, Any]) -> str:
+    """Return what is live where; a star marks what is not what its channel offers."""
+    offers = row.get("channels", {})
+    return (
+        ", ".join(
+            f"{target} {live['version']}"
+            + ("" if offers.get(live["channel"], {}).get("candidate") == live["candidate"] else "*")
+            for target, live in row.get("published", {}).items()
+        )
+        or "-"
+    )
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if name in row["at_work"]:
+        return "running"
+    stage = row["stages"].get(name)
+    if stage is None or not stage["outcome"]:
+        return "waiting" if stage and stage["verdict"] == "waiting" else "-"
+    if stage["stale"]:
+        return "stale" if stage["outcome"] == "passed" else f"{OUTCOME_LABELS[stage['outcome']][0]} (stale)"
+    return OUTCOME_LABELS[stage["outcome"]][0]

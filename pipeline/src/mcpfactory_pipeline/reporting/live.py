@@ -1,0 +1,241 @@
+"""A run as a table that follows it on a terminal: who is where, what is at work since when, how much is done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from mcpfactory_pipeline.base.events import (
+    LogLines,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    ServerTrouble,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Waiting,
+)
+from mcpfactory_pipeline.base.text import cell_width, pluralize, printable
+from mcpfactory_pipeline.reporting.lines import OUTCOME_LABELS, event_lines
+
+_REFRESHES: Final = 4  # a second
+_GAP: Final = 2
+_NAME: Final = 12  # columns that the name of a server has at least, else the stages are not shown one by one
+_FRAME: Final = 4  # lines besides those of servers: the head, how many more, the sum, and where the cursor is
+_EVERY: Final = 100  # servers up to which the last table has every one, else those that did not pass
+_BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
+_GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
+_RUNNING: Final = "running"
+_SAMPLE: Final = 10  # of so many steps of a stage one has ended, before it is estimated how long the others take
+
+
+class LiveReporter:
+    """Shows servers × stages while the run goes on, and leaves the last table with every server on the terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, highlight=False)
+        self._table = RunTable(time.monotonic)
+        self._live: Live | None = None
+
+    def emit(self, event: RunEvent) -> None:
+        """Enter one event into the table; what went wrong is also a line above it."""
+        self._table.update(event)
+        if isinstance(event, RunStarted) and event.servers:
+            self._live = Live(self._table, console=self._console, refresh_per_second=_REFRESHES, transient=True)
+            self._live.start()
+        elif isinstance(event, RunFinished):
+            self.close()
+            self._print(event)
+        elif isinstance(event, LogLines | ServerTrouble | RunStarted) or (
+            isinstance(event, StepFinished) and event.outcome != "passed"
+        ):
+            self._print(event)
+
+    def close(self) -> None:
+        """Leave the last table on the terminal."""
+        if self._live:
+            self._live.stop()
+            self._live = None
+            self._console.print(self._table.final(self._console.width))
+
+    def _print(self, event: RunEvent) -> None:
+        for line in event_lines(event):
+            self._console.print(Text(line))
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A stage of a server: what is known last, when it started, and what it took in all."""
+
+    status: str = "waiting"
+    started: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def open(self) -> bool:
+        return self.status in {"waiting", _RUNNING}
+
+
+class RunTable:
+    """What is known of a run. Events come from one thread, and another one draws."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._guard, self._began = clock, threading.Lock(), clock()
+        self._stages: tuple[str, ...] = ()
+        self._cells: dict[str, dict[str, _Cell]] = {}
+        self._notes: dict[str, str] = {}  # server → why it is not at work although nothing keeps it from that
+        self._newest: dict[str, int] = {}  # server → when something happened to it last
+
+    def update(self, event: RunEvent) -> None:
+        """Enter one event."""
+        with self._guard:
+            if isinstance(event, RunStarted):
+                self._stages = event.stages
+                self._cells = {server: {stage: _Cell() for stage in event.stages} for server in event.servers}
+                self._began = self._clock()
+                return
+            server = getattr(event, "server", None)
+            if server not in self._cells:
+                return
+            self._newest[server] = len(self._newest) + max(self._newest.values(), default=0) + 1
+            self._update(event, self._cells[server])
+
+    def _update(self, event: RunEvent, cells: dict[str, _Cell]) -> None:
+        match event:
+            case StepStarted(_, stage):
+                cells[stage].status, cells[stage].started = _RUNNING, self._clock()
+                self._notes.pop(event.server, None)
+            case StepFinished(_, stage, outcome, _message, seconds):
+                cells[stage].status, cells[stage].seconds = outcome, cells[stage].seconds + seconds
+            case StepSkipped(_, stage, verdict):
+                cells[stage].status = verdict
+                self._notes.pop(event.server, None)
+            case Waiting(server):
+                self._notes[server] = "waits for another mcpfactory"
+            case ServerTrouble(server):
+                self._notes[server] = "cannot be run"
+                for cell in cells.values():
+                    cell.status = "errored" if cell.open else cell.status
+
+    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
+        yield self.current(console.width, console.height)
+
+    def current(self, width: int, height: int) -> RenderableType:
+        """Return the table for a terminal: those at work first, then what went wrong, then what happened last."""
+        with self._guard:
+            servers = sorted(self._cells, key=self._interest)
+            shown = servers[: max(1, height - _FRAME)]
+            hidden = len(servers) - len(shown)
+            if not hidden:
+                shown = list(self._cells)  # all fit: each stays where it is
+            more = [_line(f"… and {pluralize(hidden, 'server')} more", "dim")] if hidden else []
+            return Group(self._table(shown, width), *more, _line(self._sum()))
+
+    def final(self, width: int) -> RenderableType:
+        """Return the table that stays when the run is over: every server, or of very many those that did not pass."""
+        with self._guard:
+            every = list(self._cells)
+            good = {name for name in every if all(cell.status in _GOOD for cell in self._cells[name].values())}
+            shown = every if len(every) <= _EVERY else [name for name in every if name not in good][:_EVERY]
+            parts: list[RenderableType] = [self._table(shown, width)] if shown else []
+            if len(shown) < len(every):
+                rest = len(every) - len(good) - len(shown)
+                more = f", and {rest} more did not" if rest else ""
+                parts.append(_line(f"{pluralize(len(good), 'server')} passed{more}", "dim"))
+            return Group(*parts)
+
+    def _interest(self, server: str) -> tuple[int, int]:
+        statuses = {cell.status for cell in self._cells[server].values()}
+        running = _RUNNING in statuses or server in self._notes
+        rank = 0 if running else 1 if statuses & _BAD else 2 if server in self._newest else 3
+        return rank, -self._newest.get(server, 0)
+
+    def _table(self, servers: Sequence[str], width: int) -> Table:
+        rows = {server: [self._label(cell) for cell in self._cells[server].values()] for server in servers}
+        stages = [max(len(stage), *(row[i].cell_len for row in rows.values())) for i, stage in enumerate(self._stages)]
+        wanted = max(cell_width(name) for name in ("SERVER", *map(printable, servers)))
+        left = width - sum(stages) - _GAP * len(stages)
+        if left < min(wanted, _NAME):
+            return self._brief(servers, min(wanted, width // 2))
+        table = _new_table(min(wanted, left))
+        for stage, columns in zip(self._stages, stages, strict=True):
+            table.add_column(Text(stage.upper()), no_wrap=True, width=columns)
+        for server in servers:
+            table.add_row(Text(printable(server)), *rows[server])
+        return table
+
+    def _brief(self, servers: Sequence[str], name: int) -> Table:
+        """Return the table where there is no room for a column for each stage: how many are done, and the one that counts."""
+        table = _new_table(name)
+        table.add_column("DONE", no_wrap=True, width=5)
+        table.add_column("STAGE", no_wrap=True)
+        for server in servers:
+            cells = self._cells[server]
+            done = f"{sum(not cell.open for cell in cells.values())}/{len(cells)}"
+            by_rank = sorted(
+                cells, key=lambda stage: (cells[stage].status != _RUNNING, cells[stage].status not in _BAD)
+            )
+            counts = [stage for stage in by_rank if cells[stage].status in {_RUNNING, *_BAD}][:1]
+            labels = [Text(f"{stage} ").append_text(self._label(cells[stage])) for stage in counts]
+            table.add_row(Text(printable(server)), done, *labels)
+        return table
+
+    def _label(self, cell: _Cell) -> Text:
+        word, style = OUTCOME_LABELS.get(cell.status, (cell.status, ""))
+        if cell.status == _RUNNING:
+            word = f"now {_minutes(self._clock() - cell.started)}"
+        return Text("·" if cell.status == "waiting" else word, style)
+
+    def _sum(self) -> str:
+        cells = [cell for row in self._cells.values() for cell in row.values()]
+        statuses = Counter(cell.status for cell in cells)
+        done = sum(not cell.open for cell in cells)
+        parts = [f"{done} of {pluralize(len(cells), 'step')}"]
+        parts += [f"{statuses[_RUNNING]} at work"] if statuses[_RUNNING] else []
+        parts += [f"{statuses[status]} {status}" for status in OUTCOME_LABELS if status in _BAD and statuses[status]]
+        parts += [f"{server} {why}" for server, why in self._notes.items()][:1]
+        left = self._left()
+        return f"{', '.join(parts)}; {_minutes(self._clock() - self._began)} so far" + (
+            f", about {_minutes(left)} left" if left else ""
+        )
+
+    def _left(self) -> float | None:
+        """Return the seconds that are left, by what each stage has taken at other servers; None while too few have ended."""
+        left, now = 0.0, self._clock()
+        for stage in self._stages:
+            cells = [row[stage] for row in self._cells.values()]
+            ended = [cell for cell in cells if not cell.open]
+            if len(ended) < len(cells) and len(ended) < max(2, len(cells) // _SAMPLE):
+                return None
+            each = sum(cell.seconds for cell in ended) / max(1, len(ended))
+            for cell in cells:
+                if cell.open:
+                    left += max(0.0, each - (now - cell.started if cell.status == _RUNNING else 0.0))
+        at_work = sum(any(cell.status == _RUNNING for cell in row.values()) for row in self._cells.values())
+        return left / max(1, at_work)
+
+
+def _new_table(name: int) -> Table:
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("SERVER", no_wrap=True, width=name)
+    return table
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style, no_wrap=True, overflow="ellipsis")
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(int(max(0.0, seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,179 @@
+"""Send notifications by webhook and by mail."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import queue
+import smtplib
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from typing import Any, Final
+
+import httpx
+
+from mcpfactory_pipeline.base.text import pluralize, printable
+from mcpfactory_pipeline.reporting.messages import BODIES, notice_command, notice_line, notice_link, why_undelivered
+from mcpfactory_pipeline.reporting.settings import EventSettings, MailSettings
+
+_WAITING: Final = 1000  # events that may wait; more are dropped
+_LEFT: Final = 10.0  # seconds that the end of a command waits for what is left
+_PAUSE: Final = 0.5  # seconds before the second attempt; doubled before each further one
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """`sha256=` and the HMAC of `<timestamp>.<body>`: who checks it knows the sender, and that the body is not an old one."""
+    return f"sha256={hmac.new(secret.encode(), timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
+
+
+class Webhook:
+    """Delivers events. `send` returns at once; `close` waits a little, and says what was not delivered."""
+
+    def __init__(self, settings: EventSettings) -> None:
+        self._settings = settings
+        self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
+        self._closing = threading.Event()
+        self._why = ""
+        self._answered = ""  # what the receiver said last about the event that is being delivered
+        self._sent: set[str] = set()  # ids of what was taken and is not delivered yet
+        self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
+        self._thread.start()
+
+    def send(self, notice: Mapping[str, Any]) -> None:
+        """Take one event."""
+        self._sent.add(str(notice["id"]))
+        try:
+            self._queue.put_nowait(notice)
+        except queue.Full:
+            self._why = f"more than {_WAITING} were waiting"
+
+    def close(self) -> str:
+        """End within seconds; words when events were not delivered, else nothing."""
+        deadline = time.monotonic() + _LEFT
+        with suppress(queue.Full):  # then the thread is not done in time, either
+            self._queue.put(None, timeout=_LEFT)
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+        self._closing.set()
+        if self._thread.is_alive():
+            self._why = f"{self._answered}, and time ran out" if self._answered else "the receiver is too slow"
+        elif self._sent and not self._why:
+            self._why = "what delivers them broke off"
+        missed = len(self._sent)
+        return f"{pluralize(missed, 'event')} not delivered to the webhook: {self._why}" if missed else ""
+
+    @property
+    def undelivered(self) -> frozenset[str]:
+        """The ids of the events that did not arrive."""
+        return frozenset(self._sent.copy())
+
+    def _deliver(self) -> None:
+        with httpx.Client(timeout=self._settings.timeout, follow_redirects=False) as client:
+            while (notice := self._queue.get()) is not None and not self._closing.is_set():
+                if why := self._post(client, notice):
+                    self._why = why
+                else:
+                    self._sent.discard(str(notice["id"]))
+
+    def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
+        """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""
+        body = BODIES[self._settings.form](notice)
+        why = self._answered = ""
+        for attempt in range(self._settings.attempts):
+            if attempt and self._closing.wait(_PAUSE * float(1 << (attempt - 1))):
+                break
+            try:
+                headers = self._headers(notice, body)
+                with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
+                    status = answer.status_code  # what it says besides is not read: it may be of any size
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                why = why_undelivered(error)
+                continue
+            if status < 300:
+                return ""
+            why = self._answered = f"it answered {status}"
+            if status < 500 and status not in {408, 429}:
+                break
+        return why
+
+    def _headers(self, notice: Mapping[str, Any], body: bytes) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "X-MCPFactory-Event": str(notice["event"]),
+            "X-MCPFactory-Delivery": str(notice["id"]),
+        }
+        if not self._settings.secret:
+            return headers
+        timestamp = str(int(time.time()))
+        signed = signature(self._settings.secret, timestamp, body)
+        return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
+
+
+_MOST: Final = 200  # events that one mail tells; of more it says how many
+_SUBJECT: Final = 150  # characters
+
+
+class Mail:
+    """Gathers events and sends them together; `close` says why that did not work."""
+
+    def __init__(self, settings: MailSettings) -> None:
+        self._settings = settings
+        self._notices: list[Mapping[str, Any]] = []
+
+    def send(self, notice: Mapping[str, Any]) -> None:
+        """Take one event."""
+        self._notices.append(notice)
+
+    @property
+    def undelivered(self) -> frozenset[str]:
+        """The ids of the events that were to be in the mail: it arrives with all of them, or not."""
+        return frozenset(str(notice["id"]) for notice in self._notices)
+
+    def close(self) -> str:
+        """Send the mail; words when that did not work, else nothing."""
+        if not self._notices:
+            return ""
+        settings, message = self._settings, mail_of(self._settings, self._notices)
+        try:
+            self._send(message)
+        except (OSError, smtplib.SMTPException, ValueError) as error:
+            # ValueError: a user or password that is no ASCII.
+            return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {why_undelivered(error)}"
+        return ""
+
+    def _send(self, message: EmailMessage) -> None:
+        settings = self._settings
+        context = ssl.create_default_context()
+        options: dict[str, Any] = {"timeout": settings.timeout, "local_hostname": "localhost"}
+        if settings.tls == "tls":
+            server: smtplib.SMTP = smtplib.SMTP_SSL(settings.host, settings.port, context=context, **options)
+        else:
+            server = smtplib.SMTP(settings.host, settings.port, **options)
+        with server:
+            if settings.tls == "starttls":
+                server.starttls(context=context)
+            if settings.user:
+                server.login(settings.user, settings.password)
+            server.send_message(message)
+
+
+def mail_of(settings: MailSettings, notices: list[Mapping[str, Any]]) -> EmailMessage:
+    """Return the mail that tells events. A header is one line, whatever names have in them."""
+    message, first = EmailMessage(), notice_line(notices[0])
+    many = f"{pluralize(len(notices), 'thing')}, first " if len(notices) > 1 else ""
+    workspace = " ".join(printable(str(notices[0].get("workspace", ""))).split())
+    message["Subject"] = f"[{workspace}] {many}{first}"[:_SUBJECT]
+    message["From"], message["To"] = settings.sender, ", ".join(settings.to)
+    message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=settings.sender.rpartition("@")[2])
+    message["Auto-Submitted"] = "auto-generated"  # nobody's absence answers it
+    parts = [
+        "\n  ".join(filter(None, (notice_line(one), notice_command(one), notice_link(one)))) for one in notices[:_MOST]
+    ]
+    if len(notices) > _MOST:
+        parts.append(f"and {len(notices) - _MOST} more")
+    message.set_content("\n\n".join(parts).encode("utf-8", "replace").decode() + "\n")
+    return message

@@ -1,0 +1,125 @@
+"""A plugin of pytest, loaded into the process of a server's tests: it writes down what became of each test, and which tools it ran.
+
+Its outcomes are of the exceptions that it sees itself: a hook of the server cannot turn a failed test into a passed one by
+changing the report. Test code shares the process with it; `docs/explanation/checks.md` says what that cannot show. It is
+loaded by name from a folder of its own, in an environment without mcpfactory-pipeline: standard library and pytest only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+SETTINGS: Final = (
+    "MCPFACTORY_EVIDENCE"  # the file with `nonce`, `record` and `tools`; it is removed before other code runs
+)
+_FAILED: Final = "failed"
+_SKIPPED: Final = "skipped"
+_PASSED: Final = "passed"
+_WORST: Final = (_FAILED, _SKIPPED, _PASSED)
+_ONE_PROCESS: Final = {
+    "numprocesses": 0,
+    "dist": "no",
+    "tx": [],
+}  # of pytest-xdist: other processes would be seen by nobody
+
+
+class PytestEvidence:
+    """What is seen in one session: of each test the outcome and the tools that ran while it did; and what was collected."""
+
+    def __init__(self, nonce: str, record: Path, tools: Path) -> None:
+        self._nonce, self._record, self._tools = nonce, record, tools
+        self._collected: dict[str, None] = {}
+        self._errors: list[str] = []
+        self._tests: dict[str, dict[str, Any]] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note a test before anything can leave it out."""
+        self._collected[item.nodeid] = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a file that cannot be read."""
+        if report.failed:
+            self._errors.append(report.nodeid)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Note which tools run while a test does."""
+        start = self._size()
+        result = yield
+        if item.nodeid in self._tests:
+            self._tests[item.nodeid]["tools"] = self._ran_since(start)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Note the worst that happened in the phases of a test: by its exception, and by what hooks made of that."""
+        report = yield
+        seen = _PASSED
+        if call.excinfo is not None and report.outcome != _SKIPPED:
+            seen = _FAILED
+        if call.when == "setup" or item.nodeid not in self._tests:  # the first phase, or another try
+            self._tests[item.nodeid] = {"outcome": _PASSED, "tools": []}
+        noted = self._tests[item.nodeid]
+        noted["outcome"] = min(noted["outcome"], seen, report.outcome, key=_WORST.index)
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self) -> Generator[None, None, None]:
+        """Write the record: a process that ended otherwise has none."""
+        yield
+        left_out = [name for name in self._collected if name not in self._tests]
+        found = {"nonce": self._nonce, "tests": self._tests, "errors": self._errors, "deselected": left_out}
+        self._record.write_text(json.dumps(found), encoding="utf-8")
+
+    def _size(self) -> int:
+        try:
+            return self._tools.stat().st_size
+        except OSError:
+            return 0
+
+    def _ran_since(self, start: int) -> list[str]:
+        try:
+            with self._tools.open("rb") as stream:
+                stream.seek(start)
+                lines = stream.read().splitlines()
+            return sorted({str(json.loads(line)) for line in lines})
+        except (OSError, ValueError):
+            return []
+
+
+def _evidence() -> PytestEvidence | None:
+    file = os.environ.pop(SETTINGS, "")
+    if not file:
+        return None
+    os.environ.pop("PYTHONPATH", None)  # it led here, and to nothing else
+    settings = json.loads(Path(file).read_text(encoding="utf-8"))
+    Path(file).unlink()
+    return PytestEvidence(settings["nonce"], Path(settings["record"]), Path(settings["tools"]))
+
+
+_PLUGIN: Final = _evidence()  # when this module is imported: before any conftest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Begin to look, before a conftest is read."""
+    if _PLUGIN is not None:
+        early_config.pluginmanager.register(_PLUGIN, "mcpfactory-evidence")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Keep the tests in this one process."""
+    for name, value in _ONE_PROCESS.items():
+        if hasattr(config.option, name):
+            setattr(config.option, name, value)
