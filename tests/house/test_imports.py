@@ -24,7 +24,7 @@ HOMES = {
     ),
     "graphql": ("factory/codegen/src/mcpfactory_codegen/sources/graphql/",),
     "starlette": (
-        "factory/runtime/src/mcpfactory_runtime/transports/http/probes.py",
+        "factory/runtime/src/mcpfactory_runtime/transports/http/routes.py",
         "pipeline/src/mcpfactory_pipeline/dashboard/",
     ),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
@@ -49,8 +49,8 @@ HOMES = {
     "distributed": ("pipeline/src/mcpfactory_pipeline/run/dask.py",),
     "dask": ("pipeline/src/mcpfactory_pipeline/run/dask.py",),
     "typer": ("factory/cli/",),
-    "openai": ("pipeline/src/mcpfactory_pipeline/checks/evaluation/providers.py",),
-    "anthropic": ("pipeline/src/mcpfactory_pipeline/checks/evaluation/providers.py",),
+    "openai": ("pipeline/src/mcpfactory_pipeline/checks/evaluation/openai_model.py",),
+    "anthropic": ("pipeline/src/mcpfactory_pipeline/checks/evaluation/anthropic_model.py",),
     "jsonpath": ("factory/codegen/src/mcpfactory_codegen/read/overlay.py",),
     "rich": ("pipeline/src/mcpfactory_pipeline/reporting/",),
 }

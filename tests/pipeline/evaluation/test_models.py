@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicEndpoint
 from mcpfactory_pipeline.checks.evaluation.ask import ShownTools, converse, system_text
 from mcpfactory_pipeline.checks.evaluation.model import (
     EndpointError,
@@ -16,7 +17,7 @@ from mcpfactory_pipeline.checks.evaluation.model import (
     find_endpoint,
 )
 from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
-from mcpfactory_pipeline.checks.evaluation.providers import AnthropicEndpoint, OpenAIEndpoint
+from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIEndpoint
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.server.errors import ToolError

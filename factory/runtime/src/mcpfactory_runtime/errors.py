@@ -1,10 +1,7 @@
-"""The base class of user-facing errors, and texts for connection failures."""
+"""The root of all errors that a person is shown: what is wrong and where, what to do about it, and how the process ends."""
 
 from __future__ import annotations
 
-import os
-import socket
-import ssl
 from enum import IntEnum
 from typing import ClassVar
 
@@ -35,32 +32,3 @@ class McpfactoryError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
-
-
-def system_error(error: BaseException) -> OSError | None:
-    """Return the error of the operating system, the resolver or TLS that led to an error, None where there is none.
-
-    Of several addresses that were tried, the first one's counts.
-    """
-    inner: BaseException | None = error
-    while inner is not None:
-        if isinstance(inner, BaseExceptionGroup):
-            inner = inner.exceptions[0]
-        if isinstance(inner, ssl.SSLError) or (isinstance(inner, OSError) and inner.errno):
-            return inner
-        inner = inner.__cause__ or inner.__context__
-    return None
-
-
-def why_unreachable(error: BaseException) -> str:
-    """Return why a connection failed: what the system said, else what the error says, else what it is called."""
-    system = system_error(error)
-    if isinstance(system, socket.gaierror):
-        return "the name is unknown"
-    if isinstance(system, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {system.verify_message}"
-    if isinstance(system, ssl.SSLError):
-        return "the TLS handshake failed"
-    if system is not None and system.errno:
-        return os.strerror(system.errno).lower()
-    return str(error) or type(error).__name__

@@ -1,4 +1,15 @@
-"""URLs: public addresses and redirects."""
+"""URLs: public addresses and redirects.
+
+A redirect is followed where it leads to the same origin, for what it means there:
+
+status          method           sent there
+301, 302        a safe one       the same
+303             any              GET (HEAD stays HEAD), without body
+307, 308        any              the same, with its body
+
+`http` to `https` of the same host, both at the scheme's own port, is the same origin: what travelled in the open goes on encrypted. The
+way back is none. What leads to another origin is not followed, for credentials would go along, and the other host is the answer's choice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hash content: canonical JSON, files, folders and reproducible archives."""
+"""Hash content: canonical JSON, files, folders and reproducible archives.
+
+With an indent the standard library writes piece by piece in Python; states are written, and compared as text, for every event.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Versions of the tools in use, and semantic version steps."""
+"""Versions of the tools in use, and semantic version steps.
+
+Below 1.0 a minor step may break, as a major one may from 1.0 on, and a patch may add.
+"""
 
 from __future__ import annotations
 

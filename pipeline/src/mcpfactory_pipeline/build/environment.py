@@ -1,4 +1,7 @@
-"""Virtual environments of a candidate, and what is installed in them."""
+"""Virtual environments of a candidate, and what is installed in them.
+
+Each is made from bytes that were hashed just before, and used again only while every file in it is as it was made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""A channel: a folder with a PEP 503 index from which pip and uv install."""
+"""A channel: a folder with a PEP 503 index from which pip and uv install.
+
+```
+pipeline/channels/staging/simple/index.html                  the projects
+pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file of the candidate, with its hash
+pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
+```
+
+A project's page offers the promoted candidate only: who asks for the newest version gets what was promoted, also after an older
+candidate was. Files lie below their hash. A version never changes its bytes (`plan.policy.version_fault`), because installers cache wheels by version.
+"""
 
 from __future__ import annotations
 

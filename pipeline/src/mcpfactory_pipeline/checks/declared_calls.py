@@ -1,4 +1,9 @@
-"""Run the right calls of a server's evaluation cases and check what they did."""
+"""Run the right calls of a server's evaluation cases and check what they did.
+
+Each case has a process of the server and a model of its own. A right answer shows that a tool works only where it depends on the API: it
+is compared with the answer that the same call gets from an API that has nothing, and a model that answers whatever it is asked
+shows nothing at all. Nothing is evaluated here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Answer the elicitations of a server, and call tools again that ask for consent."""
+"""Answer the elicitations of a server, and call tools again that ask for consent.
+
+The stub upstream sees what is sent when nobody can be asked, when the person agrees, and when they decline. Nothing is evaluated here.
+"""
 
 from __future__ import annotations
 

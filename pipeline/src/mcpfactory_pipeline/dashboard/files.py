@@ -1,4 +1,7 @@
-"""Read reports, logs and manifests with bounds, and detect changed files."""
+"""Read reports, logs and manifests with bounds, and detect changed files.
+
+What is missing or damaged is left out and never an exception: a page about a broken server is of more use than an error page.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Live updates: one poll of the files for all connected browsers."""
+"""Live updates: one poll of the files for all connected browsers.
+
+A follower knows only how things are now (`Snapshot`). A listener knows how far it has come (`Position`), and is sent what
+leads from there to now: a slow one is sent less, and nothing is kept for it. The id of an event is the position
+after it, so that a browser that comes back with `Last-Event-ID` goes on where it was, even at another process.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.dashboard.approvers import possible_actions
+from mcpfactory_pipeline.dashboard.allowed_actions import possible_actions
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
 from mcpfactory_pipeline.dashboard.facts import STATUSES, LogFacts, ServerDetail, StoredCandidate

@@ -1,4 +1,8 @@
-"""What the reader of a decision saw, and the proof behind it."""
+"""What the reader of a decision saw, and the proof behind it.
+
+A decision that is made with a token is refused when something of this has changed since the token was printed: the candidate, what the
+channels offer, its checks, what people decided, the policy. A token is a short hash of each part, so that it alone tells which changed.
+"""
 
 from __future__ import annotations
 

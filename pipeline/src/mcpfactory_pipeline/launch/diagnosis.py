@@ -1,4 +1,4 @@
-"""Diagnose why a server does not start."""
+"""Why a server does not start, as an error for its owner: from what it wrote to stderr, or from a client's error."""
 
 from __future__ import annotations
 

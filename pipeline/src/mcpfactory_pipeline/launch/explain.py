@@ -17,7 +17,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
-_CODE: Final = 160  # characters of a line of code, or of a message, that are shown
+_CODE: Final = 160  # characters of a line of code, or of a message, that are display_path
 _STEPS: Final = 2  # places that led to the one that failed
 
 # What a package is imported as → what it is installed as, where the two differ and many use it.

@@ -1,4 +1,8 @@
-"""Set up a workspace: find what a folder lacks, and write it."""
+"""Set up a workspace: find what a folder lacks, and write it.
+
+Nothing that is there is changed: a file is written where there is none, and lines are added where that is safe.
+All else is reported, and obstacles stop everything.
+"""
 
 from __future__ import annotations
 

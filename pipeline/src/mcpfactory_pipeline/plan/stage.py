@@ -1,4 +1,8 @@
-"""The record of a stage, and stages of kind approval."""
+"""The record of a stage, and stages of kind approval.
+
+What a stage shows is what it reads: the candidate, what other stages found (`stage:NAME`), files of the server (`file:PATH`)
+and kept reports (`artifact:STAGE/PATH`). A decision counts as long as all of that is what it was.
+"""
 
 from __future__ import annotations
 

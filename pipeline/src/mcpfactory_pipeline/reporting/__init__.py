@@ -1,4 +1,7 @@
-"""Report runs: on a terminal, as lines or JSON, and to files, webhooks, chat and mail."""
+"""Report runs: on a terminal, as lines or JSON, and to files, webhooks, chat and mail.
+
+Delivery never delays or fails a command: what cannot be delivered is dropped, and one line on stderr says so.
+"""
 
 from __future__ import annotations
 

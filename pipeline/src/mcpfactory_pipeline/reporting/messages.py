@@ -1,14 +1,15 @@
-"""Texts of notifications, and why one was not delivered."""
+"""What happened, for people: one line about an event, and the body that a chat's incoming webhook takes. Pure.
+
+Names and messages come from servers and documents that nobody vouches for: in every form they stay text, and mention nobody.
+"""
 
 from __future__ import annotations
 
 import json
-import smtplib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.text import printable
-from mcpfactory_runtime.errors import system_error, why_unreachable
 
 _LONGEST: Final = 1500  # characters of a line; chats refuse much more
 # What follows the server in the line about an event. What is not here is told by its kind.
@@ -107,19 +108,3 @@ def _bytes(form: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Callable[[Map
 BODIES: Final[Mapping[str, Callable[[Mapping[str, Any]], bytes]]] = {
     name: _bytes(form) for name, form in _FORMS.items()
 }
-
-
-_OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (smtplib.SMTPNotSupportedError, "it does not offer what `tls` or `user` of [pipeline.events.mail] ask for"),
-    (smtplib.SMTPAuthenticationError, "it refuses the user or the password"),
-    (smtplib.SMTPSenderRefused, "it refuses `from`"),
-    (smtplib.SMTPRecipientsRefused, "it refuses everyone in `to`"),
-    (smtplib.SMTPServerDisconnected, "it hung up"),
-)
-
-
-def why_undelivered(error: Exception) -> str:
-    """Return what happened: the words of an error may quote a URL, a user or a password, and are never told."""
-    known = next((words for kind, words in _OF_MAIL if isinstance(error, kind)), "")
-    system = system_error(error)
-    return known or (why_unreachable(system) if system is not None else type(error).__name__)

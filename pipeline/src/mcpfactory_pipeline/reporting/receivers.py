@@ -18,8 +18,25 @@ from typing import Any, Final
 import httpx
 
 from mcpfactory_pipeline.base.text import pluralize, printable
-from mcpfactory_pipeline.reporting.messages import BODIES, notice_command, notice_line, notice_link, why_undelivered
+from mcpfactory_pipeline.reporting.messages import BODIES, notice_command, notice_line, notice_link
 from mcpfactory_pipeline.reporting.settings import EventSettings, MailSettings
+from mcpfactory_runtime.connection_errors import system_error, why_unreachable
+
+_OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (smtplib.SMTPNotSupportedError, "it does not offer what `tls` or `user` of [pipeline.events.mail] ask for"),
+    (smtplib.SMTPAuthenticationError, "it refuses the user or the password"),
+    (smtplib.SMTPSenderRefused, "it refuses `from`"),
+    (smtplib.SMTPRecipientsRefused, "it refuses everyone in `to`"),
+    (smtplib.SMTPServerDisconnected, "it hung up"),
+)
+
+
+def why_undelivered(error: Exception) -> str:
+    """Return what happened: the words of an error may quote a URL, a user or a password, and are never told."""
+    known = next((words for kind, words in _OF_MAIL if isinstance(error, kind)), "")
+    system = system_error(error)
+    return known or (why_unreachable(system) if system is not None else type(error).__name__)
+
 
 _WAITING: Final = 1000  # events that may wait; more are dropped
 _LEFT: Final = 10.0  # seconds that the end of a command waits for what is left

@@ -1,4 +1,8 @@
-"""Run the stages of one server."""
+"""Run the stages of one server.
+
+History and state say nothing of them yet. Who holds a server, or held it when it died, stands in a note beside the locks; only
+where there is one the history is looked at. A run on another machine has no note here: nobody here knows how it goes.
+"""
 
 from __future__ import annotations
 

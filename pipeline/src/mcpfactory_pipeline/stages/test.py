@@ -1,4 +1,8 @@
-"""The stage `test`: run the server's tests against its wheel, and record what they cover."""
+"""The stage `test`: run the server's tests against its wheel, and record what they cover.
+
+The plugin runs in the process of the tests. Its record counts when it has the nonce of this run: a process that ended before
+pytest did, or wrote a report of its own, has none.
+"""
 
 from __future__ import annotations
 

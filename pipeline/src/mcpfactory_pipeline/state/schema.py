@@ -1,4 +1,7 @@
-"""Validation of events and state files, and the order of events."""
+"""Validation of events and state files, and the order of events.
+
+Members that no kind has are kept: a newer mcpfactory may have written them. A kind that is not in the table is said.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The projection of a history, and its cached copy."""
+"""The projection of a history, and its cached copy.
+
+A snapshot is only a cache: it counts while the history has the size, times and inode that it had, and while the modules that
+fold are the same. It is not tracked. `mcpfactory pipeline verify` folds the history itself, and compares.
+"""
 
 from __future__ import annotations
 

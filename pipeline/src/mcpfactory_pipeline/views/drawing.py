@@ -1,4 +1,8 @@
-"""Draw the graph of the pipeline as SVG."""
+"""Draw the graph of the pipeline as SVG.
+
+In a page the colours are the variables of its style sheet, and chips are links; a picture that stands alone brings both themes
+with it. A status is sign, word and colour together, and what a place is is said by sign and edge.
+"""
 
 from __future__ import annotations
 

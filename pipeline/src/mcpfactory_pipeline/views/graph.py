@@ -1,4 +1,7 @@
-"""The stages of a workspace as a graph, and where candidates are in it."""
+"""The stages of a workspace as a graph, and where candidates are in it.
+
+The picture is drawn by `mcpfactory_pipeline.views.drawing`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Settings and known drift of adopted servers."""
+"""Settings and known drift of adopted servers.
+
+`mcpfactory inbox --refresh` writes it, and takes it away once nothing differs any more. It is of what is pinned now: as soon as
+something else is adopted it says nothing. It holds what differs in words, and the hash of all that is there instead: a waiver is for
+that, and for nothing that comes later.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def run(
 
 def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, options: list[str]) -> list[str]:
     """Return the command that starts an adopted server as a channel offers it."""
-    from mcpfactory_pipeline.launch.command import channel_command
+    from mcpfactory_pipeline.launch.adopted import channel_command
 
     if server.adopted is None or options:
         output.fail(

@@ -1,4 +1,15 @@
-"""Credentials of an API: their names, and parameters that carry them."""
+"""Credentials of an API: their names, and parameters that carry them.
+
+Many documents describe an API key, or the token that a scheme sends already, once more as a parameter of each operation. A parameter
+counts as a credential by its name, its place and its description (`names.RULES`); `key` and `token` alone say too little, so
+that they count only when the description, a scheme of the document or nearly every operation of it says the same. In doubt a
+parameter is data. What a person decided in `[credentials]` of `mcpfactory.toml` goes before all of it.
+
+A required credential joins each alternative of `security`; an optional one makes further alternatives. Pure.
+
+`RULES` say which parameters the API knows its caller by. `is_secret` is wider: what is as private, a card number or a session, is
+kept out of servers and of copies of documents, too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Apply the person's decisions about tools, and suggest some for large APIs."""
+"""Apply the person's decisions about tools, and suggest some for large APIs.
+
+`rename` comes before the tools are described, so that descriptions speak of arguments by their new names; `curate`
+comes after it and changes what is shown, hidden and sent. Both leave everything else as it was.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Render the generated files of a server from the IR, its names and its tools."""
+"""Render the generated files of a server from the IR, its names and its tools.
+
+Nothing from an API document reaches Python except as a literal or inside an escaped docstring.
+"""
 
 from __future__ import annotations
 

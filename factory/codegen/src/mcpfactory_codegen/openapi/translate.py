@@ -1,4 +1,11 @@
-"""Translate one schema of a document to JSON Schema 2020-12."""
+"""Translate one schema of a document to JSON Schema 2020-12.
+
+The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemas`. Nothing is expanded: the cost
+is that of the schema as it is written.
+
+Taken literally it admits nothing but the `properties` written in the same object, so that no value has both those and what
+`allOf` adds. Many validators do not know `unevaluatedProperties`, and so such an object is left open.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""XML Objects: how values of a body are written as XML, and which elements of a response are list items."""
+"""XML Objects: how values of a body are written as XML, and which elements of a response are list items.
+
+An answer with one item looks like an answer with an object: only the document tells them apart.
+"""
 
 from __future__ import annotations
 

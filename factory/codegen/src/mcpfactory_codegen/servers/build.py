@@ -22,10 +22,11 @@ from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import checked_answers, questions, render_answers
-from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, render_config, resolve
+from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, render_config
 from mcpfactory_codegen.servers.documents import ApiConfig, located_in, read_documents
 from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.overview import Overview, overview
+from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.report import REPORT, Published, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
 from mcpfactory_codegen.servers.tree import formatted

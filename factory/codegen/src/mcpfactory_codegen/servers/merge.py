@@ -1,4 +1,9 @@
-"""Three-way merge of generated files, and the lock file that records what was generated."""
+"""Three-way merge of generated files, and the lock file that records what was generated.
+
+`git merge-file` does the merging, in a folder of its own: no repository is needed and none is touched.
+
+Canonical text: sorted, no clock, host or absolute path, so that equal work gives equal bytes and a diff is a review.
+"""
 
 from __future__ import annotations
 

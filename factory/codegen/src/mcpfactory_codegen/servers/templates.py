@@ -1,4 +1,10 @@
-"""Find and fetch templates: shipped, a folder, a git commit or a package."""
+"""Find and fetch templates: shipped, a folder, a git commit or a package.
+
+shipped    `minimal`
+folder     `./templates/ours`
+git        `git+https://example.com/our/templates@v2#subdirectory=web`, also `git+ssh://` and `git+file://`
+package    `package:our-templates==1.2#subdirectory=our_templates/web`
+"""
 
 from __future__ import annotations
 

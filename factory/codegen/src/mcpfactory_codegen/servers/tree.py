@@ -1,4 +1,10 @@
-"""Write the folder of a server: plan first, format, stay inside the folder, lose no edit."""
+"""Write the folder of a server: plan first, format, stay inside the folder, lose no edit.
+
+owner     the file exists already               it is no longer made
+machine   rewritten; an edit is reported        removed
+person    kept as it is                         kept
+document  kept as it is                         kept
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Known keys and values of a server's `mcpfactory.toml`."""
+"""Known keys and values of a server's `mcpfactory.toml`.
+
+`None` stands for tables whose keys are names that the person chose, or whose own reader is as strict.
+"""
 
 from __future__ import annotations
 

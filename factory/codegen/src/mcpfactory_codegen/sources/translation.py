@@ -1,4 +1,8 @@
-"""Build OpenAPI 3.1 data from another kind of document, infer schemas from samples, and hide secrets in them."""
+"""Build OpenAPI 3.1 data from another kind of document, infer schemas from samples, and hide secrets in them.
+
+A schema of an answer has to hold for answers that nobody saw: everything in it may be null, whole numbers may have a fraction, and
+only what stood in each of several samples is required.
+"""
 
 from __future__ import annotations
 

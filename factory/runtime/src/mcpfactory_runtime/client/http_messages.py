@@ -1,4 +1,7 @@
-"""HTTP messages of the client: mirrored headers, server-sent events, trace context."""
+"""HTTP messages of the client: mirrored headers, server-sent events, trace context.
+
+OpenTelemetry is used where the program has loaded it, and never loaded otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""OAuth grants: authorization code with PKCE, device code, refresh, client credentials, assertions."""
+"""OAuth grants: authorization code with PKCE, device code, refresh, client credentials, assertions.
+
+A client that has none of a person's attention gets its tokens with one of these. None is worth anything to another
+authorization server than the one that it names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Records of the OAuth client: server metadata, challenges, tokens."""
+"""Records of the OAuth client: server metadata, challenges, tokens.
+
+A procedure is a generator: it yields a `Fetch` (and is sent the `HttpAnswer`), a `Visit` (and is sent the URL that the
+browser came back with) or a `Pause`, and returns its outcome. So all of it can be tested, and driven by any HTTP client.
+"""
 
 from __future__ import annotations
 

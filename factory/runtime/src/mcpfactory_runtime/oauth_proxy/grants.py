@@ -1,4 +1,8 @@
-"""Logins, codes and grants of the proxy, and the tokens that it signs."""
+"""Logins, codes and grants of the proxy, and the tokens that it signs.
+
+Secrets of others are kept as their hash, the provider's tokens encrypted. What may be used once is removed, or marked, by a write that
+only one of several processes can do.
+"""
 
 from __future__ import annotations
 

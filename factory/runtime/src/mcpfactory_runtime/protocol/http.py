@@ -1,4 +1,17 @@
-"""Streamable HTTP as a pure function, and arguments mirrored in headers."""
+"""Streamable HTTP as a pure function, and arguments mirrored in headers.
+
+The order of the questions is the decision ladder; the first that applies wins:
+1. `check_origin`: Origin and Host, before the body is read.
+2. `initialize` without modern metadata, and no modern version header → handshake.
+3. Modern metadata in the body, or a version header that no handshake revision has → per-request lifecycle.
+4. Everything else → a session of the handshake lifecycle.
+
+Neither headers alone nor the body alone can decide between the lifecycles: a body with metadata and no header gets an
+error that the header is missing, and a header without metadata one that the metadata is. Every refusal that can know the
+request's id echoes it. (basic/versioning; basic/transports/streamable-http)
+
+basic/transports/streamable-http, Custom Headers; it exists where `Revision.method_header` is set.
+"""
 
 from __future__ import annotations
 

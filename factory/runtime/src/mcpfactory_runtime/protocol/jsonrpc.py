@@ -1,4 +1,7 @@
-"""JSON-RPC 2.0 messages and their framing in a byte stream."""
+"""JSON-RPC 2.0 messages and their framing in a byte stream.
+
+Decoding is one call, encoding is one call; in between messages are plain dicts. Nothing here knows MCP.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Compose servers: `server.mount(part, prefix)`."""
+"""Compose servers: `server.mount(part, prefix)`.
+
+What is called goes through the part: its own middleware is around its tools, its own lifespan's value is `ctx.state`, and
+`ctx.call` means its own tools.
+"""
 
 from __future__ import annotations
 

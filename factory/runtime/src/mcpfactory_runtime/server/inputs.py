@@ -1,4 +1,7 @@
-"""Requests to the client: elicitation, sampling, roots; and argument completion."""
+"""Requests to the client: elicitation, sampling, roots; and argument completion.
+
+A question knows its method and parameters, which client capability it needs, and how to read and check the answer.
+"""
 
 from __future__ import annotations
 

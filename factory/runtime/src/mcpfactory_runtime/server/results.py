@@ -1,4 +1,8 @@
-"""Results of handlers: content blocks, tool results, prompt messages."""
+"""Results of handlers: content blocks, tool results, prompt messages.
+
+The classes are thin and know only their wire form of the newest revision; `revisions.projection` takes away what an
+older peer does not know. Base64 is encoded here, once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Stores shared by processes: the interface, and the memory store."""
+"""Stores shared by processes: the interface, and the memory store.
+
+A store keeps *spaces* and *mailboxes*. A space is a sorted map from text to bytes that is forgotten as a whole when nobody has
+prolonged it for its time. A mailbox is a queue that one process reads. That is all that tasks, sessions, streams, rates,
+used states and caches are kept in, so that a further database is these eight methods.
+"""
 
 from __future__ import annotations
 

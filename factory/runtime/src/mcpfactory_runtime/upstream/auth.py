@@ -1,4 +1,10 @@
-"""Credentials for upstream calls: headers, query, cookies, AWS signatures."""
+"""Credentials for upstream calls: headers, query, cookies, AWS signatures.
+
+Tokens that have to be got first are the business of `access`. Values appear in no message and in no `repr`.
+
+botocore signs (the extra `aws`): it is what AWS itself uses, and the smaller libraries encode paths with an ARN in them
+wrongly. It is loaded at the first signed request.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Encode arguments for URLs, headers and forms: OpenAPI parameter styles."""
+"""Encode arguments for URLs, headers and forms: OpenAPI parameter styles.
+
+The rules:
+
+1. Everything that comes out of an argument is percent-encoded, all but the unreserved characters; the delimiters between the
+   items of an array or object are not, so that they differ from the same characters inside an item.
+2. With `allowReserved` the reserved characters and triples such as %2F pass, except those that would end the place
+   they stand in: `/ ? #` in a path, `# [ ] & +` in a query or form. The style `segments` lets `/` pass, and no triples.
+3. Null is RFC 6570's undefined: such items and members are left out.
+"""
 
 from __future__ import annotations
 

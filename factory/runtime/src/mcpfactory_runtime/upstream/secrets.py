@@ -1,4 +1,10 @@
-"""Secrets and settings of calls to an API, from environment variables and files."""
+"""Secrets and settings of calls to an API, from environment variables and files.
+
+Their values appear in no message.
+
+`MCPF_<SERVER>_BASE_URL` stands beside the server's credentials and means this server alone; `MCPFACTORY_BASE_URL` means whichever
+server reads it, so it is for one that runs by itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Base URLs of an API, and redirects that are not followed."""
+"""Base URLs of an API, and redirects that are not followed.
+
+`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the others. One at the root's host moves with the root when the new
+address ends with the path that the document's has: what is in front of the path is then plain. All others stay where they are until
+their own variable is set, and `unmoved` says which: a sandbox for the root alone is a surprise that somebody should hear of.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""A stub API on loopback that answers from cases and checks requests."""
+"""A stub API on loopback that answers from cases and checks requests.
+
+Used by generated servers' tests, by the stage `validate`, and from the shell:
+
+    python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
+
+It shares no code with `request` and `body`, which make requests: a mistake of theirs must be seen here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Shorten JSON results, or select a part of them with JMESPath."""
+"""Shorten JSON results, or select a part of them with JMESPath.
+
+Room is shared fairly: what is small stays whole, and what is large is cut, so that the outline of an answer survives.
+"""
 
 from __future__ import annotations
 

@@ -240,11 +240,11 @@ async def _shown(
 async def _connected(endpoint: ModelEndpoint) -> AsyncIterator[_ModelConnection]:
     try:
         if endpoint.kind == "openai":
-            from mcpfactory_pipeline.checks.evaluation.providers import OpenAIEndpoint  # noqa: PLC0415 - an extra, and heavy
+            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIEndpoint  # noqa: PLC0415 - an extra, and heavy
 
             connection: _ModelConnection = OpenAIEndpoint(endpoint)
         else:
-            from mcpfactory_pipeline.checks.evaluation.providers import AnthropicEndpoint  # noqa: PLC0415 - as above
+            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicEndpoint  # noqa: PLC0415 - as above
 
             connection = AnthropicEndpoint(endpoint)
     except ImportError as error:

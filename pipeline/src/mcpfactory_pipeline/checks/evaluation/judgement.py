@@ -1,4 +1,8 @@
-"""Judge whether what a model did answers a case."""
+"""Judge whether what a model did answers a case.
+
+A right way is gone when its calls were made in their order (those of one turn are in parallel and have none), with their arguments,
+and were answered with what they must say. What was called besides does no harm where it only reads, or failed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Report of a model's answers: pass rates with confidence intervals."""
+"""Report of a model's answers: pass rates with confidence intervals.
+
+A question is what was sampled, and not each time that it was asked: answers to one question are alike, so repetitions make the
+share of one question surer and do not narrow the interval of all of them. More questions do.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Formats of a report: badge, HTML, JUnit, Markdown, SARIF."""
+"""Formats of a report: badge, HTML, JUnit, Markdown, SARIF.
+
+What a server said is printable in all of them: it acts on no terminal, no CI and no reader.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Merge the results of CI jobs into the workspace."""
+"""Merge the results of CI jobs into the workspace.
+
+States follow from them. The files that the states name come along (`bundle`), when their bytes have the hashes of the events.
+"""
 
 from __future__ import annotations
 

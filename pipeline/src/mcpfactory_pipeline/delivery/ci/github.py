@@ -1,4 +1,18 @@
-"""Workflows for GitHub Actions."""
+"""Workflows for GitHub Actions.
+
+Four jobs: `plan` says which servers changed and assigns them to jobs, with the id of the run; `shard` (a matrix) runs the pipeline for
+some of them; `fold` puts together what they handed over, as far as `plan` assigned it to them, verifies and writes the summary;
+`keep` commits state and history, on the workspace's branch only, and is the only job that may write. It hands on the channels,
+with the very bytes that the shards built and checked. Nothing that comes from outside is ever part of a script: values travel
+in `env`. A pull request brings no history of its own: what people decide is on the branch, whose newest commit `keep` works on, so that
+what was decided while the shards ran counts. A push is compared with the commit before it.
+
+Four jobs. `check` looks at the tag, before anything of it runs: it must be on the workspace's branch and say the version of its
+sources. `run` brings the server through the pipeline: its code and tests run here, without any right. `publish` takes what
+`run` built of this server, in this run, and what people decided on the branch; it says itself which candidate that is. It is the
+only job with secrets and an identity: nothing of the server runs in it. `keep` commits state and history, and is the only one
+that may write.
+"""
 
 from __future__ import annotations
 

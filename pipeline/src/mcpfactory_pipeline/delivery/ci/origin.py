@@ -1,4 +1,15 @@
-"""Where CI jobs install the factory from."""
+"""Where CI jobs install the factory from.
+
+```toml
+[workspace]
+factory = "tools/mcpfactory/"                     # wheels in a folder of the workspace, tracked
+factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch of a repository
+factory = "index"                                 # the package index that jobs use, in this version
+```
+
+Texts are edited in place: nothing else in them changes, which is checked by parsing the result; where that cannot be, the file is
+left to its owner.
+"""
 
 from __future__ import annotations
 

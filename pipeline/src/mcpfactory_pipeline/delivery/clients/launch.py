@@ -1,4 +1,14 @@
-"""How a client starts a server: from a channel, a package index, a URL or sources."""
+"""How a client starts a server: from a channel, a package index, a URL or sources.
+
+No entry leaves it to chance whose package is started. From a channel, server and runtime are named by the files that were
+promoted, so that no index is asked for either; from an index, the name is one that was published (see `published`).
+
+The entry names the channel and not the files: what is promoted there, or rolled back, is what the client starts next.
+
+Who names a package that nobody published invites a stranger to publish it, and to receive the server's credentials. So a
+name is believed when the state says that it was published, or when the index is asked and has the promoted candidate,
+byte for byte.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Publish a server: check everything for problems and secrets, then upload to each target."""
+"""Publish a server: check everything for problems and secrets, then upload to each target.
+
+For each target two events: `publish.started` before anything is sent, `published` with the evidence when it is there. A process
+that is killed between them leaves the first, which `inbox` shows; publishing again inspects the target first, and uploads what is
+missing, or only records what it finds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Changelogs, and the fragments that they are made of."""
+"""Changelogs, and the fragments that they are made of.
+
+A file of its own for each, so that branches which both add one never conflict. The next release gathers them.
+"""
 
 from __future__ import annotations
 

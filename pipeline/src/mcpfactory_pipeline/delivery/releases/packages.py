@@ -1,4 +1,8 @@
-"""Packages of a workspace that are released together, and the check of a release tag."""
+"""Packages of a workspace that are released together, and the check of a release tag.
+
+What is to be said of a release stands below `## Unreleased` in the workspace's CHANGELOG.md; that is what makes it due. Its headings
+(`### Added`, …) ask for the step of the version, as the kinds of notes do for a server.
+"""
 
 from __future__ import annotations
 

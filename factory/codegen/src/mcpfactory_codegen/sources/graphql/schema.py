@@ -1,4 +1,7 @@
-"""GraphQL schemas as records, from introspection or SDL."""
+"""GraphQL schemas as records, from introspection or SDL.
+
+Types of fields and arguments are kept as GraphQL writes them (`[Book!]!`), as variables are declared with them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Skills: folders with a SKILL.md that a server publishes."""
+"""Skills: folders with a SKILL.md that a server publishes.
+
+A skill is what is in its folder when somebody asks: a file that was changed has its new digest in the next answer. SKILL.md
+is listed among the resources; the other files are read by the skill's template. Only names that a walk through the folder
+found are ever opened, so no URI leads out of it; links are refused, and names that begin with a dot are left out.
+
+Hosts compare the front matter that we publish with the one that their YAML reader finds in the file, so a value is either
+read as every YAML reader would, or refused. Read are: `key: value` with plain, quoted and block (`|`, `>`) values, plain
+numbers, true, false and null, and one level of such keys below a key (`metadata:`). Refused is the rest, and what YAML 1.1
+and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Generated tools: listed from `manifest.json`, imported at the first call, with the owner's hooks."""
+"""Generated tools: listed from `manifest.json`, imported at the first call, with the owner's hooks.
+
+A server with a thousand tools therefore starts as fast as one with three. The format is described in
+docs/architecture.md, "Generated server".
+
+@server.before("list_books")
+    def few_at_a_time(call: ToolCall) -> None:
+        call.arguments.setdefault("limit", 20)
+
+A hook before a call may change the arguments (they have been checked already), or raise `ToolError` to refuse; one after it
+may answer with another result. Hooks run in the order in which they were written, also for calls by way of search mode, as
+a task, or by `Context.call`. They hold for generated tools: tools of one's own need none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Words of tools and questions: tokens, stems, synonyms."""
+"""Words of tools and questions: tokens, stems, synonyms.
+
+Everything here is about questions in general; which tools there are is not known yet.
+
+A row is worth its place when it helps in many APIs: names that a single API uses do not belong here, the index learns them from
+the API's own descriptions. `a b c` is read in every direction. `a b > c d` is read in one: who says a or b may mean c or d, which are
+the terms of APIs; who says c does not mean a. `a b >> c d` is the same for what is farther: who says a or b may speak of something
+for which APIs have c or d, and it counts less.
+
+English words lose their endings; words of other languages stay as they are, and a script that is written without spaces is cut into
+pairs of signs.
+"""
 
 from __future__ import annotations
 

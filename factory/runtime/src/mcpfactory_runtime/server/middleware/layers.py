@@ -1,4 +1,11 @@
-"""Middleware: the interface, and the stack of one server."""
+"""Middleware: the interface, and the stack of one server.
+
+class Audit(Middleware):
+async def on_tool(self, call: ToolRequest, call_next: NextTool) -> dict[str, Any]:
+result = await call_next(call)          # before this line: before the call; after it: after the call
+print(call.name, call.context.principal)
+return result
+"""
 
 from __future__ import annotations
 

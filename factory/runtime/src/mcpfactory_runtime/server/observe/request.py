@@ -1,4 +1,7 @@
-"""One request from arrival to response, and its log lines."""
+"""One request from arrival to response, and its log lines.
+
+It is around the dispatcher, not a middleware: it sees what is refused before any middleware, and lists stay ready as bytes.
+"""
 
 from __future__ import annotations
 

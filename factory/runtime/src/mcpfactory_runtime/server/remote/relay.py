@@ -1,4 +1,10 @@
-"""Tools, resources and prompts of a remote server, and requests forwarded to it."""
+"""Tools, resources and prompts of a remote server, and requests forwarded to it.
+
+A server of the per-request lifecycle asks by ending its request (`input_required`), so it is known which call a question belongs
+to. The question goes to whoever made the call, in the way of the lifecycle that is spoken there. Where that is the per-request
+one, the call is made again with the answers, and goes through from its beginning: every question is asked of the server again,
+and answered from what the client has answered already.
+"""
 
 from __future__ import annotations
 

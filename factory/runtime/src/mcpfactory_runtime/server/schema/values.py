@@ -1,4 +1,8 @@
-"""Validate and repair single values, and explain errors to a model."""
+"""Validate and repair single values, and explain errors to a model.
+
+Union branches appear in the errors' places as labels (`STRICT` or `LENIENT`, then the branch); they are taken out here, and
+of several branches that failed the closest one is reported. Values are echoed only when short, links never.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Run tasks, and notify their watchers in both forms of the protocol."""
+"""Run tasks, and notify their watchers in both forms of the protocol.
+
+The store is the truth. Who wants to know of changes (a handler that waits for answers, a `tasks/result` that blocks, a
+stream of notifications) watches the task and is given each of its versions; changes of this process are passed on at
+once, those of others, and the end of a task's time, when the store is next looked at.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tasks: the record, the store interface, and the store in memory."""
+"""Tasks: the record, the store interface, and the store in memory.
+
+The transitions are those of both specifications (basic/utilities/tasks, Task Status Lifecycle; ext-tasks, Task Status):
+working ⇄ input_required, either → completed, failed or cancelled, and nothing leaves those three.
+"""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.transports.http.login import LoginEndpoints
-    from mcpfactory_runtime.transports.http.probes import RouteTable
+    from mcpfactory_runtime.transports.http.routes import RouteTable
 
 _HARDLY: Final = 3  # requests of a session that has only begun
 _LEFT: Final = 60.0  # seconds without a request after which a session counts as left, where there are too many
@@ -165,7 +165,7 @@ class HttpApp:
                     f"{one.path} is where MCP, a login or a page is served\nhint: another path for the route"
                 )
         try:
-            from mcpfactory_runtime.transports.http.probes import RouteTable  # noqa: PLC0415 - loads Starlette
+            from mcpfactory_runtime.transports.http.routes import RouteTable  # noqa: PLC0415 - loads Starlette
         except ModuleNotFoundError as error:
             raise RuntimeError(
                 f"routes of one's own need {error.name}\nhint: pip install 'mcpfactory-runtime[routes]'"

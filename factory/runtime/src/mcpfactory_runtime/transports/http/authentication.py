@@ -1,4 +1,9 @@
-"""Authenticate HTTP requests, and delay clients after failed attempts."""
+"""Authenticate HTTP requests, and delay clients after failed attempts.
+
+To check a token costs a signature, or a question to its issuer, and whoever has none can make as many as they like. So each attempt counts
+for its address until the token proves good. Tokens that proved good before are looked at in any case: who shares an address with a
+stranger (a proxy, an office) goes on working.
+"""
 
 from __future__ import annotations
 

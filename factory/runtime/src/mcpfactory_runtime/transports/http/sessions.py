@@ -1,4 +1,10 @@
-"""Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport."""
+"""Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport.
+
+Everything that belongs to a request goes on the response of its POST; what belongs to none on the session's own stream.
+
+A session is the connection of its GET: it begins with an `endpoint` event that names the address of its POSTs, and ends
+when the client leaves. Answers travel on the stream; a POST is only accepted.
+"""
 
 from __future__ import annotations
 

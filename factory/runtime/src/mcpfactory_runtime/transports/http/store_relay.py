@@ -1,4 +1,8 @@
-"""Forward requests between processes that share a store."""
+"""Forward requests between processes that share a store.
+
+Everything travels through the mailboxes of the processes, so they need no addresses of each other. A request is taken before
+anything is done with it: if its process dies before that, whoever has the request serves it, and nothing happens twice.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,127 @@
+"""A server's own routes, served by Starlette's: who may call is asked before, and nobody is shown why a function failed."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable, MutableMapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.authentication import AuthCredentials
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Match, Route
+
+from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.routes import HttpRoute
+    from mcpfactory_runtime.transports.http.authentication import AccessGate, OpenGate
+
+log = logging.getLogger("mcpfactory_runtime")
+
+_FAILED: Final = "The server made a mistake; its log says more.\n"
+
+
+class RouteTable:
+    """The routes of one HTTP application.
+
+    Args:
+        routes: in the order in which they are tried.
+        gate: says who may call.
+        limit: bytes of the largest body.
+    """
+
+    def __init__(self, routes: Iterable[HttpRoute], gate: AccessGate | OpenGate, limit: int) -> None:
+        self._gate = gate
+        self._limit = limit
+        self._routes = [
+            (Route(one.path, _endpoint(one.handler), methods=sorted(one.methods)), one.public) for one in routes
+        ]
+
+    def methods(self, scope: Scope) -> list[str]:
+        """Return the methods that the path of a request answers; none where it is no route."""
+        found = {
+            method
+            for route, _ in self._routes
+            if route.matches(scope)[0] is not Match.NONE
+            for method in route.methods or ()
+        }
+        return sorted(found)
+
+    async def serve(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> bool:
+        """Answer a request; False where no route has its path, and nothing was sent."""
+        for route, public in self._routes:
+            match, child = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(child)
+                if await self._admit(scope, headers, send, public=public):
+                    await route.handle(scope, _bounded(receive, self._limit), send)
+                return True
+        methods = self.methods(scope)
+        if methods:
+            allowed = ", ".join(methods)
+            await reject(send, Rejection(405, None, f"Only {allowed}\n", {"allow": allowed}))
+        return bool(methods)
+
+    async def _admit(self, scope: Scope, headers: dict[str, str], send: Send, *, public: bool) -> bool:
+        """Whether the request may go on; who sends it is `request.user` then, and with what scopes, `request.auth`."""
+        principal: Any = ""
+        if not public:
+            principal = await self._gate.authenticate(scope, headers)
+            refused = principal if isinstance(principal, Rejection) else self._gate.authorize(principal, None)
+            if refused is not None:
+                await reject(send, refused)
+                return False
+        scope["user"] = principal
+        scope["auth"] = AuthCredentials(sorted(getattr(principal, "scopes", ())))
+        return True
+
+
+def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
+    """Return what Starlette calls: coroutines on the event loop, other functions in a worker thread, any result as a response."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            if inspect.iscoroutinefunction(handler):
+                return _response(await handler(request))
+            return _response(await in_thread(partial(handler, request), {}))
+        except HTTPException as error:
+            return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
+        except Exception:
+            log.exception("%s %s failed", request.method, request.url.path)
+            return PlainTextResponse(_FAILED, 500)
+
+    return endpoint
+
+
+def _response(result: Any) -> Response:
+    """Return a result as a response: text, bytes, nothing (204), anything else as JSON."""
+    if isinstance(result, Response):
+        return result
+    if result is None:
+        return Response(status_code=204)
+    if isinstance(result, str):
+        return PlainTextResponse(result)
+    if isinstance(result, bytes):
+        return Response(result, media_type="application/octet-stream")
+    return JSONResponse(result)
+
+
+def _bounded(receive: Receive, limit: int) -> Receive:
+    """Return `receive` for a body of at most `limit` bytes."""
+    size = 0
+
+    async def received() -> MutableMapping[str, Any]:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise HTTPException(413, f"Larger than {limit} bytes")
+        return message
+
+    return received

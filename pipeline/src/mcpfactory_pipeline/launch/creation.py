@@ -1,0 +1,154 @@
+"""Making the environment of a server, with uv: one process makes it, others that need the same wait."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from mcpfactory_pipeline.base.errors import ServerError, StageError, StateError
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.base.versions import source_folder
+from mcpfactory_pipeline.build.distributions import distribution_wheel
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
+from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, unmet_requirement
+from mcpfactory_pipeline.launch.venv import READY, is_ready, venv_python
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+
+_KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
+_UNUSED: Final = 60 * 86_400  # seconds; an environment that was not used for so long is deleted
+_PATIENCE: Final = 900.0  # seconds for another process that makes the same environment
+
+
+def create_environment(
+    folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str], notify: Callable[[str], None]
+) -> Path:
+    """Make the environment of a server in a folder; return its interpreter, or mcpfactory's own where that has all that is needed.
+
+    Raises as `server_python` does.
+    """
+    shown = f"servers/{server.name}/pyproject.toml"
+    _check(needs, shown)
+    notify(f"making the environment of {server.name} …")
+    try:
+        _create(folder, server, needs, wanted)
+    except ProgramRefusedError as error:
+        raise ServerError(
+            f"{shown}: its dependencies cannot be installed: {_reason(str(error))}",
+            hint="correct the name or the version in [project] dependencies",
+        ) from error
+    except (StageError, StateError, OSError) as error:
+        lacking = "what its sources say" if needs.special else unmet_requirement(wanted, sys.path)
+        if lacking:
+            raise StageError(
+                f"the environment of {server.name} cannot be made: {_reason(str(error))}; mcpfactory's own is of no use, for it lacks {lacking}",
+                hint=_hint(error, folder),
+            ) from error
+        notify(f"{server.name} runs in mcpfactory's own environment, which has what it declares: {_reason(str(error))}")
+        return Path(sys.executable)
+    return venv_python(folder)
+
+
+def _hint(error: Exception, folder: Path) -> str:
+    """Return what to do where an environment cannot be made: with the folder, the index, or the runtime that cannot be handed out."""
+    said = str(error)
+    if not isinstance(error, StageError) or re.search(r"permission denied|no space|read-only", said, re.IGNORECASE):
+        return f"make {folder.parent} writable and free some space, or name another folder: MCPFACTORY_CACHE_DIR"
+    if said.startswith("uv "):
+        return "make the package index reachable (UV_DEFAULT_INDEX, else pypi.org)"
+    return error.hint
+
+
+def _check(needs: Requirements, shown: str) -> None:
+    """Raise `ServerError` for what can be said without asking an index."""
+    for text in needs.dependencies:
+        try:
+            Requirement(text)
+        except InvalidRequirement as error:
+            what = str(error).splitlines()[0]
+            raise ServerError(
+                f"{shown}: dependency {text!r} cannot be read: {what}", hint='as in "pandas>=2,<3"'
+            ) from error
+    try:
+        fits = SpecifierSet(needs.python).contains(platform.python_version(), prereleases=True)
+    except InvalidSpecifier as error:
+        raise ServerError(f"{shown}: requires-python {needs.python!r} cannot be read", hint='as in ">=3.11"') from error
+    if not fits:
+        raise ServerError(
+            f"{shown}: requires-python {needs.python} leaves out Python {platform.python_version()}, which mcpfactory runs with",
+            hint="widen it, or install mcpfactory with a Python that it allows",
+        )
+
+
+def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with file_lock(folder.parent / f"{folder.name}.lock", timeout=_PATIENCE), tempfile.TemporaryDirectory() as work:
+        if is_ready(folder):
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
+        what = [*_runtime_argument(needs, Path(work)), *_declared(needs, wanted)]
+        if what:
+            # Bytecode is compiled once: many machines forbid Python to keep it, and would compile at every start.
+            install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
+            try:
+                _install(install, server.folder, venv_python(folder))
+            except Exception:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+        made = {"needs": sorted(wanted), "python": platform.python_version()}
+        (folder / READY).write_text(json.dumps(made), encoding="utf-8")
+    _remove_unused(folder.parent)
+
+
+def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
+    """From the index, or from uv's cache where there is no network. Raises what went wrong with the index."""
+    try:
+        run_uv(*install, cwd=cwd, python=python, log=False)
+    except StageError as error:
+        try:
+            run_uv(*install, "--offline", cwd=cwd, python=python, log=False)
+        except (StageError, ProgramRefusedError):
+            raise error from None
+
+
+def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
+    """Return the runtime that this factory has, as an argument of uv: from its sources where the factory is used from them, so that an edit works."""
+    if not needs.runtime:
+        return []
+    source = source_folder(RUNTIME)
+    return ["--editable", str(source)] if source else [str(distribution_wheel(RUNTIME, work))]
+
+
+def _declared(needs: Requirements, wanted: Sequence[str]) -> list[str]:
+    if needs.found or needs.special:
+        besides = [text for text in wanted if text not in needs.dependencies]
+        return ["--requirements", str(needs.file), "--no-sources-package", RUNTIME, *besides]
+    return ["--no-sources", *wanted] if wanted else []
+
+
+def _reason(said: str) -> str:
+    """Return what uv said, without what goes without saying."""
+    parts = [part.strip() for part in re.sub(r"^uv \w+ broke: ", "", said).split("; ")]
+    parts = [re.sub(r"^(?:error:|×|cause:|╰─▶|├─▶|│)\s*", "", part) for part in parts]
+    return "; ".join(part for part in parts if part and not part.startswith(_KNOWN))
+
+
+def _remove_unused(environments: Path) -> None:
+    """Delete environments that were not used for long."""
+    for mark in environments.glob(f"*/{READY}"):
+        with suppress(OSError, StateError):
+            if time.time() - mark.stat().st_mtime > _UNUSED:
+                with file_lock(environments / f"{mark.parent.name}.lock", timeout=0):
+                    shutil.rmtree(mark.parent)
