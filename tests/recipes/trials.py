@@ -148,7 +148,7 @@ TARGET: Final = PublishTarget(id="label", title="A label: the name of the releas
 
 
 def target(root: Path) -> None:
-    write(root, f"{PIPELINE}/publish/label.py", TARGET)
+    write(root, f"{PIPELINE}/delivery/publish/label.py", TARGET)
     table = f"{PIPELINE}/delivery/publish/table.py"
     replace(root, table, "import docker, mcpb", "import docker, label, mcpb")
     replace(root, table, "    sbom.TARGET,\n", "    sbom.TARGET,\n    label.TARGET,\n")

@@ -19,7 +19,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _among(*names: str) -> Completion:
-    """Return what completes one of these names, which are those of a table that is not loaded for it."""
+    """Return a completion over fixed names, copied here so that their table is not loaded."""
 
     def complete(incomplete: str) -> list[str]:
         return _beginning(names, incomplete)
@@ -55,19 +55,19 @@ targets: Final = _among("pypi", "mcpb", "oci", "docker", "sbom", "registry")
 
 
 def servers(incomplete: str) -> list[str]:
-    """Return the servers of the workspace around the current folder that begin with what was typed."""
+    """Return the servers of the current workspace that start with the typed text."""
     root = _workspace()
     found = (path.parent.name for path in (root / "servers").glob("[!.]*/mcpfactory.toml")) if root else ()
     return sorted(_beginning(found, incomplete))
 
 
 def channels(incomplete: str) -> list[str]:
-    """Return the channels of the workspace around the current folder that begin with what was typed."""
+    """Return the channels of the current workspace that start with the typed text."""
     return _beginning(_channels(_settings()), incomplete)
 
 
 def stages(incomplete: str) -> list[str]:
-    """Return the stages of the workspace around the current folder, its own ones too, that begin with what was typed."""
+    """Return the stages of the current workspace, including custom ones, that start with the typed text."""
     settings = _settings()
     tables = settings.get("stages")
     own = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
@@ -76,7 +76,7 @@ def stages(incomplete: str) -> list[str]:
 
 
 def tools(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the tools of the server that was typed before, by its own report, that begin with what was typed."""
+    """Return the tools that start with the typed text, read from the report of the server on the command line."""
     import json
 
     root, server = _workspace(), context.params.get("server") or context.params.get("name")
@@ -90,7 +90,7 @@ def tools(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def templates(incomplete: str) -> list[str]:
-    """Return the templates that begin with what was typed."""
+    """Return the templates that start with the typed text."""
     from importlib.util import find_spec
 
     spec = find_spec("mcpfactory_codegen")
@@ -107,7 +107,7 @@ def _workspace() -> Path | None:
 
 
 def _settings() -> dict[str, Any]:
-    """Return the table `[pipeline]` of the workspace; empty where there is none, or none that can be read."""
+    """Return the `[pipeline]` table of the workspace; empty if it is missing or unreadable."""
     import tomllib
 
     root = _workspace()

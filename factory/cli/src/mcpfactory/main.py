@@ -1,6 +1,7 @@
-"""The `mcpfactory` program: the table of commands, and the boundary that no traceback crosses.
+"""The `mcpfactory` program: the command table and the top-level error handler.
 
-Each command is one module of `commands/`; it imports what it runs when it runs, so that `--help` and completion stay light.
+Each command is a module in `commands/`. It imports its implementation when it runs, so that `--help` and
+completion stay fast.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from mcpfactory.commands import (
 from mcpfactory.exits import exit_of, of_machine
 from mcpfactory_runtime.errors import Exit
 
-_UNBROKEN: Final = 10_000  # columns of help in a pipe: whoever searches it gets whole lines
+_UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
 
 app = typer.Typer(
     name="mcpfactory",
@@ -139,7 +140,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    """Print what is wrong and what to do, and return the exit code."""
+    """Print the error and its hint, and return the exit code."""
     if callable(format_message := getattr(error, "format_message", None)):  # the command line itself was wrong
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())

@@ -119,7 +119,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def check_provider(name: str) -> None:
-    """End the command when a provider is named that there is none of."""
+    """Exit with a usage error if the provider is unknown."""
     from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
 
     if name and name not in PROVIDERS:
@@ -150,13 +150,15 @@ def answers_of(file: Path | None, typed: list[str] | None) -> dict[str, Any]:
 
 
 def trusted(template: str, files: Callable[[], Iterable[str]], *, trust: bool, as_json: bool) -> None:
-    """End the command unless a person wants a template that has to be fetched; it is shown before they are asked.
+    """Ask for confirmation before using a fetched template, and exit if it is refused.
+
+    The template is described before the question.
 
     Args:
-        template: its source; for one that is shipped or in a folder nobody is asked.
-        files: gives the files that it would write.
-        trust: the person said so already.
-        as_json: a program reads, and nobody can be asked.
+        template: its source; shipped templates and local folders need no confirmation.
+        files: returns the files that the template would write.
+        trust: confirmed in advance.
+        as_json: the output is read by a program, so no question can be asked.
     """
     from mcpfactory_codegen.servers.scaffold import find_template
     from mcpfactory_codegen.servers.templates import parse_source

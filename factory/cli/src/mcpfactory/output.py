@@ -20,7 +20,10 @@ _COLOURS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong"
 
 
 def read_by_person(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that may be coloured and moved about in: no pipe, no CI, not NO_COLOR, not TERM=dumb."""
+    """Return True if the stream is a terminal that allows colors and cursor movement.
+
+    False in a pipe, in CI, with NO_COLOR or with TERM=dumb.
+    """
     environ = os.environ
     return (
         stream.isatty()
@@ -31,7 +34,7 @@ def read_by_person(stream: TextIO) -> bool:
 
 
 def styled(text: str, style: str, *, err: bool = False) -> str:
-    """Return the text in the named style when a person reads it on a terminal, else as it is."""
+    """Return the text in the named style on a terminal, otherwise unchanged."""
     from mcpfactory_pipeline.base.text import printable
 
     text = printable(text)
@@ -51,7 +54,7 @@ def line(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print one line about the answer: not part of the data. Where both go to one place, it stands behind what was printed before."""
+    """Print a note on stderr, after all pending stdout output."""
     sys.stdout.flush()
     _write(sys.stderr, text)
 
@@ -64,12 +67,12 @@ def raw(text: str) -> None:
 
 
 def document(text: str) -> None:
-    """Print a document for a program, which its writer has made safe to show, as it is."""
+    """Print a machine-readable document unchanged; its writer has already escaped it."""
     sys.stdout.write(text)
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Write a line without what would move the cursor: names and messages come from documents that nobody vouches for."""
+    """Write a line without control sequences, because names and messages come from untrusted documents."""
     from mcpfactory_pipeline.base.text import printable
 
     stream.write(printable(text, colour=read_by_person(stream)) + "\n")
@@ -109,7 +112,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def width() -> int | None:
-    """How many columns stdout has; None where it is no terminal."""
+    """Return the number of columns of stdout; None if it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -155,7 +158,7 @@ def counting() -> Iterator[Callable[[int, int], None]]:
 
 
 class _Live:
-    """A line that says what goes on and for how long, until the work is done and the line is gone."""
+    """Status line with the current activity and elapsed time, removed when the work is done."""
 
     def __init__(self) -> None:
         self._text, self._began = "", time.monotonic()
@@ -232,7 +235,10 @@ def print_changes(changes: Any) -> None:
 
 
 def print_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> None:
-    """Print groups of tools with what they cost and how to select them, and how to have search mode; nothing without groups."""
+    """Print tool groups with their token cost, their flags and a hint about search mode.
+
+    Print nothing if the list is empty.
+    """
     if not groups:
         return
     line()
@@ -244,7 +250,10 @@ def print_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> 
 
 
 def print_overview(view: Any) -> None:
-    """Print on one screen what a server has, what a model finds hard, and what is worth deciding; nothing without a view."""
+    """Print a server's overview: contents, tools that are hard for models, and open decisions.
+
+    Print nothing if the view is None.
+    """
     from mcpfactory_codegen.servers.overview import overview_lines
 
     for text in overview_lines(view) if view is not None else ():

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcpfactory.main import build_command
 
-# Why a command has no `--json`; every other one has it.
+# Reasons why these commands lack `--json`; every other command has it.
 NO_JSON: Final = {
     "mcpfactory": "what it prints is that of `mcpfactory inbox`, which has it",
     "mcpfactory run": "its stdout is the server's, which speaks MCP on it",
@@ -35,7 +35,7 @@ def cli_reference() -> str:
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Every command as it is typed, and what the parser knows of it; heads of others only where they act themselves."""
+    """Yield each command line with its parser command; groups only if they run without a subcommand."""
     yield from _below("mcpfactory", build_command())
 
 

@@ -1,7 +1,8 @@
-"""One API of several: the documents of a server, read one by one, as if they were one document. Pure.
+"""Merge of a server's API documents into one API. Pure.
 
-Each document but one has a label, and its operations, its problems and what has the name of something else in another
-document carry it. An API without a label keeps all its names: a server of one document that gets a second one stays as it is.
+Every document has a label, except possibly the first. The operations, problems and conflicting names of a labeled
+document carry its label. An API without a label keeps all its names, so adding a second document does not rename the
+first.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ def labelled(api: Api, label: str) -> Api:
 def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
     """Return one API with all operations of several, by label.
 
-    A single API comes back as it is when its label is "". Each document's address is a server of its own, named by the label,
-    unless all have the same one. Shared schemas that are equal stay one, others get the label.
+    A single API with the label "" is returned unchanged. The base URL of each document becomes a separate server
+    named by the label, unless all are equal. Equal shared schemas are merged, others get the label.
 
     Args:
         apis: by label, already `labelled`.
-        shared: labels of the documents whose equal security schemes are one, wherever they are. Else each document has
-            its own, unless the other document is at the same host.
+        shared: labels of the documents whose equal security schemes are merged, wherever they are. Otherwise each
+            document has separate ones, unless the other document is on the same host.
     """
     if set(apis) <= {""}:
         return next(iter(apis.values()))
@@ -94,7 +95,7 @@ def _problems(apis: Sequence[Api]) -> tuple[Problem, ...]:
     return tuple(sorted(found, key=lambda problem: problem.level != "error"))
 
 
-# --- what is said about all ---
+# --- title, description and tags of the combined API ---
 
 
 def common_title(titles: Sequence[str]) -> str:
@@ -128,11 +129,14 @@ def _tags(apis: Sequence[Api]) -> dict[str, str]:
     return {tag: next(iter(found)) for tag, found in texts.items() if len(found) == 1}
 
 
-# --- addresses: each document has one of its own ---
+# --- base URLs: one per document ---
 
 
 def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs without a root of their own: the one that all share, or that of the document without a label, stays."""
+    """Return the APIs with their roots as named servers.
+
+    Only a root that all share, or that of the document without a label, remains a root.
+    """
     bases = {api.base_url for api in apis.values()}
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
     taken: set[str] = set()
@@ -232,7 +236,7 @@ def _operation(operation: ApiOperation, schema: Any) -> ApiOperation:
 
 
 def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
-    """Return a schema whose references have the new names. Values that are no schemas stay as they are."""
+    """Return a schema whose references have the new names. Values that are not schemas are unchanged."""
     if not isinstance(schema, dict):
         return schema
     done = mapped(schema, lambda one: _referring(one, names))
@@ -262,7 +266,7 @@ _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
 
 
 def alike(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names of the security schemes that several documents have alike, each with credentials of its own."""
+    """Return the names of equal security schemes in several documents that have separate credentials."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     counts: list[Counter[str]] = []
     for labels in (frozenset(shared), frozenset(apis)):
@@ -275,7 +279,7 @@ def alike(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...
 
 
 def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset[str]) -> _Identity:
-    """Return what has to be equal for two schemes to be one: how they travel, and to whom."""
+    """Return the identity of a scheme: two are one if they send the same credential to the same hosts."""
     flows = (_absolute_scheme(scheme, api) if api.base_url else scheme).flows
     whom = _ANYWHERE if label in shared else _hosts(api) or (label, "")
     return scheme.name, scheme.kind, scheme.place, scheme.parameter or scheme.service, flows, whom
@@ -288,9 +292,11 @@ def _hosts(api: Api) -> tuple[str, ...]:
 
 
 def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Identity, str]:
-    """Return the name of each: its own where a document without a label has it, where the person says that it is one, or where it is that of all documents.
+    """Return the name of each scheme.
 
-    Else the label of the first document that has it leads, so that a document that comes later changes no name.
+    A scheme keeps its own name if the document without a label has it, if the user declared it shared, or if all
+    documents have it. Otherwise the prefix is the label of the first document with the scheme, so that later
+    documents change no name.
     """
     everyone = {label for labels in holders.values() for label in labels}
     plain = [
@@ -308,7 +314,7 @@ def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Ident
 
 
 def _absolute(api: Api) -> Api:
-    """Return the API with the addresses of its logins written out, and a link where its schemes have none: it is one of several."""
+    """Return the API with absolute login URLs, and a documentation link for schemes that lack one."""
     docs = (api.external_docs,) if api.external_docs.startswith("http") else ()
     schemes = (_absolute_scheme(one, api) for one in api.security_schemes)
     return dataclasses.replace(

@@ -1,12 +1,12 @@
-"""What a caller can give to an operation: its parameters, and its body taken apart where that helps.
+"""Inputs of an operation: its parameters, and its body split into properties where useful.
 
 A JSON or form body that is an object of known properties becomes one input per property, because models fill flat
-arguments more reliably; any other body is one input for the whole. Everything that names, describes or writes
-arguments starts from this list, so that they cannot disagree.
+arguments more reliably; any other body is one input. All code that names, describes or writes arguments uses this
+list, so the results always agree.
 
-An argument has the API's own spelling where Python allows it, so that models see the words of its documentation: `bookId` stays
-`bookId`; `X-Request-Id` becomes `x_request_id`. When two places use one name, the first of `PLACES` keeps it and the others say
-their place: `limit` and `body_limit`.
+An argument keeps the API's spelling where Python allows it, so that it matches the API's documentation: `bookId`
+stays `bookId`; `X-Request-Id` becomes `x_request_id`. If two places use one name, the first of `PLACES` keeps it and
+the others get their place as a prefix: `limit` and `body_limit`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _of_body(
     if flat is None or not flat["properties"] or not closed or "" in flat["properties"]:  # "" names the whole body
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
-    if flat.get("additionalProperties") is not False:  # required names that no property describes can be given, too
+    if flat.get("additionalProperties") is not False:  # also allow required names without a property
         flat["properties"].update({name: {} for name in flat["required"] if name and name not in flat["properties"]})
     required = set(flat["required"])
     items = [
@@ -129,7 +129,10 @@ def _of_body(
 
 
 def _is_file(body: ApiBody, media: str) -> bool:
-    """Whether a whole body is raw bytes rather than text: no text, JSON or XML media type and no schema of structure."""
+    """Return True if a whole body is raw bytes.
+
+    It then has no text, JSON or XML media type and no structured schema.
+    """
     if (
         media in _FORMS
         or (not media or is_json(media))
@@ -182,7 +185,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
 
 
 def _choices(branches: Any) -> tuple[tuple[str, ...], ...] | None:
-    """`anyOf` of nothing but `required` as sets of names; () when there is none; None when it says more than that."""
+    """Return an `anyOf` that contains only `required` as sets of names; () if missing, None if it contains more."""
     if branches is None:
         return ()
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
@@ -201,7 +204,7 @@ _WHOLE: Final = {"body": "body", "form": "form", "querystring": "querystring"}
 
 
 def may_be_argument(name: str) -> bool:
-    """Whether a generated function can take an argument of this name."""
+    """Return True if a generated function can take an argument of this name."""
     return (
         is_identifier(name)
         and not name.startswith("__")

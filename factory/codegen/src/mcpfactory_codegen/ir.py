@@ -23,12 +23,15 @@ SINGLE: Final = frozenset(
         "unevaluatedItems", "unevaluatedProperties",
     }
 )  # fmt: skip
-"""Keywords that hold a schema; `LISTS` hold lists of schemas, `MAPS` schemas by name. The values of all others are no schemas."""
+"""Keywords whose value is a schema; `LISTS` hold lists of schemas, `MAPS` schemas by name.
+
+The values of all other keywords are not schemas.
+"""
 LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
-"""How the names of extensions begin that say which operations are for models."""
+"""Prefixes of the extensions that mark operations for use by models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class ApiParameter:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How one property of a form or multipart body travels (OpenAPI 3.1 §4.8.15)."""
+    """Serialization of one property of a form or multipart body (OpenAPI 3.1 §4.8.15)."""
 
     content_type: str = ""
     style: Literal["", QueryStyle] = ""
@@ -78,10 +81,10 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class ApiBody:
-    """The request body in the one media type that was chosen. `schema` has read-only properties removed.
+    """The request body in the selected media type. `schema` has read-only properties removed.
 
-    `xml` is the root of a body that travels as XML, `shapes` what it refers to (the runtime's record, as it is).
-    `graphql` is the document of a GraphQL request, whose variables the properties of `schema` are.
+    `xml` is the root of an XML body, `shapes` the types that it references (the runtime's record, unchanged).
+    `graphql` is the document of a GraphQL request; the properties of `schema` are its variables.
     """
 
     content_type: str
@@ -97,9 +100,10 @@ class ApiBody:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One documented response. `status` is "200", "2XX" or "default"; `schema` None when there is no body or none is described.
+    """One documented response. `status` is "200", "2XX" or "default".
 
-    `headers` has their names, in lower case. `lists`: the pairs of element names that tell lists in XML (`Operation.lists`).
+    `schema` is None if the body is absent or not described. `headers` has their names, in lower case. `lists`: the
+    pairs of element names that mark lists in XML (`Operation.lists`).
     """
 
     status: str
@@ -125,10 +129,11 @@ class ApiOAuthFlow:
 
 @dataclass(frozen=True, slots=True)
 class ApiSecurityScheme:
-    """A security scheme reduced to how the credential travels; `note` says what was reduced (an OAuth flow, say).
+    """A security scheme reduced to the way its credential is sent.
 
-    `flows` are the ways to a token that can be gone, for `oauth2`: OAuth schemes without any are `bearer`. `links` are the
-    addresses in the description. `service` is what an `awsSigV4` signature is for, "" when only the host says it.
+    `note` names the part that was reduced (for example an OAuth flow). `flows` are the supported ways to get a token,
+    for `oauth2`; OAuth schemes without any are `bearer`. `links` are the URLs in the description. `service` is the
+    service name in an `awsSigV4` signature, "" if only the host identifies it.
     """
 
     name: str
@@ -143,7 +148,7 @@ class ApiSecurityScheme:
 
     @property
     def sends(self) -> tuple[str, str]:
-        """Where the credential travels: the place and the name there. A request has each once."""
+        """Return the place and name under which the credential is sent. A request has each pair once."""
         if self.kind == "mutualTLS":
             return "connection", ""
         place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
@@ -152,7 +157,10 @@ class ApiSecurityScheme:
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """An address beside the root that operations name. `name` is unique in the API and leads its variable, `MCPF_<SERVER>_<NAME>_BASE_URL`."""
+    """A base URL, other than the root, that operations use.
+
+    `name` is unique in the API and part of its variable, `MCPF_<SERVER>_<NAME>_BASE_URL`.
+    """
 
     name: str
     url: str
@@ -195,7 +203,7 @@ class ApiOperation:
         return operation_key(self.method, self.path, self.label)
 
     def skipped(self, reason: str) -> Skipped:
-        """Return what is listed when it becomes no tool."""
+        """Return the `Skipped` record of this operation."""
         return Skipped(self.method, self.path, self.operation_id, self.pointer, reason, self.label)
 
 
@@ -247,7 +255,7 @@ def operation_key(method: str, path: str, label: str = "") -> str:
 
 
 def split_label(text: str) -> tuple[str, str]:
-    """Return the label that leads a key or a pointer, "" when there is none, and the rest."""
+    """Return the label at the start of a key or pointer ("" if missing), and the rest."""
     match = _LABELLED.match(text)
     return (match[1], match[2]) if match else ("", text)
 
@@ -365,7 +373,7 @@ _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 
 
 def unescape(token: str) -> str:
-    """Return what a reference token of a JSON pointer stands for."""
+    """Return the decoded reference token of a JSON pointer."""
     return token.replace("~1", "/").replace("~0", "~")
 
 
@@ -399,7 +407,7 @@ class Problems:
             self.add(problem.code, problem.pointer, problem.message, problem.hint)
 
     def all(self) -> tuple[Problem, ...]:
-        """Return what was gathered, errors first; a last line per code says how many more there were."""
+        """Return the collected problems, errors first; a last line per code counts the omitted ones."""
         listed = list(self._listed)
         for code, count in self._count.items():
             level = CODES[code]

@@ -1,4 +1,4 @@
-"""Which operations of an API become tools: by tag, path, operation and method. What is left out is listed with its reason."""
+"""Selection of operations by tag, path, operation and method; omitted ones are listed with a reason."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from mcpfactory_codegen.ir import (
 from mcpfactory_codegen.text import listed
 
 NOT_SELECTED: Final = "not selected"
-"""How the reason of a `Skipped` begins when the operation is fine and merely not wanted."""
+"""Start of the reason of a `Skipped` if the operation is valid but not selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to include. Tags, paths and operations add up: one match is enough. Methods narrow what these gave.
+    """The operations to include. Tags, paths and operations add up: one match is enough. Methods narrow the result.
 
-    Nothing set means everything. What the document's `x-mcp` extensions take out stays out, unless it is in
-    `include_operations`.
+    An empty selection means everything. Operations that the document's `x-mcp` extensions exclude stay excluded,
+    unless they are in `include_operations`.
 
     Attributes:
         include_tags: Tags, compared without regard to case.
-        include_paths: Globs over the path template: `*` stays within a segment, `**` does not, `/books/**` includes `/books`.
-        include_operations: operationIds, or a method and a path: "GET /books/{id}". The label of a document may lead either: "shelf: listBooks".
+        include_paths: Globs over the path template: `*` stays within a segment, `**` does not, `/books/**` includes
+            `/books`.
+        include_operations: operationIds, or a method and a path: "GET /books/{id}". Either can have a document's
+            label as a prefix: "shelf: listBooks".
         include_methods: HTTP methods.
     """
 
@@ -72,13 +74,13 @@ def select(api: Api, selection: Selection) -> Api:
     for kind, term in terms:
         if (kind, term) not in matched:
             message = f"no operation matches the {kind} {term!r}"
-            # the selection is no part of the document, so the pointer carries what was asked for
+            # The selection is not part of the document, so the pointer contains the requested term.
             problems.add("selection-unmatched", f"include-{kind}={term}", message, _hint(api, kind, term))
     return _reduced(api, kept, skipped, problems.all())
 
 
 def _hint(api: Api, kind: str, term: str) -> str:
-    """Return what there is of a kind, the closest first."""
+    """Return the available terms of a kind, closest match first."""
     known = {
         "tag": {tag for one in api.operations for tag in one.tags},
         "path": {one.path for one in api.operations},
@@ -182,10 +184,10 @@ def _schemas(operation: ApiOperation) -> Iterator[JsonSchema]:
     yield from (response.schema for response in operation.responses if response.schema is not None)
 
 
-# --- What an API document itself says about which operations are for models: its `x-mcp…` extensions, of all makers ---
+# --- Marks in an API document that select operations for models: the `x-mcp…` extensions of all vendors ---
 #
-# An extension may stand at the document's top, at a path, and at an operation; the innermost one decides. What is no mark (an
-# `x-mcp` that describes a server, say) says nothing.
+# An extension can be at the top of the document, at a path, and at an operation; the innermost one decides. An
+# extension that is not a mark (for example an `x-mcp` that describes a server) is ignored.
 
 
 Mark = bool | None
@@ -230,7 +232,7 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
 
 
 def marked(extensions: Mapping[str, Any]) -> Mark:
-    """Return what the extensions of an operation say, outermost first: True, False, or None when they say nothing."""
+    """Return the mark from an operation's extensions, given outermost first: True, False, or None if unmarked."""
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

@@ -47,7 +47,7 @@ def snake(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def singular(word: str) -> str:
-    """One of what the word names, for usual English plurals; other words come back as they are: `alias`, `status`, `dns`."""
+    """Return the singular of a usual English plural; other words stay unchanged: `alias`, `status`, `dns`."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(_KEPT_S):
         return word
     if word in _ODD_PLURALS:
@@ -62,7 +62,7 @@ def singular(word: str) -> str:
 
 
 def plural(word: str) -> bool:
-    """Whether the word looks like a plural."""
+    """Return True if the word looks like a plural."""
     return singular(word) != word
 
 
@@ -85,7 +85,7 @@ def shorten(parts: Iterable[str], limit: int, key: str) -> str:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether the text is an ASCII Python identifier that is no keyword."""
+    """Return True if the text is an ASCII Python identifier and not a keyword."""
     return bool(_IDENTIFIER.match(text)) and not keyword.iskeyword(text)
 
 
@@ -99,7 +99,7 @@ def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()
     return name + "_" if keyword.iskeyword(name) or name in reserved else name
 
 
-# --- the closest known name: for hints about a mistyped name, and for keys that nobody reads ---
+# --- Closest known name, for hints about mistyped names and unknown keys ---
 
 
 _SHOWN: Final = 20
@@ -126,9 +126,9 @@ def listed(word: str, known: Collection[str], what: str) -> str:
 
 
 def unknown_field(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
-    """Return what is wrong, and a hint, when a table has a key that nobody reads; None when it has none.
+    """Return the problem and a hint for the first unknown key of a table, or None if all keys are known.
 
-    A key that is ignored is a decision that somebody believes to have made.
+    An ignored key would be a setting that the author wrongly believes to be in effect.
     """
     for key in table:
         if key not in known:
@@ -143,7 +143,7 @@ def unknown_field(table: Mapping[str, object], known: Collection[str], where: st
 
 
 _READ: Final = 20_000
-"""Characters of one text that are looked at: twenty times what is shown, for some patterns below are slow on long texts."""
+"""Characters read from one text: 20 times the displayed length; some patterns below are slow on long texts."""
 _FENCE: Final = re.compile(r"```.*?(```|\Z)", re.S)
 _COMMENT: Final = re.compile(r"<!--.*?(-->|\Z)", re.S)
 _IMAGE: Final = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
@@ -254,5 +254,5 @@ def count_tokens(tool: Any) -> int:
 
 
 def markdown_text(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line, also inside a table."""
+    """Escape text so that Markdown shows it literally, on one line, including in tables."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))

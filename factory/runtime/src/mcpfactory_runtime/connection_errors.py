@@ -8,9 +8,9 @@ import ssl
 
 
 def system_error(error: BaseException) -> OSError | None:
-    """Return the error of the operating system, the resolver or TLS that led to an error, None where there is none.
+    """Return the error of the operating system, the resolver or TLS that caused an error, or None.
 
-    Of several addresses that were tried, the first one's counts.
+    If several addresses were tried, the first one's error is returned.
     """
     inner: BaseException | None = error
     while inner is not None:
@@ -23,7 +23,7 @@ def system_error(error: BaseException) -> OSError | None:
 
 
 def why_unreachable(error: BaseException) -> str:
-    """Return why a connection failed: what the system said, else what the error says, else what it is called."""
+    """Return why a connection failed: the system's message, else the error's own, else its class name."""
     system = system_error(error)
     if isinstance(system, socket.gaierror):
         return "the name is unknown"

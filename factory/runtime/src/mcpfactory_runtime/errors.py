@@ -7,7 +7,7 @@ from typing import ClassVar
 
 
 class Exit(IntEnum):
-    """What the exit code of `mcpfactory` says. Documented in docs/reference/exit-codes.md."""
+    """Exit codes of `mcpfactory`. Documented in docs/reference/exit-codes.md."""
 
     OK = 0  # done, and the answer is yes
     NO = 1  # done, and the answer is no: a stage failed, a check failed, a tool answered with an error
@@ -15,7 +15,7 @@ class Exit(IntEnum):
     NOT_FOUND = 3  # no workspace here, or no such server, template, stage, channel or tool
     BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
     BROKEN = 5  # the machinery failed: a build tool, an unreadable state
-    SERVER = 6  # a server's own code, or what it depends on, keeps it from starting or speaking
+    SERVER = 6  # a server cannot start or communicate, because of its code or a dependency
     NOT_SHOWN = 7  # nothing was found wrong, and what matters most could not be looked at
     BUG = 70  # a mistake of mcpfactory itself
     INTERRUPTED = 130  # Ctrl-C

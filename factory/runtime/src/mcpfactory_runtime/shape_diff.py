@@ -1,7 +1,7 @@
-"""Where an answer is unlike a documented one: members that are missing, other JSON types, texts of another form. Pure.
+"""Differences in shape between an answer and a documented one: missing members, other types or text formats. Pure.
 
-A model of an API that leaves a member out, or gives a number where the API gives digits in a text, lets a server pass its tests and fail
-on the API. The documented answer is an example of shape: its values are not compared, but what they are.
+An API model that omits a member, or returns a number although the API returns digits in a string, lets a server pass
+its tests and fail on the API. The documented answer is an example of shape: types are compared, not values.
 """
 
 from __future__ import annotations
@@ -30,19 +30,21 @@ _FORMS: Final = tuple(
         ("a word in capitals", r"[A-Z][A-Z0-9_]+"),
     )
 )
-"""What texts look like, the narrowest first; what is none of these is any text."""
+"""Formats of strings, the narrowest first; other strings count as any text."""
 
 
 def differences(documented: Any, answered: Any) -> list[str]:
-    """Return, by name, where `answered` has not the shape of `documented`; no sentence when it has.
+    """Return a sentence, with the path, for each difference in shape between `answered` and `documented`.
 
-    Every member of a documented object must be there, of the same JSON type; what is there besides does not matter. A text must have
-    the form of the documented one: digits, a date, a URL … Of a documented list the last element stands for all that follow, and the
-    answered one must not be empty. A documented null, or an empty text, lets any value, or any text, be there.
+    Every member of a documented object must exist with the same JSON type; additional members are ignored. A string
+    must have the format of the documented one: digits, a date, a URL … The last element of a documented list
+    represents all that follow, and the answered list must not be empty. A documented null permits any value, an empty
+    string any string.
 
     Args:
-        documented: an example of the answer: JSON, in which a set of values stands for an enumeration, a compiled pattern for a text.
-        answered: what was answered.
+        documented: an example of the answer: JSON, with a set of values for an enumeration, a compiled pattern for a
+            string.
+        answered: the actual answer.
     """
     return [f"{place.lstrip('.') or 'the answer'}: {what}" for place, what in _differences(documented, answered, "")]
 
@@ -70,7 +72,7 @@ def _differences(documented: Any, answered: Any, place: str) -> Iterator[tuple[s
 
 
 def _like(documented: Any, answered: Any) -> bool:
-    """Whether a value that holds no others has the form of a documented one."""
+    """Return True if a scalar has the form of a documented one."""
     match documented:
         case Set():
             return answered in documented
@@ -84,7 +86,7 @@ def _like(documented: Any, answered: Any) -> bool:
 
 
 def _form(value: Any) -> str:
-    """Return in words what a value is."""
+    """Return a description of a value's form."""
     match value:
         case None:
             return "null"

@@ -43,7 +43,7 @@ _UNTRACED: Final = _Untraced()
 
 @contextmanager
 def traced(method: str, url: str, attempt: int = 0) -> Iterator[TracedCall]:
-    """Surround one request to an API; does nothing where nobody traces."""
+    """Trace one request to an API; does nothing if tracing is off."""
     tracer = CURRENT.get()
     if tracer is None:
         yield _UNTRACED

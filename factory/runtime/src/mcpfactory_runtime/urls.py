@@ -24,7 +24,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
-_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address stands behind them
+_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows them
 # Of the registries of special-purpose addresses (RFC 6890), what not every Python since 3.11.0 knows as not global.
 _SPECIAL: Final = tuple(
     ip_network(one)
@@ -36,13 +36,16 @@ _SPECIAL: Final = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is public: not loopback, private, link-local, multicast, reserved, nor one of these in disguise.
+    """Return True if an IP address is public.
+
+    Loopback, private, link-local, multicast and reserved addresses are not, nor are addresses that embed one of
+    these.
 
     Args:
-        address: as the resolver gave it; a zone (`fe80::1%eth0`) is permitted.
+        address: as returned by the resolver; a zone (`fe80::1%eth0`) is permitted.
 
     Raises:
-        ValueError: it is no IP address.
+        ValueError: not an IP address.
     """
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
@@ -67,7 +70,7 @@ def host_port(host: str, port: int) -> str:
 
 
 def is_web_address(text: str) -> bool:
-    """Return whether a text names something on the web, by its scheme. Whether it can be reached `split_web_url` says."""
+    """Return True if a text has the scheme of a web address; `split_web_url` checks the rest."""
     return _SCHEME.match(text) is not None
 
 
@@ -76,21 +79,21 @@ def split_web_url(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         _ = parts.port
-    except ValueError:  # a bracket that is not closed, a port that is none
+    except ValueError:  # an unclosed bracket or an invalid port
         return None
     return parts if parts.scheme in _PORTS and parts.hostname else None
 
 
 def host_port_of(url: str) -> str:
-    """`host:port` that a URL leads to; "" for what is no complete http or https URL."""
+    """Return `host:port` of a URL; "" if it is not a complete http or https URL."""
     parts = split_web_url(url)
     return host_port(parts.hostname or "", parts.port or _PORTS[parts.scheme]) if parts else ""
 
 
 def describe_private(url: str) -> str:
-    """In words, what of its own a URL leads to: "this machine", "a private network"; "" for what is public as far as its name tells.
+    """Return the kind of private target of a URL: "this machine", "a private network"; "" if its host looks public.
 
-    Nothing is resolved: that a name with a public look leads to a private address is seen when it is called.
+    Names are not resolved: a public-looking name with a private address is detected only when it is called.
     """
     host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
     try:
@@ -112,8 +115,11 @@ _KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # the rest of a Location is encoded
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 
 Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
-"""Why a redirect is not followed: it names no http address; it leads to another origin; it leads from https to http; its status does
-not say that the method is to be repeated there; there were too many."""
+"""Reason why a redirect is not followed.
+
+Not an http address; another origin; from https to http; a status that does not permit repeating the method; a loop or
+too many redirects.
+"""
 
 _REASONS: Final[dict[Refusal, str]] = {
     "": "and no end of redirects",
@@ -127,7 +133,7 @@ _REASONS: Final[dict[Refusal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Where an answer sends its request: `method` to `url`, with the body or without. `refusal` is "" when it is followed."""
+    """Target of a redirect: `method` to `url`, with or without the body. `refusal` is "" if it is followed."""
 
     url: str
     method: str
@@ -136,7 +142,7 @@ class Redirect:
 
     @property
     def reason(self) -> str:
-        """Where it leads and why it is not followed, as the rest of a sentence about an answer."""
+        """Return the target and the reason for the refusal, as the end of a sentence."""
         return f"a redirect to {self.url.partition('?')[0] or 'no address'}, {_REASONS[self.refusal]}"
 
     @property
@@ -152,7 +158,7 @@ class Redirects:
         self._seen: list[tuple[str, str]] = []
 
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
-        """Return where the answer to a request sends it."""
+        """Return the redirect of an answer."""
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:
             return found
@@ -163,7 +169,7 @@ class Redirects:
 
 
 def redirect_of(method: str, url: str, status: int, location: str) -> Redirect | None:
-    """Return where an answer sends its request; None when it is no redirect.
+    """Return the redirect of an answer; None if it is not a redirect.
 
     Args:
         method: of the request.
@@ -188,7 +194,7 @@ def redirect_of(method: str, url: str, status: int, location: str) -> Redirect |
 
 
 def is_same_origin(url: str, target: str) -> bool:
-    """Whether a request to a URL may go on to the target with all that is in it: the same origin, or its https."""
+    """Return True if the target has the same origin as a URL, or is its https version."""
     ours, theirs = _split(url), _split(target)
     if ours is None or theirs is None or (ours.hostname or "").rstrip(".") != (theirs.hostname or "").rstrip("."):
         return False

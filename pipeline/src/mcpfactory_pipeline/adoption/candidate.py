@@ -25,10 +25,11 @@ _LARGEST: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a candidate of an adopted server is. It stands among the files of the candidate, and names all others by their hashes.
+    """Description of an adopted server's candidate. It is one of the candidate's files, and lists the others by hash.
 
-    `name` is that of the package, or of the server; `start` its command line, empty for one at a `url`; `environment` the
-    variables that it reads; `path` says for a command where its files stood, as they are laid out again before it is started.
+    `name` is that of the package, or of the server; `start` its command line, empty for one at a `url`; `environment`
+    the variables that it reads; for a command, `path` is the original folder of its files, where they are restored
+    before it starts.
     """
 
     server: str
@@ -73,7 +74,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class AdoptedFiles:
-    """What was built: the folder, each file in it with its hash, and of what version it is."""
+    """Build output: the folder, the hash of each file in it, and the version."""
 
     folder: Path
     files: Mapping[str, str]
@@ -82,11 +83,11 @@ class AdoptedFiles:
 
 
 def build_adopted(sources: Sources, config: Mapping[str, Any]) -> AdoptedFiles:
-    """Gather what an adopted server runs from into `work/dist`; `config` is the whole of its `mcpfactory.toml`.
+    """Gather the files that an adopted server runs from into `work/dist`; `config` is its whole `mcpfactory.toml`.
 
     Raises:
-        ProgramRefusedError: it does not build, or is not what was adopted.
-        ConfigError: files that it is built from are not there.
+        ProgramRefusedError: it does not build, or differs from the adopted version.
+        ConfigError: files that it is built from are missing.
         StageError: an index did not answer.
     """
     adopted = sources.adopted

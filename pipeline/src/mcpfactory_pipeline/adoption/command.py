@@ -75,7 +75,7 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the program that it makes: mcpfactory adopt --command './PROGRAM …'"
-# Programs that fetch what they start, some with a subcommand only, and what to adopt in their place.
+# Programs that fetch the program they start, some only with a subcommand, and the replacement to adopt.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
@@ -97,7 +97,7 @@ _STARTERS: Final = frozenset(
 _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
 _PLACES: Final = ("file", "path", "dir", "url")  # endings of names that say where a secret is
-# Values under the name of a credential that are none: short ones, numbers, words, references and paths.
+# Values of credential-like names that are not secrets: short ones, numbers, words, references and paths.
 _ORDINARY: Final = re.compile(
     r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
 )
@@ -158,7 +158,7 @@ def _starter(words: Sequence[str]) -> bool:
 
 
 def _fetcher(words: Sequence[str]) -> tuple[str, str] | None:
-    """Return how a command that fetches its program is called, and what to adopt in its place."""
+    """Return the name of a command that fetches its program, and the replacement to adopt."""
     name, arguments = _program_name(words[0]), _arguments(words)
     if name.startswith("py") and "-m" in words[:-1]:
         module = words[words.index("-m") + 1]

@@ -1,4 +1,4 @@
-"""Whether an adopted server is still what was adopted: a newer version, a file that was replaced, or another offer at its URL."""
+"""Drift check of adopted servers: newer versions, replaced files, changed offers at a URL."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next. `unanswered`: nobody could look.
+    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is the command to run next.
 
-    `offer` is the hash of what is there instead, for those that stop a server.
+    `unanswered`: the check could not run. `offer` is the hash of the current offer, for differences that stop a
+    server.
     """
 
     kind: str
@@ -43,9 +44,9 @@ class Watched:
 
 
 def watch(server: WorkspaceServer) -> list[Watched]:
-    """Return how what was adopted differs from what is there now; an index, a registry or the server itself is asked.
+    """Return the differences between the adopted version and the current one at its index, registry or URL.
 
-    What does not answer is told, too: then nobody knows.
+    A source that does not answer is reported also, because the result is then unknown.
     """
     adopted = server.adopted
     look = _LOOKS.get(adopted.kind) if adopted else None
@@ -60,7 +61,7 @@ def watch(server: WorkspaceServer) -> list[Watched]:
 
 
 def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
-    """Write down what stops a server (`known_drift`) of what was seen of it; where nobody answered, what was known stays.
+    """Record the differences that stop a server (`known_drift`); keep the old record if a source did not answer.
 
     Raises:
         OSError: it cannot be written.
@@ -81,14 +82,14 @@ def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[
 
 
 async def look_now(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
-    """Return how a server is no longer what was adopted, and the hash of what is there instead; None where nobody can tell: its kind is not watched.
+    """Return the differences from the adopted version (None: unchecked kind) and the hash of the current offer.
 
-    A server at a URL is asked, and compared with what was written down in the file `offers`; of a package it is what was
-    found when its index or registry was asked last.
+    A server at a URL is asked, and compared with the recorded offers in the file `offers`; for a package the result
+    of the last query of its index or registry is used.
 
     Raises:
         ServerError: it does not answer.
-        ProgramRefusedError: what was written down cannot be read.
+        ProgramRefusedError: the recorded offers cannot be read.
     """
     if adopted.kind not in _LOOKS:
         return None, ""
@@ -100,7 +101,7 @@ async def look_now(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[
 
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
-    """Return in words how what a URL offers now differs from what was written down ("" where it does not), and the hash of what it offers."""
+    """Return a summary of changes to a URL's recorded offers ("" if none), and the hash of the current ones."""
     before, now = remote.read_offers(offers), await remote.ask_offers(url)
     return remote.shorten(remote.changed_offers(before, now)), remote.hash_offers(now)
 

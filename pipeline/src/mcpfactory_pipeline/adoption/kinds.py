@@ -1,4 +1,4 @@
-"""The kinds of adopted servers, as a table: how each becomes a candidate, how that is made ready and started, and what is watched."""
+"""Table of the kinds of adopted servers: how each is built, made ready, started and checked for drift."""
 
 from __future__ import annotations
 

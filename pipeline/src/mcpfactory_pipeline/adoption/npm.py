@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
 
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # for npm in a sandbox, which asks nobody for news
+QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # for npm in a sandbox: no update check
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
 _PATIENCE: Final = 300  # seconds
 _MACHINERY_BROKE: Final = re.compile(
@@ -46,11 +46,11 @@ def find_npm() -> str:
 
 
 def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
-    """Run npm without scripts of packages and return what it wrote to stdout; all of it goes to the log, if there is one.
+    """Run npm without package scripts and return its stdout; all output goes to the log, if there is one.
 
     Raises:
-        ProgramRefusedError: npm says no to what it was given.
-        StageError: it could not do its work (no network, no space), or is not on this machine.
+        ProgramRefusedError: npm rejected its input.
+        StageError: npm failed (no network, no space), or is not installed.
     """
     command = [find_npm(), *arguments, *_QUIET]
     if log:
@@ -89,7 +89,7 @@ def integrity(data: bytes) -> str:
 
 
 def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str, Any], bytes]:
-    """Return what npm says of a package, and its tarball, whose bytes have the integrity that it says.
+    """Return npm's metadata of a package, and its tarball, verified by the integrity in the metadata.
 
     Raises as `run_npm` does.
     """
@@ -129,7 +129,7 @@ def tree_lock(package: str, tarball: bytes, work: Path) -> str:
 
 
 def scripted_packages(lock: str | bytes) -> list[str]:
-    """Return the packages of a lock that have scripts for their installation, which nobody runs."""
+    """Return the packages of a lock that have install scripts, which are never run."""
     rows = json.loads(lock)["packages"]
     return sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
 
@@ -179,6 +179,6 @@ def _is_script(program: Path) -> bool:
 
 
 def node_paths() -> tuple[Path, ...]:
-    """Return where this machine's Node.js is, as a sandbox has to be able to read it."""
+    """Return the paths of this machine's Node.js that a sandbox must be able to read."""
     found = shutil.which("node")
     return (Path(found).resolve().parents[1],) if found else ()

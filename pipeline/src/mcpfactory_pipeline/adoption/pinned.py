@@ -1,4 +1,4 @@
-"""What a lock may say: versions of packages by strong hashes, and nothing that leads elsewhere. Looked at before anything of it is fetched."""
+"""Checks of lock files before anything is fetched: versions with strong hashes, and no foreign addresses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSIONS: Final = (
 _SHOWN: Final = 120  # characters of an entry
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
-# One or several hashes, as npm writes them. Bytes are compared with the strongest; a weaker one beside it says nothing.
+# One or several hashes in npm's format. Bytes are compared with the strongest; weaker ones are ignored.
 _INTEGRITY: Final = re.compile(
     r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
 )
@@ -32,16 +32,17 @@ _ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # no
 
 
 def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, where: str = LOCKS["node"]) -> None:
-    """Look whether a `package-lock.json` pins every package by its integrity, so that npm installs those bytes and no others.
+    """Check that a `package-lock.json` pins every package by its integrity, so that npm installs exactly those bytes.
 
     Args:
         lock: its content.
-        own: the package that comes from the tarball beside it, which alone may say so.
-        addresses: whether packages may say where they are (`resolved`, over HTTP): in the lock of a project, which npm wrote there.
-        where: what the lock is called.
+        own: the package from the tarball next to it, the only one that may refer to a file.
+        addresses: True if packages may have an address (`resolved`, over HTTP): in the lock of a project, written by
+            npm.
+        where: the name of the lock.
 
     Raises:
-        ConfigError: an entry is not pinned, or leads elsewhere; the entry is named.
+        ConfigError: an entry is not pinned, or points elsewhere; the message names the entry.
     """
     try:
         data = json.loads(lock)
@@ -59,7 +60,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Return what is wrong with an entry, as the end of a sentence; nothing where it is pinned."""
+    """Return the problem with an entry, as the end of a sentence; "" if it is pinned."""
     if not isinstance(row, dict):
         return "is no table"
     if row.get("link"):
@@ -88,7 +89,7 @@ def _resolved_well(path: str, resolved: Any, *, own: str, addresses: bool) -> bo
 
 
 def _parts(url: str) -> SplitResult:
-    """The parts of an address; none of what is no address."""
+    """Return the parts of a URL; empty ones if it is invalid."""
     try:
         return urlsplit(url)
     except ValueError:

@@ -29,7 +29,7 @@ _DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
 
 @dataclass(frozen=True, slots=True)
 class TestCount:
-    """How many tests there were, and what became of them; `form` is what the report was, `names` are those that failed."""
+    """Number of tests by outcome; `form` is the format of the report, `names` are the failed tests."""
 
     __test__ = False  # no class of tests
 
@@ -55,9 +55,9 @@ NO_REPORT: Final = TestCount("")
 
 
 def read_junit(data: bytes) -> TestCount | None:
-    """Return what a report in the form of JUnit says; None for what is none.
+    """Return the counts of a JUnit report; None if the data is not one.
 
-    Each `testcase` counts once, whatever the totals of the suites say.
+    Each `testcase` counts once; the totals of the suites are ignored.
     """
     if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
         return None
@@ -80,9 +80,10 @@ def read_junit(data: bytes) -> TestCount | None:
 
 
 def read_tap(text: str) -> TestCount | None:
-    """Return what a report in the form of TAP says; None for what is none.
+    """Return the counts of a TAP report; None if the text is not one.
 
-    Lines of subtests are indented and belong to the line of their test. Tests that the plan promises and that are not there failed.
+    Lines of subtests are indented and belong to the line of their test. Planned tests that are missing count as
+    failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
     if plan is None:
@@ -100,7 +101,7 @@ def read_tap(text: str) -> TestCount | None:
     return TestCount("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
-# Where pytest looks for its configuration, and what stands in a file that has one.
+# pytest's configuration files, and the text that marks a file as one.
 _PYTEST_CONFIGS: Final = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",
@@ -110,7 +111,7 @@ _PYTEST_CONFIGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OwnTests:
-    """What the tests of a server said: whether all is well, in words, and the counts of a report, where there is one."""
+    """Result of a server's own tests: success, message, and the counts of a report, if any."""
 
     good: bool
     message: str
@@ -121,7 +122,7 @@ def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) ->
     """Run the test command of a server in a sandbox, in a copy of its sources, with the programs of its kind.
 
     Raises:
-        ProgramRefusedError: what the tests need is not to be had.
+        ProgramRefusedError: a dependency of the tests is not available.
         StageError: an index did not answer, or the command cannot be started.
     """
     sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
@@ -141,7 +142,7 @@ def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) ->
 
 
 def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
-    """Install what the tests of a Python project need beside its own wheel: its group or its extra for tests, else pytest."""
+    """Install test dependencies of a Python project: its dependency group or extra for tests, otherwise pytest."""
     _keep_pytest_here(bench)
     make_environment(candidate.folder, tuple(candidate.files), place, log=True)
     python = programs(place) / "python"
@@ -159,7 +160,10 @@ def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
 
 
 def _keep_pytest_here(bench: Path) -> None:
-    """Give a project that says nothing of pytest an empty configuration: pytest would look for one above, where it may not read."""
+    """Give a project without pytest configuration an empty one.
+
+    Otherwise pytest searches the parent folders, which it must not read.
+    """
     for name, mark in _PYTEST_CONFIGS.items():
         file = bench / name
         if file.is_file() and mark in file.read_text(encoding="utf-8", errors="replace"):
@@ -168,10 +172,10 @@ def _keep_pytest_here(bench: Path) -> None:
 
 
 def test_requirements(folder: Path) -> list[str]:
-    """Return what uv is asked to install for the tests of a project: a dependency group, and pytest.
+    """Return the requirements that uv installs for the tests of a project: a dependency group, and pytest.
 
     Raises:
-        ProgramRefusedError: its extra has something that is no requirement, or no wheel.
+        ProgramRefusedError: its extra has an invalid requirement, or one without a wheel.
     """
     import tomllib  # noqa: PLC0415 - one function reads it
 
@@ -207,7 +211,7 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge(code: int, said: str, report: bytes | None, *, wanted: str) -> OwnTests:
-    """Return the verdict by exit code and report: each must be good. A report that was promised and is not there is none. Pure."""
+    """Return the verdict by exit code and report: both must be good. A missing promised report fails. Pure."""
     if wanted and report is None:
         return OwnTests(False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them")
     count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)

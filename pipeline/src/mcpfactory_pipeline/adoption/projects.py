@@ -43,7 +43,7 @@ def own_files(sources: Sources) -> tuple[Path, list[str]]:
 
 
 def collect_python(sources: Sources) -> Collected:
-    """Build the wheel of a project in a copy of its sources; its dependencies are those of the lock beside `mcpfactory.toml`."""
+    """Build a project's wheel in a copy of its sources; the lock next to `mcpfactory.toml` has its dependencies."""
     lock = sources.lock("python")
     check_python_lock(lock, addresses=True, where=f"servers/{sources.server}/{LOCKS['python']}")
     folder, files = own_files(sources)
@@ -121,10 +121,10 @@ def _refuse_leaks(found: Any) -> None:
 
 
 def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Unpack a tarball that was packed here, and install what its lock names beside it.
+    """Unpack a tarball that was packed here, and install the packages of its lock next to it.
 
     Raises:
-        ProgramRefusedError: it is no tarball of npm, or what the lock names is not to be had.
+        ProgramRefusedError: it is not an npm tarball, or a locked package is not available.
         ConfigError: the lock does not pin each package.
         StageError: the registry does not answer.
     """
@@ -153,11 +153,11 @@ _NO_TESTS: Final = "no test specified"  # what `npm init` writes
 
 
 def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path) -> Recognised:
-    """Return the project in a folder as it would be adopted: where it stands, or as a copy below `servers/`.
+    """Return the adoption of the project in a folder: in its place, or as a copy below `servers/`.
 
     Raises:
-        ConfigError: it is no project, or does not say how it starts.
-        RefusedError: it is not in the workspace, and is not to be copied.
+        ConfigError: it is not a project, or its start command is unknown.
+        RefusedError: it is outside the workspace, and copying was not requested.
     """
     read = next((function for name, function in _PROJECTS.items() if (place / name).is_file()), None)
     if read is None:
@@ -222,7 +222,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the package that can be run as a module; "" where there is none, or more than one."""
+    """Return the package that can be run as a module; "" if none or several can."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

@@ -24,11 +24,11 @@ _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS,
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What was found: the kind, a name for it, the fields of `[adopted]`, and the files beside `mcpfactory.toml`.
+    """Recognized server: kind, suggested name, fields of `[adopted]`, and files next to `mcpfactory.toml`.
 
-    `environment` are variables that its code names, `found` what was recognised, in sentences, `copied` files to be copied
-    (path below the server's folder → where from), `notes` what a person should know. `decided` are fields that the person gave:
-    only they take the place of what a person may have written into the file of a server that was adopted before.
+    `environment` are variables that its code names, `found` the findings in sentences, `copied` files to copy (path
+    below the server's folder → source), `notes` remarks for the reviewer. `decided` are fields that the person gave:
+    only they replace values in the file of a server that was adopted before.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """A file that would be written: its path in the workspace, what it holds now (None: it is new), and what it would hold."""
+    """A file to write: its path in the workspace, its current content (None: it is new), and its new content."""
 
     path: str
     before: str | None
@@ -73,7 +73,7 @@ class AdoptionProposal:
 
     @property
     def changes(self) -> bool:
-        """Whether anything would be written."""
+        """Return True if anything would be written."""
         return any(one.change != "same" for one in self.files) or bool(self.copies)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,7 +97,9 @@ def server_name(text: str) -> str:
 
 
 def propose(workspace: Workspace, found: Recognised, name: str = "") -> AdoptionProposal:
-    """Return what would be written for what was recognised, under a name. A server that was adopted before keeps all else in its file.
+    """Return the files to write for a recognized server under a name.
+
+    A server that was adopted before keeps all other content of its file.
 
     Raises:
         RefusedError: the name is taken by a server that was not adopted, or by one of another kind.
@@ -126,7 +128,7 @@ def propose(workspace: Workspace, found: Recognised, name: str = "") -> Adoption
 
 
 def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str]:
-    """Write what was proposed and return the paths; nothing else is touched.
+    """Write the proposed files and return their paths; other files stay unchanged.
 
     Raises:
         ConfigError: a file cannot be written.
@@ -138,7 +140,7 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, place)
             written.append(path)
-        if proposal.changes:  # what was known is of what was adopted before
+        if proposal.changes:  # the known drift belongs to the previous adoption
             (workspace.root / "servers" / proposal.server / DRIFT).unlink(missing_ok=True)
         for one in sorted(
             proposal.files, key=lambda row: row.path.endswith(CONFIG)
@@ -226,7 +228,7 @@ def _same(place: Path, source: Path) -> bool:
 _READS: Final = re.compile(
     r"""(?:environ(?:\.get\(|\[)|getenv\()\s*["']([A-Z][A-Z0-9_]{2,60})["']|process\.env(?:\.([A-Z][A-Z0-9_]{2,60})\b|\[["']([A-Z][A-Z0-9_]{2,60})["']\])"""
 )
-# What programs read that is no setting of a server.
+# Common environment variables that are not settings of a server.
 _COMMON: Final = re.compile(
     r"HOME|PATH|USER|SHELL|TERM|TMPDIR|TEMP|TMP|LANG|LC_\w+|XDG_\w+|PYTHON\w*|NODE_\w+|NPM_\w+|CI|DEBUG|NO_COLOR|FORCE_COLOR|TZ|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COLUMNS|PORT|HOSTNAME|EDITOR|VIRTUAL_ENV"
 )
@@ -250,12 +252,12 @@ def environment_names(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
 
 
 def framework(names: Iterable[str]) -> str:
-    """Return what a server is written with, by the names of what it depends on; "" when that says nothing."""
+    """Return the framework of a server by the names of its dependencies; "" if it is unknown."""
     known = set(names)
     return next((words for name, words in _FRAMEWORKS.items() if name in known), "")
 
 
 def framework_words(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the same as a sentence of what was found; none when nothing is known."""
+    """Return the framework as a sentence for the findings; empty if it is unknown."""
     found = framework(names)
     return (f"written with {found}",) if found else ()

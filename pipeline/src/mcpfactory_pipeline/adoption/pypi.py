@@ -28,11 +28,11 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 _LARGEST: Final = 512 * 1024 * 1024  # bytes of a wheel
 _PATIENCE: Final = 120  # seconds between two bytes of it
 ONLY_WHEELS: Final = ("--only-binary", ":all:")
-# How uv names what it would have to build.
+# uv's messages for packages that it would have to build.
 _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) (?:has|have) no usable wheels"
 )
-# What a line of uv's may have besides a requirement: further lines, and variables that it fills in.
+# Parts that uv accepts in a line in addition to a requirement: further lines, and variables that it expands.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
@@ -93,7 +93,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> WheelAtIndex:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return how well a wheel fits: before all others the one for every platform; None for one that does not fit."""
+    """Return the rank of a wheel: the one for every platform first; None if it does not fit."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
@@ -104,11 +104,11 @@ def _place(file: str, order: Mapping[str, int]) -> int | None:
 
 
 def fetch_wheel(row: WheelAtIndex) -> bytes:
-    """Return the bytes of a wheel, which have its hash.
+    """Return the bytes of a wheel, verified by its hash.
 
     Raises:
-        ProgramRefusedError: they have another.
-        StageError: they cannot be had.
+        ProgramRefusedError: the hash differs.
+        StageError: the wheel cannot be downloaded.
     """
     try:
         with urllib.request.urlopen(row.url, timeout=_PATIENCE) as answer:  # noqa: S310 - the URL comes from the index that uv was told of
@@ -125,14 +125,14 @@ def fetch_wheel(row: WheelAtIndex) -> bytes:
 
 
 def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: Path) -> str:
-    """Return a lock of requirements and all that they depend on, for every platform: versions and hashes, and no address.
+    """Return a lock of requirements and all dependencies, for every platform: versions and hashes, no addresses.
 
-    No code of what is asked for is run.
+    No code of the packages is run.
 
     Raises:
-        ConfigError: one is no requirement but an option of uv, a folder or several lines.
-        RefusedError: there is no wheel of one of them, or of something that they depend on.
-        ProgramRefusedError: they cannot be met.
+        ConfigError: a requirement is an option of uv, a folder or several lines.
+        RefusedError: a requirement or a dependency has no wheel.
+        ProgramRefusedError: the requirements cannot be met.
         StageError: the index does not answer.
     """
     for one in (*requirements, *constraints):
@@ -154,11 +154,13 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
 
 
 def check_requirement(text: str) -> None:
-    """Look whether uv would take a text for more than a requirement (it builds what `-e FOLDER` names, whatever else it is told), or must build it.
+    """Refuse a text that uv would treat as more than a requirement, or that it must build.
+
+    For example, uv builds the folder that `-e FOLDER` names, regardless of its other options.
 
     Raises:
-        ConfigError: it is no requirement of one package.
-        RefusedError: it names an address where there is no wheel.
+        ConfigError: it is not a requirement of one package.
+        RefusedError: it names an address without a wheel.
     """
     try:
         found = None if _MORE_THAN_A_REQUIREMENT.search(text) else Requirement(text)
@@ -200,11 +202,11 @@ def collect(sources: Sources) -> Collected:
 
 
 def make_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Make the environment of a candidate in `place/venv`: what its lock names, by hashes; and its own wheel, where the lock does not.
+    """Make the environment of a candidate in `place/venv`: locked packages by hash, and its own wheel if not locked.
 
     Raises:
-        ConfigError: the lock has something else than packages by their hashes.
-        ProgramRefusedError: something has another hash, or is not to be had as a wheel.
+        ConfigError: the lock has entries other than packages with hashes.
+        ProgramRefusedError: a package has another hash, or is not available as a wheel.
         StageError: the index does not answer.
     """
     venv, lock = place / "venv", files / LOCKS["python"]
@@ -224,7 +226,7 @@ def python_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
 
 
 def environment_paths(program: Path) -> tuple[Path, ...]:
-    """Return what a sandbox has to be able to read so that a program of a virtual environment starts: that, and the Python that it was made of."""
+    """Return the paths that a sandbox must read to start a program of a virtual environment, with its base Python."""
     place = program.parent.parent
     if not (place / "pyvenv.cfg").is_file():
         return ()

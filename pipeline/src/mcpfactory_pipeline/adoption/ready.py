@@ -27,9 +27,10 @@ _PATIENCE: Final = 600  # seconds for another process that makes the same
 
 @dataclass(frozen=True, slots=True)
 class ReadyServer:
-    """A candidate that can be started: its record, the folder where it is laid out, and the command line.
+    """Candidate that can be started: its record, its folder, and the command line.
 
-    `readable` is what its process has to be able to read besides the system. `holds` is what the folder held.
+    `readable` lists the paths outside the system that its process must read. `holds` is the folder's original
+    content.
     """
 
     record: Record
@@ -39,25 +40,25 @@ class ReadyServer:
     holds: Mapping[str, str]
 
     def changes(self) -> list[str]:
-        """Return the files that are not as they were made."""
+        """Return the files that were changed since they were made."""
         return changed_files(self.holds, contents(self.folder, without=_MARK))
 
 
 def make_ready(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
 ) -> ReadyServer:
-    """Return a candidate that can be started from `place`; it is laid out there where it is not yet, or was changed since.
+    """Return a candidate that can be started from `place`; it is installed there if it is missing or was changed.
 
     Args:
         files: the folder of the candidate's files.
-        hashes: their hashes, as they were checked.
+        hashes: their verified hashes.
         place: the folder for it.
-        log: whether what programs say is printed.
-        verify: whether every file that is there already is looked at.
+        log: True to print the output of programs.
+        verify: True to check every file that already exists.
 
     Raises:
-        StateError: a file of the candidate is missing, or is not what was checked.
-        ProgramRefusedError: what it needs is not to be had as it was locked.
+        StateError: a file of the candidate is missing, or differs from its verified hash.
+        ProgramRefusedError: a locked dependency is not available.
         StageError: an index did not answer.
     """
     for name, wanted in hashes.items():
@@ -109,7 +110,7 @@ def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
     assert make is not None  # the caller looked
-    # From a copy that nobody else has: what is laid out are the bytes that were hashed.
+    # Use a private copy, so that the installed bytes are exactly those that were hashed.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():
             shutil.copyfile(files / name, Path(copy) / name)

@@ -1,4 +1,4 @@
-"""What a person names is recognised: a project, a command, a package or a URL, and how it starts. Nothing of it is run."""
+"""Recognition of a server to adopt (project, command, package or URL) and its start command. Runs none of it."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _LARGEST: Final = 1 << 21  # bytes of a file whose code is looked at
 
 
 def recognise(workspace: Workspace, wish: Wish) -> Recognised:
-    """Return what a person named, as it would be adopted.
+    """Return the adoption of the server that a person named.
 
     Raises:
-        NotFoundError: nothing is there.
-        ConfigError: it cannot be told how it starts, or what was typed does not go together.
-        RefusedError: it is of a kind that is not adopted.
+        NotFoundError: nothing was found.
+        ConfigError: its start command is unknown, or the given options conflict.
+        RefusedError: its kind cannot be adopted.
         StageError: an index did not answer.
-        ServerError: the server at a URL does not say what it offers.
+        ServerError: the server at a URL does not list its offers.
     """
     if bool(wish.what) == bool(wish.command):
         raise ConfigError("give exactly one of a server and --command", hint=f"mcpfactory adopt {FORMS}")
@@ -77,7 +77,7 @@ def recognise(workspace: Workspace, wish: Wish) -> Recognised:
 
 
 def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
-    """Return the server of the workspace that was adopted from the same place; None where there is none, or more than one."""
+    """Return the workspace's server that was adopted from the same place; None if none or several match."""
     found = [
         server
         for server in workspace.servers()
@@ -87,7 +87,7 @@ def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> W
 
 
 def _by_form(workspace: Workspace, wish: Wish) -> Callable[[Path], Recognised]:
-    """Return the function that recognises what has this form."""
+    """Return the function that recognizes a request of this form."""
     if wish.command:
         return lambda _work: _command(workspace, wish)
     scheme, colon, rest = wish.what.partition(":")
@@ -253,7 +253,11 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 
 
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return the command line: what was given, where its first word is a program of the package; else the program, with what was given as arguments."""
+    """Return the command line.
+
+    If the first given word is a program of the package, it is the given one; otherwise the program with the given
+    words as arguments.
+    """
     if given and given[0] in programs:
         return tuple(given)
     program = name if name in programs else programs[0] if len(programs) == 1 else ""
@@ -297,7 +301,7 @@ def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
 
 
 def _is_url(text: str) -> bool:
-    """Whether a text can be an address: urlsplit drops line breaks without a word, and an HTTP client stumbles over them."""
+    """Return True if a text is a valid URL: urlsplit drops line breaks silently, and HTTP clients fail on them."""
     try:
         _ = urlsplit(text).port
     except ValueError:
@@ -306,11 +310,11 @@ def _is_url(text: str) -> bool:
 
 
 def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a person has to read before a yes: how the offers of a server at a URL differ from those adopted before."""
+    """Return notes to read before approval: changes in the offers of a server at a URL since its last adoption."""
     try:
         known = remote.read_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
     except (OSError, ProgramRefusedError):
-        known = None  # it is written anew
+        known = None  # it will be rewritten
     changes = remote.changed_offers(known, offers) if known else []
     return (f"it offers something else than was adopted: {remote.shorten(changes)}",) if changes else ()
 

@@ -1,4 +1,4 @@
-"""Servers at a URL: what they offer, written down, and compared with what they offer now."""
+"""Servers at a URL: a record of their offers, and its comparison with the current ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds for each request
-# What asks under the name of the factory may be shown a list of its own. Claude Desktop and claude.ai call themselves so.
+# A server may show a client named after the factory a different list. Claude Desktop and claude.ai use this name.
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
 _ENOUGH: Final = 60.0  # seconds for all of them
 _SHOWN: Final = 5  # differences that a message names
@@ -26,9 +26,9 @@ Offers = Mapping[str, Any]
 
 
 async def ask_offers(url: str) -> dict[str, Any]:
-    """Return what the server at a URL offers now: who it says it is, its instructions, and its lists.
+    """Return the current offers of the server at a URL: its identity, its instructions, and its lists.
 
-    It is asked under the name of a usual client, at adoption and ever after: what it offers may depend on that.
+    It is always asked under the name of a common client, because its offers may depend on that.
 
     Raises:
         ServerError: it does not answer, or does not speak MCP.
@@ -54,7 +54,7 @@ async def ask_offers(url: str) -> dict[str, Any]:
 
 
 def offers_text(url: str, offers: Offers) -> str:
-    """Return offers as they are kept: one entry a line, sorted, so that a change is a line of a diff."""
+    """Return the stored form of offers: one sorted entry per line, so that a change is one line of a diff."""
     lines = [f'"offers": {_SCHEMA}', f'"url": {json.dumps(url)}']
     lines += [f'"{key}": {_line(offers.get(key))}' for key in ("server", "instructions")]
     for kind, key in _KEYS.items():
@@ -64,10 +64,10 @@ def offers_text(url: str, offers: Offers) -> str:
 
 
 def read_offers(text: bytes) -> dict[str, Any]:
-    """Return offers from their text.
+    """Parse offers from their text.
 
     Raises:
-        ProgramRefusedError: it is none.
+        ProgramRefusedError: the text is invalid.
     """
     try:
         data = json.loads(text)
@@ -81,7 +81,7 @@ def read_offers(text: bytes) -> dict[str, Any]:
 
 
 def hash_offers(offers: Offers) -> str:
-    """Return one hash of all that a server offers, in whatever order it lists that; who it says it is does not count."""
+    """Return one hash of all offers of a server, independent of their order and without its identity."""
     parts: dict[str, Any] = {
         kind: sorted(json.dumps(row, sort_keys=True) for row in offers.get(kind, ())) for kind in _KEYS
     }
@@ -89,9 +89,9 @@ def hash_offers(offers: Offers) -> str:
 
 
 def changed_offers(before: Offers, after: Offers) -> list[str]:
-    """Return in words how what a server offers differs from what was written down; the version that it says it has does not count.
+    """Return descriptions of changes in a server's offers since they were recorded; its version is ignored.
 
-    Nothing only where the hashes are the same.
+    Empty only if the hashes are the same.
     """
     if hash_offers(before) == hash_offers(after):
         return []
@@ -110,7 +110,7 @@ def changed_offers(before: Offers, after: Offers) -> list[str]:
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
-    """Return how what is listed under one name differs; a name may be listed more than once."""
+    """Return the differences between entries of one name; a name may be listed more than once."""
     if len(old) != len(new):
         return f"is listed {len(new)} times"
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
@@ -126,7 +126,7 @@ def shorten(changes: Iterable[str]) -> str:
 
 
 def collect(sources: Sources) -> Collected:
-    """Return what was written down of the server: that is what was looked at, and what its calls are held against."""
+    """Return the recorded offers of the server: they were reviewed, and its calls are checked against them."""
     text = sources.lock("url")
     offers = read_offers(text)
     if offers.get("url") != sources.adopted.url:
@@ -139,7 +139,7 @@ def collect(sources: Sources) -> Collected:
 
 
 def _rows(rows: Iterable[Any], key: str) -> dict[str, list[dict[str, Any]]]:
-    """Return what is listed, by its name."""
+    """Return the listed items by name."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in sorted((row for row in rows if isinstance(row, dict)), key=_line):
         found.setdefault(_named(row, key), []).append(row)

@@ -10,13 +10,16 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS, Adopted
 
-# Files beside `mcpfactory.toml` that say which versions are taken, by what reads them.
+# Lock files next to `mcpfactory.toml`, by the tool that reads them.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a server is built from. `folder` is `servers/<name>`, `work` an empty folder, `settings` say how code is kept apart."""
+    """Sources of a server.
+
+    `folder` is `servers/<name>`, `work` an empty folder, `settings` configure the isolation of code.
+    """
 
     server: str
     adopted: Adopted
@@ -41,10 +44,10 @@ class Sources:
         return found
 
     def lock(self, kind: str) -> bytes:
-        """Return the content of the file beside `mcpfactory.toml` that says which versions are taken.
+        """Return the content of the lock file next to `mcpfactory.toml`.
 
         Raises:
-            ConfigError: it is not there.
+            ConfigError: it is missing.
         """
         try:
             return (self.folder / LOCKS[kind]).read_bytes()
@@ -57,7 +60,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The files that run, by name, with the name and the version of what they are; `facts` are small facts for the state."""
+    """Files to run, by name, with their package name and version; `facts` are small values for the state."""
 
     name: str
     version: str
@@ -67,7 +70,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person typed. `here` is the folder that paths count from; what is not given is recognised."""
+    """Adoption request of a person. Paths are relative to the folder `here`; omitted fields are recognized."""
 
     what: str = ""
     command: str = ""

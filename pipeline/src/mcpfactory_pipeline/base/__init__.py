@@ -1,1 +1,1 @@
-"""What every part of the pipeline uses: errors, hashes, locks, ids, files that are written as a whole, text for terminals."""
+"""Utilities for every part of the pipeline: errors, hashes, locks, IDs, atomic file writes, terminal text."""

@@ -13,7 +13,7 @@ class PipelineError(McpfactoryError):
 
 
 class WorkspaceError(PipelineError):
-    """There is no usable workspace here, or none can be made here."""
+    """Missing or unusable workspace, or one that cannot be created here."""
 
     exit_code = Exit.NOT_FOUND
 
@@ -23,13 +23,13 @@ class NotFoundError(WorkspaceError):
 
 
 class ConfigError(PipelineError):
-    """An `mcpfactory.toml` cannot be used as it stands."""
+    """Invalid `mcpfactory.toml`."""
 
     exit_code = Exit.BAD_INPUT
 
 
 class ServerError(PipelineError):
-    """A server's own code, or what it depends on, keeps it from starting: its owner has to correct it."""
+    """Start failure caused by a server's own code or dependencies: its owner has to correct it."""
 
     exit_code = Exit.SERVER
 
@@ -43,19 +43,19 @@ class StageError(PipelineError):
 
 
 class RefusedError(PipelineError):
-    """What was asked may not be done as things stand; nothing was changed."""
+    """Request that the current state forbids; nothing was changed."""
 
     exit_code = Exit.NO
 
 
 class PromotionError(PipelineError):
-    """A candidate may not be promoted; the message says what is missing."""
+    """Refused promotion; the message names the missing requirements."""
 
     exit_code = Exit.NO
 
 
 class PublishError(PipelineError):
-    """A release may not be published, or a target said no to it; the message says why."""
+    """Publication that was refused here or by a target; the message says why."""
 
     exit_code = Exit.NO
 
@@ -65,7 +65,7 @@ class TargetError(PipelineError):
 
 
 class ReleaseError(PipelineError):
-    """Nothing was released, or not all; `code` says why in a word, as docs/how-to/release.md lists them."""
+    """Complete or partial failure of a release; `code` is the reason, as docs/how-to/release.md lists them."""
 
     exit_code = Exit.NO
 

@@ -68,7 +68,7 @@ class LogLines(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class Waiting(RunEvent):
-    """Another process runs the stages of this server; `holder` is what is known of it."""
+    """Event of waiting for another process that runs the stages of this server; `holder` describes that process."""
 
     server: str
     holder: Mapping[str, Any] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Reporter(Protocol):
         """Show one event."""
 
     def close(self) -> None:
-        """End the report; the run is over, in whatever way."""
+        """End the report after a run with any outcome."""
 
 
 class NullReporter:

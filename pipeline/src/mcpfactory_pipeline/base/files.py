@@ -12,10 +12,10 @@ from typing import BinaryIO, Final
 
 
 def read_regular(file: Path, most: int) -> bytes:
-    """Return what a file holds. What would wait for a writer (a pipe, a device) or would not fit is refused, not read.
+    """Return the content of a regular file. Pipes, devices and files that are too large are refused without reading.
 
     Raises:
-        OSError: also for what is no regular file, and for more than `most` bytes.
+        OSError: also if it is not a regular file, or has more than `most` bytes.
     """
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as stream:
@@ -28,10 +28,10 @@ def read_regular(file: Path, most: int) -> bytes:
 
 
 def open_own(file: Path, root: Path) -> BinaryIO:
-    """Open a file below `root` that was written there: no link is followed on the way from `root`, and nothing that would wait is opened.
+    """Open a file written below `root`, without following links below `root` and without blocking.
 
     Raises:
-        OSError: also for what is no regular file, and for a link.
+        OSError: also if it is not a regular file, or is a link.
     """
     for part in (file, *file.parents):
         if part == root:
@@ -58,7 +58,7 @@ def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
 
 
 def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path:
-    """Write a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
+    """Write a file's new content to a temporary file next to it; remove leftovers of killed processes."""
     remove_temporaries(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
@@ -76,13 +76,13 @@ def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path
 
 
 def remove_temporaries(file: Path) -> None:
-    """Take away what a process that was killed while it wrote the file left beside it."""
+    """Remove temporary files that killed processes left next to the file."""
     for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
         leftover.unlink(missing_ok=True)
 
 
 def move_into_place(temporary: Path, file: Path) -> None:
-    """Replace a file by the temporary one that was written beside it, for good."""
+    """Replace a file durably by its temporary file."""
     temporary.replace(file)
     if os.name == "posix":  # Windows cannot open a folder, and needs no such thing
         descriptor = os.open(file.parent, os.O_RDONLY)
@@ -97,9 +97,9 @@ _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert
 
 
 def why_damaged(error: Exception) -> str:
-    """Return in words, and none of Python's, why a file of JSON cannot be read, from what reading it raised.
+    """Return a readable reason why a JSON file cannot be read, from the error that was raised.
 
-    The text of a `ValueError` counts as words for people, unless it is one of Python's own.
+    The text of a `ValueError` is used, unless Python itself wrote it.
     """
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 QUIET: Final = (
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
     *("-c", "gc.auto=0"),  # as it would after a fetch, with hooks
-    *("-c", "safe.bareRepository=explicit"),  # files of a folder that look like a repository are none
+    *("-c", "safe.bareRepository=explicit"),  # ignore files of a folder that look like a bare repository
 )
 """Options of every git command of ours: the configuration of a repository that somebody else made runs nothing."""
 
@@ -27,26 +27,32 @@ _RUN: Final = (
     (r"core\.sshcommand", "ssh"),
     (r"gpg\.(.*\.)?program", "gpg"),
 )
-"""What names a program in a repository's own configuration, and what it is while our commands run (git-config(1))."""
+"""Configuration keys of a repository that name programs, and their values during our commands (git-config(1))."""
 _PROTOCOLS: Final = ("http", "https", "ssh")
-"""How objects that are missing in a partial clone may be fetched: the others start what a repository names, and no later value of it counts."""
+"""Permitted protocols to fetch missing objects of a partial clone.
+
+Other protocols start programs that a repository names, and a later value cannot override that.
+"""
 _ASK_ONLY: Final = frozenset({"check-ignore", "config", "init", "remote", "symbolic-ref"})  # start nothing
 _OWN: Final = (b"local", b"worktree")
 _ALSO: Final = {"status": ("--ignore-submodules=dirty",)}
-"""Options that a command needs besides: git runs itself in a repository that is inside, with that one's configuration."""
+"""Additional options of a command.
+
+Inside a nested repository, git would run itself with that repository's configuration.
+"""
 
 
 def git_output(folder: Path | None, *arguments: str) -> bytes | None:
-    """Return what a git command prints; None when it cannot be run or fails.
+    """Return the output of a git command; None if it cannot be run or fails.
 
-    No program runs that the repository's own configuration names: filters, helpers, programs that compare. Those of the user's
-    configuration do (`git lfs install`, say). What was changed in a repository inside this one, and not committed there, is not said.
+    Programs in the repository's own configuration never run: filters, helpers, diff tools. Those of the user's
+    configuration do (`git lfs install`, for example). Uncommitted changes in a nested repository are not reported.
     """
     permitted = os.environ.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
     environ = {**os.environ, "GIT_ALLOW_PROTOCOL": ":".join(name for name in _PROTOCOLS if name in permitted)}
     if arguments[0] not in _ASK_ONLY:
         if (printed := _git(folder, environ, "config", "--list", "--show-scope", "-z")) is None:
-            return None  # nobody knows what would run
+            return None  # unknown which programs would run
         first = int(environ.get("GIT_CONFIG_COUNT") or 0)
         for at, (key, value) in enumerate(_overridden(printed), first):
             environ |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value, "GIT_CONFIG_COUNT": str(at + 1)}
@@ -70,7 +76,10 @@ def _git(folder: Path | None, environ: dict[str, str], *arguments: str) -> bytes
 
 
 def _overridden(printed: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a repository's own configuration that name programs, with what they are for us. `printed`: by `git config`."""
+    """Yield the keys of a repository's own configuration that name programs, with our values for them.
+
+    `printed` is the output of `git config`.
+    """
     parts = printed.split(b"\0")
     for scope, setting in zip(parts[::2], parts[1::2], strict=False):
         key = os.fsdecode(setting.partition(b"\n")[0])
@@ -80,7 +89,7 @@ def _overridden(printed: bytes) -> Iterator[tuple[str, str]]:
 
 
 def git_text(folder: Path | None, *arguments: str) -> str:
-    """Return what a git command prints as text, without white space around it; "" when it cannot be run or fails."""
+    """Return the output of a git command as stripped text; "" if it cannot be run or fails."""
     return (git_output(folder, *arguments) or b"").decode(errors="replace").strip()
 
 

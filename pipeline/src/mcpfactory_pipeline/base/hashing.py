@@ -23,8 +23,8 @@ from mcpfactory_pipeline.base.errors import StageError
 
 ABSENT: Final = "none"
 
-# What lies in a server's folder and is no source: environments, caches, secrets; build output at the top only, for a
-# package may have a module of such a name.
+# Files in a server's folder that are not sources: environments, caches, secrets. Build output is excluded only at the
+# top, because a package may have a module of such a name.
 _NOT_SOURCE: Final = re.compile(
     r"\.git|\.venv|__pycache__|\.\w+_cache|\.hypothesis|node_modules|\.DS_Store|.*\.egg-info|.*\.py[co]|\.env(\..*)?"
 )
@@ -51,7 +51,7 @@ def hash_record(record: Mapping[str, str]) -> str:
 
 
 def hash_files(root: Path, files: Iterable[str]) -> str:
-    """Return the hash of files below `root` with their paths; `none` when there are none."""
+    """Return the hash of files below `root` with their paths; `none` without files."""
     record = {path: hash_file(f"{root}/{path}") for path in files}
     return hash_record(record) if record else ABSENT
 
@@ -101,9 +101,9 @@ _LEVEL: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """What stands at one path of a file system: a file, a link (`link` is what it points to), or a folder.
+    """Entry at one path of a file system: a file, a link (`link` is its target), or a folder.
 
-    `path` is relative, with `/` between parts; `owner` is the number of user and group.
+    `path` is relative, with `/` between parts; `owner` is the numeric ID of user and group.
     """
 
     path: str

@@ -23,7 +23,7 @@ _DIGITS: Final = (
 _RANDOM_BITS: Final = 80
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
-AUTOMATION: Final = "automation"  # who acts where nobody does
+AUTOMATION: Final = "automation"  # the actor if no person acts
 
 Clock = Callable[[], datetime]
 
@@ -42,7 +42,10 @@ def last_id(at: datetime) -> str:
 
 
 def created_at(text: str) -> float:
-    """When an id was made, in seconds since the epoch: to the millisecond, where the clock of its event has seconds."""
+    """Return the creation time of an ID in seconds since the epoch.
+
+    It is precise to the millisecond, although the time of its event has only seconds.
+    """
     return (_read(text) >> _RANDOM_BITS) / 1000
 
 
@@ -68,10 +71,10 @@ def format_time(at: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Return the moment that an event holds.
+    """Return the time of an event.
 
     Raises:
-        StateError: when it is none.
+        StateError: the time is invalid.
     """
     try:
         if len(text) == 20 and (text[4], text[7], text[10], text[19]) == ("-", "-", "T", "Z"):
@@ -86,11 +89,11 @@ _ACTING: Final[ContextVar[tuple[str, str | None, str] | None]] = ContextVar("act
 
 @contextmanager
 def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iterator[None]:
-    """Within the block `name` acts in place of the person at this machine; `confirmed` names the person who said yes to it.
+    """Let `name` act in the block instead of the local user; `confirmed` names the person who confirmed it.
 
-    `source` says in words what tells that it is `name`, "" where nobody asks.
+    `source` describes the evidence of the identity, "" if it was not checked.
 
-    It holds for the thread or task that enters it, and for what those start with a copy of their context.
+    It holds for the thread or task that enters it, and for those that they start with a copy of their context.
     """
     token = _ACTING.set((name, confirmed, source))
     try:
@@ -106,14 +109,14 @@ def confirmed_by() -> str | None:
 
 
 def actor() -> str:
-    """Who acts: who is `acting_as`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
+    """Return the actor: that of `acting_as`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
     if known := _ACTING.get():
         return on_one_line(known[0])
     return on_one_line(os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user())
 
 
 def describe_actor() -> str:
-    """Return in words, for whoever acts, who they are and what says so."""
+    """Return a sentence with the actor's name and the evidence for it."""
     known = _ACTING.get()
     if known is None:
         return "you are who MCPFACTORY_ACTOR names"

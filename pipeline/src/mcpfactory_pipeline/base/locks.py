@@ -1,7 +1,7 @@
-"""Locks of the workspace. The operating system frees them when a process dies, so a lock file left behind is no obstacle.
+"""Locks of the workspace. The operating system frees them when a process dies: leftover lock files do not block.
 
-Two kinds: a server's *run* lock is held while its stages run (one run per server; several servers run at once), its *state*
-lock only while history and state are written. Whoever needs both takes the run lock first.
+Two kinds: a server's *run* lock is held while its stages run (one run per server; several servers run at once), its
+*state* lock only while history and state are written. A process that needs both takes the run lock first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Whether another process holds a lock right now; a file that does not exist is not locked."""
+    """Return True if another process holds a lock now; a missing file is not locked."""
     if not file.exists():
         return False
     lock = FileLock(file)
@@ -59,13 +59,14 @@ def is_locked(file: Path) -> bool:
 def run_lock(
     folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
 ) -> Iterator[Callable[[Sequence[str]], None]]:
-    """Hold the run lock of a server; return a function that records which stages are at work, for other processes.
+    """Hold the run lock of a server; return a function that records the running stages, for other processes.
 
-    That is called with the names of all of them, in their order, whenever one begins or has ended, and raises `StateError` where
-    it cannot write. While another process holds the lock, waits; `waiting` is called once with what is known of the holder.
+    Call it with the names of all running stages, in their order, whenever one begins or has ended; it raises
+    `StateError` if it cannot write. While another process holds the lock, wait; `waiting` is called once with a
+    description of the holder.
 
     Raises:
-        InterruptedError: when `stopped` says so before the lock was free.
+        InterruptedError: `stopped` returned True before the lock was free.
     """
     file, note, wait = folder / f"{server}.run.lock", _holder_note(folder, server), _wait_note(folder, run, server)
     lock = FileLock(file)
@@ -101,9 +102,9 @@ def run_lock(
 
 
 def read_holder(folder: Path, server: str) -> Holder:
-    """Return what the last run of a server noted: `pid`, `run`, `stages`, `stage` (the first of them, "" for none), and `alive`.
+    """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
-    Empty when it ended in order. Versions that ran one stage at a time for all that they noted wrote no `stages`.
+    Empty if it ended in order. Versions that ran one stage at a time wrote no `stages`.
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))
@@ -122,7 +123,7 @@ def stages_at_work(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
 
 
 def steps_at_work(folder: Path) -> frozenset[tuple[str, str, str]]:
-    """Return what is at work now at all servers: run, server and stage of each. Notes are few: servers that nothing runs at have none."""
+    """Return the running stages of all servers as (run, server, stage). Idle servers have no notes to read."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
     holders = {server: read_holder(folder, server) for server in servers}
     going = {server: holder for server, holder in holders.items() if holder.get("alive")}
@@ -133,9 +134,9 @@ def steps_at_work(folder: Path) -> frozenset[tuple[str, str, str]]:
 
 @contextmanager
 def register_run(folder: Path, run: str) -> Iterator[None]:
-    """Register a run for the block, so that other processes see it. Entries of runs that died are removed.
+    """Register a run for the block, so that other processes see it. Entries of dead runs are removed.
 
-    Nothing depends on the note: where it cannot be written, there is none.
+    The note is optional: a write error is ignored.
     """
     note = _run_notes(folder) / f"{run}.json"
     with suppress(OSError):

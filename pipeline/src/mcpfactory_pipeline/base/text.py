@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_runtime.errors import Exit
 
-# Everything that moves the cursor, rings, reorders what is read, or is read by programs only; line ends and tabs stay.
+# Characters that move the cursor, ring, reorder text or are only read by programs; line ends and tabs are kept.
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e01ef]"
@@ -44,12 +44,12 @@ _NEVER: Final = (
 # letters of ASCII. Soft hyphens and marks of direction are needed there, but not many in a row.
 _JOINERS: Final = "\u034f\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f"
 _MARKS: Final = f"\xad\u061c\u200e\u200f{_JOINERS}"
-_EMOJI: Final = "\ufe0f\u200d"  # the one pair that stands inside of emoji
+_EMOJI: Final = "\ufe0f\u200d"  # the only such pair used inside emoji
 HIDDEN: Final = re.compile(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}]"
     f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
 )
-"""What a model reads of a text and a person does not see."""
+"""Characters that a model reads and a person does not see."""
 UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
 _LONGEST_TEXT: Final = 100_000  # characters of one text that are searched
@@ -93,14 +93,14 @@ def printable(text: str, *, colour: bool = False) -> str:
 
 
 def printable_line(text: str) -> str:
-    r"""Return the same on one line: line ends and tabs are written out, too, so that nobody's name makes a line of its own (`1.0\nok`)."""
+    """Return printable text on one line: line ends and tabs are also escaped, so that a name cannot add a line."""
     return printable(text.translate(_LINE_ENDS))
 
 
 def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> str:
-    r"""Return the text with what moves a cursor, reorders what is read, or is not seen, written out; line ends and tabs stay.
+    """Return the text with cursor controls, reordering and invisible characters escaped; line ends and tabs stay.
 
-    `escape` says how one character is written; by default as in Python (`\u202e`).
+    `escape` returns the escaped form of one character; by default Python's.
     """
     if not _PERHAPS.search(
         "".join(_RARE.findall(text))
@@ -110,7 +110,7 @@ def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> s
 
 
 def on_one_line(text: str) -> str:
-    """Return the text with each line end, and the spaces around it, as one space: what one wrote is no line of somebody else."""
+    """Replace each line end and the spaces around it by one space, so that a text cannot fake another line."""
     lines = text.splitlines()
     return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
 
@@ -122,7 +122,10 @@ def printable_json(text: str) -> str:
 
 
 def cell_width(text: str) -> int:
-    """How many columns of a terminal a text takes: East Asian wide characters take two, combining ones none, colours none."""
+    """Return the terminal width of a text in columns.
+
+    East Asian wide characters count as two, combining characters and color codes as zero.
+    """
     text = _COLOUR.sub("", text)
     if text.isascii():
         return len(text)
@@ -169,10 +172,10 @@ def _json_escape(character: str) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:
-    """Return the lines of each row, whose cells stand below each other. All rows have as many cells.
+    """Return the lines of each row, with cells aligned in columns. All rows must have the same number of cells.
 
-    With a `width`, columns that are too much give way, the widest first, and their cells fold. Without one (a pipe), a row
-    is one line, however long.
+    With a `width`, the widest columns of a larger table shrink first and their cells wrap. Without one (a pipe), each
+    row is a single line of any length.
     """
     if not rows:
         return []
@@ -245,10 +248,10 @@ class ReasonError(ConfigError):
 
 
 def checked_reason(text: str) -> str:
-    """Return a reason as it is recorded, on one line.
+    """Return a reason as a single line, ready to be recorded.
 
     Raises:
-        ReasonError: it has more than `LONGEST_REASON` characters, or only such as nobody sees.
+        ReasonError: it has more than `LONGEST_REASON` characters, or only invisible ones.
     """
     if len(line := on_one_line(text)) > LONGEST_REASON:
         raise ReasonError(
@@ -260,6 +263,6 @@ def checked_reason(text: str) -> str:
 
 
 def _is_seen(text: str) -> bool:
-    """Return whether a letter, a digit or a sign is in a text: spaces, marks and what only looks like a space are none."""
+    """Return True if a text contains a letter, digit or symbol; spaces, marks and space lookalikes do not count."""
     seen = escape_invisible(text, lambda _: "").replace(_BLANK_BRAILLE, "")
     return any(unicodedata.category(one)[0] in "LNPS" for one in seen)

@@ -36,10 +36,10 @@ def tool_version(name: str) -> str:
 
 @functools.cache
 def part_version(name: str, below: str = "") -> str:
-    """Return the version of one of our distributions, with a hash of its package behind a `+`.
+    """Return the version of one of our distributions, followed by `+` and a hash of its package.
 
-    The same code has the same version wherever it was installed from, so that a checkout and an installation agree about
-    what is up to date. `below` narrows the hash to one folder of the import package.
+    The same code has the same version wherever it was installed from, so a checkout and an installation agree about
+    which outputs are up to date. `below` limits the hash to one folder of the import package.
     """
     version = tool_version(name)
     if version == ABSENT:
@@ -93,7 +93,7 @@ class Version(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Version:
-        """From text; 0.0.0 for what is no version."""
+        """Parse a version; return 0.0.0 if the text is not a version."""
         found = _RELEASE.match(text.strip())
         return cls(int(found[1]), int(found[2] or 0), int(found[3] or 0)) if found else cls(0, 0, 0)
 
@@ -111,7 +111,7 @@ def step_between(before: str, after: str) -> Step:
 
 
 def permits(before: str, after: str, needed: Step) -> bool:
-    """Whether the step from `before` to `after` is as large as `needed`."""
+    """Return True if the step from `before` to `after` is at least as large as `needed`."""
     step = STEPS.index(step_between(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
     return allowed >= STEPS.index(needed)

@@ -1,1 +1,1 @@
-"""What stages build with: programs that they run, wheels, and the environment of a candidate."""
+"""Build tools for stages: external programs, wheels, and candidate environments."""

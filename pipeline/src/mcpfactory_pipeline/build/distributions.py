@@ -35,18 +35,18 @@ DISTRIBUTIONS: Final = (
     "mcpfactory-codegen",
     "mcpfactory-pipeline",
     "mcpfactory",
-)  # what one needs comes before it
+)  # dependencies come first
 _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
 def distribution_wheel(name: str, into: Path) -> Path:
-    """Write the wheel of one of our distributions, as it is used here, into a folder; return its path.
+    """Write the wheel of one of our distributions, as used by this process, into a folder; return its path.
 
-    One that is used from its sources is built from them; any other is put together from its installed files, without a
-    network.
+    A distribution used from its sources is built from them; any other is reassembled from its installed files,
+    offline.
 
     Raises:
-        StageError: when it cannot be had.
+        StageError: the wheel cannot be built or reassembled.
     """
     source = source_folder(name)
     return write_wheel(build_files(source) if source else installed_files(name), into)
@@ -62,10 +62,10 @@ def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
 
 
 def describe_runtime() -> str:
-    """Where the runtime's wheel comes from, in words.
+    """Describe the source of the runtime's wheel without building it.
 
     Raises:
-        StageError: when it cannot be had; nothing is built.
+        StageError: the runtime is not available.
     """
     source = source_folder(RUNTIME)
     if source is not None:
@@ -76,12 +76,12 @@ def describe_runtime() -> str:
 
 
 def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
-    """Return the wheel of the runtime that this factory runs on, kept in `.wheelhouse/` of the artifacts below its content.
+    """Return the wheel of the runtime in use, cached in `.wheelhouse/` of the artifacts by content hash.
 
-    Without `build`, None when the runtime is used from sources whose wheel was not built yet.
+    Without `build`, return None if the runtime is used from sources and its wheel has not been built yet.
 
     Raises:
-        StageError: when the wheel cannot be had.
+        StageError: the wheel is not available.
     """
     house, source = artifacts / ".wheelhouse", source_folder(RUNTIME)
     if source is None:
@@ -114,11 +114,11 @@ def _build_into(folder: Path, source: Path) -> None:
 
 
 def installed_files(name: str) -> dict[str, bytes]:
-    """Return the files of a distribution's wheel, read from where it is installed.
+    """Return the files of a distribution's wheel, read from its installation.
 
     Raises:
-        StageError: when the distribution is not installed, a file is missing or not what was installed, or Python imports the
-            package from somewhere else.
+        StageError: the distribution is not installed, a file is missing or was modified, or Python imports the
+            package from another location.
     """
     found = _find(name)
     files = {path: _read(name, found, path, expected) for path, expected in _record(name, found)}
@@ -146,7 +146,10 @@ def _find(name: str) -> Distribution:
 
 
 def _record(name: str, found: Distribution) -> Iterator[tuple[str, str]]:
-    """Yield the files of the wheel and their hashes. The list is read here: `Distribution.files` leaves out what is missing."""
+    """Yield the files of the wheel and their hashes.
+
+    Parse `RECORD` directly, because `Distribution.files` omits missing files.
+    """
     text = found.read_text("RECORD")
     if text is None:
         raise StageError(f"{name} is installed without RECORD, the list of its files", hint=_reinstall_hint(name))
@@ -168,7 +171,7 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 
 
 def _reinstall_hint(name: str) -> str:
-    """How the installation is made whole again, from where it came from."""
+    """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
         # uv links files from its cache, where a change has changed the copy that it would install again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
@@ -176,7 +179,7 @@ def _reinstall_hint(name: str) -> str:
 
 
 def package_files(source: Path) -> list[str]:
-    """Return the files that a distribution is built from: its sources, and what links among them lead to."""
+    """Return the files that a distribution is built from: its sources, and the targets of symlinks among them."""
     linked = [
         Path(where, name).relative_to(source).as_posix()
         for where, folders, _files in os.walk(source / "src")

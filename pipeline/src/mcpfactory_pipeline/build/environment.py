@@ -35,11 +35,11 @@ _SHOWN: Final = 3
 
 
 class ChangedFilesError(StageError):
-    """What was installed is not what the packages hold."""
+    """Difference between installed files and package contents."""
 
 
 def contents(folder: Path, *, without: str = "") -> dict[str, str]:
-    """Return what stands below a folder: path → hash as `RECORD` has it, or where a link leads to; not the file `without`."""
+    """Return the files below a folder except `without`: path → hash in `RECORD` format, or the target of a link."""
     return {path: entry for path, entry in _walk(folder) if path != without}
 
 
@@ -54,15 +54,15 @@ def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[s
 
 
 def check_installed(folder: Path, found: Mapping[str, str], wheel: Path) -> None:
-    """Hold what is in an environment against the wheel, and against the lists of files of all that is installed there.
+    """Compare an environment with the wheel, and with the file lists of all installed packages.
 
     Args:
         folder: the environment.
         found: its `contents`.
-        wheel: what was installed, with bytes that were hashed.
+        wheel: the installed wheel, whose bytes were hashed.
 
     Raises:
-        ChangedFilesError: a file is not what its package has, or is of no package.
+        ChangedFilesError: a file differs from its package, or belongs to no package.
     """
     site = _site(found)
     wrong = [f"{site}{path}" for path, expected in _wheel_files(wheel) if found.get(f"{site}{path}") != expected]
@@ -104,7 +104,7 @@ def _site(found: Mapping[str, str]) -> str:
 
 
 def _wheel_files(wheel: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files that an installer takes as they are into the folder of libraries, and their hashes."""
+    """Yield the files that an installer copies unchanged into the library folder, and their hashes."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             top, _, rest = name.partition("/")
@@ -133,32 +133,32 @@ _MODEL: Final = "model"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A virtual environment that is whole: its folder, its interpreter, and what it holds (`installed.contents`)."""
+    """Complete virtual environment: its folder, its interpreter, and its files (`installed.contents`)."""
 
     folder: Path
     python: Path
     holds: Mapping[str, str]
 
     def changes(self) -> list[str]:
-        """Return the files that are not as they were made."""
+        """Return the files that changed since the environment was created."""
         return changed_files(self.holds, contents(self.folder, without=_READY))
 
 
 def environment_for_validate(inputs: StageInputs, candidate: Artifact) -> Environment:
-    """Return the environment that has the wheel and its declared dependencies, and nothing else; it is made where there is none.
+    """Return the environment with only the wheel and its declared dependencies; create it if missing.
 
     Raises:
-        ProgramRefusedError: when the candidate cannot be installed.
-        StageError: when the machinery broke, or the wheel is not the one that was built.
+        ProgramRefusedError: the candidate cannot be installed.
+        StageError: the tooling failed, or the wheel is not the one that was built.
     """
     return _environment(inputs, candidate, _CHECKED, [], {})
 
 
 def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: bool) -> Environment:
-    """Return the environment that has pytest and the dependency group `test` besides; it is made where there is none.
+    """Return the environment that also has pytest and the dependency group `test`; create it if missing.
 
-    With `copied` its files are no links to uv's copies of them: what changes them, changes nothing else. Raises as
-    `environment_for_validate` does.
+    With `copied`, its files are copies instead of links into uv's cache, so changes affect only this environment.
+    Raises the same errors as `environment_for_validate`.
     """
     project = inputs.folder / "pyproject.toml"
     groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
@@ -168,9 +168,10 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
 
 
 def environment_for_model(inputs: StageInputs, candidate: Artifact) -> Environment:
-    """Return the environment that the model of the API runs in: the wheel and the dependency group `test`, which the server does not see.
+    """Return the environment for the API model, invisible to the server: the wheel and the dependency group `test`.
 
-    It is none of the tests', for these run at the same time. Raises as `environment_for_validate` does.
+    It is separate from the test environment, because the tests run at the same time. Raises the same errors as
+    `environment_for_validate`.
     """
     project = inputs.folder / "pyproject.toml"
     groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
@@ -178,7 +179,7 @@ def environment_for_model(inputs: StageInputs, candidate: Artifact) -> Environme
 
 
 def ready_python(candidate: Artifact) -> Path | None:
-    """Return the interpreter of the environment that `validate` made from these very files; None where there is none."""
+    """Return the interpreter of the environment that `validate` made from exactly these files, or None if missing."""
     folder = _folder(candidate, _CHECKED)
     made = _read(folder)
     return _python(folder) if made.get("files") == dict(candidate.files) and _python(folder).exists() else None
@@ -211,10 +212,10 @@ def _environment(
 
 
 def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str]) -> dict[str, str]:
-    """Make the environment anew and return what it holds.
+    """Recreate the environment and return its contents.
 
     Raises:
-        ChangedFilesError: what was installed is not what the packages hold.
+        ChangedFilesError: installed files differ from the package contents.
         ProgramRefusedError, StageError: as `run_uv`.
     """
     shutil.rmtree(folder, ignore_errors=True)
@@ -226,7 +227,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
 
 
 def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
-    """Return an environment that is there and as it was made, with the interpreter that runs here; None for any other."""
+    """Return an existing environment that is unmodified and uses the current interpreter; None for any other."""
     made, python = _read(folder), _python(folder)
     if {key: value for key, value in made.items() if key != "holds"} != wanted or not python.exists():
         return None
@@ -235,10 +236,10 @@ def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
 
 
 def _hashed_wheel(inputs: StageInputs, candidate: Artifact) -> Path:
-    """Return a copy of the wheel whose bytes are those that were built: it is hashed, and nobody else has the copy.
+    """Return a private copy of the wheel, with its hash verified against the built bytes.
 
     Raises:
-        StageError: for other bytes.
+        StageError: the bytes differ.
     """
     try:
         data = candidate.wheel.read_bytes()
@@ -253,7 +254,7 @@ def _hashed_wheel(inputs: StageInputs, candidate: Artifact) -> Path:
 
 
 def _needs_runtime(wheel: Path) -> bool:
-    """Whether the wheel declares the runtime: one that does not, does not get it."""
+    """Return True if the wheel declares the runtime as a dependency; otherwise the runtime is not installed."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = HeaderParser().parsestr(archive.read(names[0]).decode(errors="replace")) if names else None

@@ -1,4 +1,4 @@
-"""Secrets in packages: files that hold credentials, key material and tokens, by their name and by what is in them."""
+"""Secret scan of packages: credential files, key material and tokens, found by file name and content."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # what documentation 
 
 
 def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
-    """Yield what stands in wheels and source distributions and must not leave the machine: file and kind, never the secret."""
+    """Yield each secret found in wheels and source distributions as file and kind, without its value."""
     yield from find_leaks_among(
         (package.name, name, content) for package in packages for name, content in _members(package)
     )
@@ -61,10 +61,10 @@ def find_leaks_among(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
 
 
 def without_ignored(folder: Path, files: Iterable[str]) -> list[str]:
-    """Return the files of a server's folder that git would track; all of them where there is no repository."""
+    """Return the files of a server's folder that git would track, or all files outside a repository."""
     listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))
-    if "pyproject.toml" in ignored:  # all of the server is ignored: it lies where git is told not to look
+    if "pyproject.toml" in ignored:  # the whole server is git-ignored, so ignore rules cannot be used
         return list(files)
     return [name for name in files if name not in ignored]
 
@@ -83,9 +83,10 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_document(package: str, name: str) -> bool:
-    """Whether a file is an API document, or what is made from one: it is the API's own text, and its examples are public.
+    """Return True if a file is an API document or generated from one: its text and examples are public.
 
-    Documents are below `api/` of a server's folder, which a source distribution has; a package called `api` is code.
+    API documents are below `api/` of a server's folder, which is part of a source distribution; a package called
+    `api` is code.
     """
     path = PurePosixPath(name)
     of_server = package.endswith(".tar.gz") and path.parts[1:2] == ("api",) and path.suffix.lower() in _DOCUMENTS

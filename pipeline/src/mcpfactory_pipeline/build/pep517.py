@@ -27,7 +27,7 @@ _PATIENCE: Final = 3  # answers of a backend that asks for more
 
 
 def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
-    """Copy files below `source` to the same places below `target`; links become what they point to."""
+    """Copy files below `source` to the same paths below `target`; links are replaced by their targets."""
     for path in files:
         place = target / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -44,13 +44,14 @@ def build_in_sandbox(
     settings: Mapping[str, object],
     log: bool,
 ) -> list[Path]:
-    """Return what the hooks (`sdist`, `wheel`) build from a copy of `files`, in `work/dist`; a wheel after a source distribution is built from that.
+    """Build packages from a copy of `files` with the hooks (`sdist`, `wheel`) and return their paths in `work/dist`.
 
-    `constraints` are versions that the backend must have, `settings` say how it is kept apart, as those of a stage.
+    If both are built, the wheel is built from the source distribution. `constraints` are the required versions of the
+    backend; `settings` are the isolation settings of a stage.
 
     Raises:
-        ProgramRefusedError: when the package does not build.
-        StageError: when the machinery broke.
+        ProgramRefusedError: the package does not build.
+        StageError: the tooling failed.
     """
     tools = work / "tools"
     sandbox = make_sandbox(settings, work, readable=(tools, Path(pep517_backend.__file__)), name="builder")
@@ -83,10 +84,10 @@ def build_in_sandbox(
 
 
 def _build_system(file: Path) -> dict[str, Any]:
-    """Return the table `[build-system]`, whole.
+    """Return the complete table `[build-system]`.
 
     Raises:
-        ProgramRefusedError: for one that says something else than texts.
+        ProgramRefusedError: a value is not a string or a list of strings.
     """
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("build-system", _LEGACY)
@@ -120,10 +121,10 @@ def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequenc
 
 
 def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Sequence[str], *, log: bool) -> None:
-    """Call a hook, and again after what it asked for is installed.
+    """Call a hook; call it again after installing the requirements that it requested.
 
     Raises:
-        ProgramRefusedError: with the end of what the backend said.
+        ProgramRefusedError: the backend failed; the message is the end of its output.
     """
     file = sandbox.folder / "plan.json"
     given: list[str] = []

@@ -1,9 +1,11 @@
-"""Calls a build backend: `python -P backend.py PLAN`, with the interpreter of the environment that has the backend.
+"""PEP 517 hook caller: `python -P backend.py PLAN`, run with the interpreter of the backend's environment.
 
-PLAN is JSON: `source`, the folder of the project; `out`, where the packages go; `backend` and `path`, as `[build-system]` names them;
-`hook`, what to build (`sdist` or `wheel`), `from_sdist`, whether from the source distribution in `out`; `given`, what earlier answers of the backend asked for and is installed by now.
-What the backend asks for besides goes into `wanted.json` beside the plan, and
-the exit code is `ASKS`. It is run by path and in a sandbox, where nothing of ours need be: standard library only (PEP 517).
+PLAN is JSON: `source`, the folder of the project; `out`, the output folder; `backend` and `path`, as in
+`[build-system]`; `hook`, the package to build (`sdist` or `wheel`); `from_sdist`, true to build from the source
+distribution in `out`; `given`, the requirements that the backend requested earlier and that are now installed.
+
+Further requirements of the backend are written to `wanted.json` next to the plan, and the exit code is `ASKS`. The
+file is run by path in a sandbox where our packages may be missing, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def _unpacked(sdist: Path, folder: Path) -> Path:
     with tarfile.open(sdist) as archive:
         if hasattr(tarfile, "data_filter"):
             archive.extractall(folder, filter="data")
-        else:  # Python 3.11.0 to 3.11.3; the sandbox keeps what is unpacked to itself
+        else:  # Python 3.11.0 to 3.11.3; the sandbox contains the unpacked files
             archive.extractall(folder)  # noqa: S202 - as said
     return next(folder.iterdir())
 

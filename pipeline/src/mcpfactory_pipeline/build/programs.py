@@ -18,22 +18,22 @@ from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox
 
 EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
-# What uv needs besides: where packages come from, and how to get there.
+# Additional variables for uv: package indexes and network access.
 _FETCHING: Final = re.compile(
     r"HOME|USERPROFILE|APPDATA|LOCALAPPDATA|XDG_.*|UV_.*|SSL_CERT_(FILE|DIR)|NETRC|(HTTPS?|ALL|NO)_PROXY", re.I
 )
 _NOT_FOR_UV: Final = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT|PUBLISH_.*)", re.I)
-# What npm needs besides, to reach a registry; a token stands in its own file, which HOME leads to.
+# Additional variables for npm to reach a registry; a token is in a separate file, found through HOME.
 _OF_NPM: Final = re.compile(
     r"NPM_CONFIG_(REGISTRY|@.+:REGISTRY|CACHE|USERCONFIG|CAFILE|(HTTPS?_|NO)?PROXY)|NODE_EXTRA_CA_CERTS", re.I
 )
-# What the process of a stage needs besides: how Python finds our code, and who acts.
+# Additional variables for a stage's process: the import path of our code, and the actor.
 _OF_A_JOB: Final = re.compile(
     r"PYTHON\w*|VIRTUAL_ENV|CONDA_PREFIX|LD_LIBRARY_PATH|DYLD_\w+|PATHEXT|WINDIR|PROGRAM\w+|USER|USERNAME|LOGNAME"
     r"|MCPFACTORY_(ACTOR|CACHE_DIR)",
     re.I,
 )
-# How uv says that the machinery broke, and not what it was given.
+# uv messages that indicate a tooling failure rather than bad input.
 _MACHINERY_BROKE: Final = re.compile(
     r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
     r"|could not connect|\bnetwork\b|\boffline\b|temporary failure|usage: uv",
@@ -42,7 +42,7 @@ _MACHINERY_BROKE: Final = re.compile(
 
 
 class ProgramRefusedError(Exception):
-    """A tool ran and said no to what it was given; the message is the end of what it said."""
+    """Error of a tool that rejected its input; the message is the end of the tool's output."""
 
 
 def run_program(
@@ -102,7 +102,7 @@ def uv_environ() -> dict[str, str]:
 
 
 def npm_environ() -> dict[str, str]:
-    """Return the environment for npm: that of uv, without what is uv's own, and where its registry is."""
+    """Return the environment for npm: that of uv without uv's own variables, plus the registry settings."""
     own = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
     return {name: value for name, value in uv_environ().items() if not name.upper().startswith("UV_")} | own
 
@@ -120,12 +120,12 @@ def run_uv(
     environ: Mapping[str, str] | None = None,
     log: bool = True,
 ) -> None:
-    """Run uv with an interpreter, by default the one of this process; its output goes to the log, if there is one.
+    """Run uv with an interpreter (by default the current one); log its output if a log is open.
 
     Raises:
-        ProgramRefusedError: when uv says no to what it was given (a package that does not build, requirements that cannot be
-            met).
-        StageError: when it could not do its work (no network, no space).
+        ProgramRefusedError: uv rejected its input (a package that does not build, requirements that cannot be
+            resolved).
+        StageError: uv failed for another reason (no network, disk full).
     """
     command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
     if log:
@@ -154,9 +154,9 @@ def run_uv(
 
 
 def last_lines(text: str, *, limit: int = 1_000) -> str:
-    """Return the last lines of what a program said as one line, each of them whole; `…` stands for those before.
+    """Return the last complete lines of a program's output, joined into one line; `…` marks omitted lines.
 
-    They are as many as fit into `limit` characters, and at least one.
+    Return as many lines as fit into `limit` characters, and at least one.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept: list[str] = []

@@ -69,7 +69,7 @@ def backend_of(wheel: Path) -> str:
 
 
 def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
-    """Return what a wheel installs besides its package, its metadata, and scripts named after the server or the distribution.
+    """Return the wheel entries outside its package and metadata, except scripts named after server or distribution.
 
     An entry is a path, or an entry point written as `group:name`.
     """
@@ -109,12 +109,12 @@ def wheel_version(wheel: str) -> str:
     return wheel.split("-")[1]
 
 
-# What a build backend writes beside the package. Installers add INSTALLER, REQUESTED, direct_url.json and files of their own.
+# Metadata files written by a build backend. Installers add INSTALLER, REQUESTED, direct_url.json and others.
 _BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+")
 
 
 def is_wheel_file(path: str) -> bool:
-    """Whether a path of `RECORD` is a file of the wheel, and not one that an installer made: programs, caches, notes."""
+    """Return True if a path in `RECORD` comes from the wheel, not from the installer (programs, caches, notes)."""
     top, _, rest = path.partition("/")
     if top.endswith(".dist-info"):
         return _BUILT.fullmatch(rest) is not None
@@ -185,7 +185,7 @@ def _replace(pattern: re.Pattern[str], text: str, version: str) -> str:
 
 
 def _text(file: Path) -> str:
-    """Return the text with its line ends as they are; "" when there is no such file."""
+    """Return the text with unchanged line ends, or "" if the file is missing."""
     try:
         return file.read_bytes().decode()
     except (OSError, UnicodeDecodeError):

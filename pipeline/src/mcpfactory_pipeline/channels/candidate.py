@@ -27,9 +27,9 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
 
 @dataclass(frozen=True, slots=True)
 class BuiltCandidate:
-    """Packages in a work folder, and the candidate that they are; `backend` is the program that built them.
+    """Built packages in a working directory, and the resulting candidate; `backend` is the program that built them.
 
-    Of an adopted server it has its version, and the facts of its kind, too.
+    For an adopted server it also has the version and the facts specific to its kind.
     """
 
     id: str
@@ -94,7 +94,7 @@ def store_candidate(built: BuiltCandidate, folder: Path) -> None:
 
 
 def artifact_of(workspace: Workspace, state: ServerState, candidate: str | None = None) -> Artifact | None:
-    """Return a candidate (the newest by default) with the folder where its files are on this machine; None when there is none."""
+    """Return a candidate (by default the newest) with its local folder, or None if not found."""
     name = candidate or state.candidate
     known = state.candidates.get(name or "")
     if name is None or known is None:
@@ -103,37 +103,37 @@ def artifact_of(workspace: Workspace, state: ServerState, candidate: str | None 
 
 
 def channels_folder(workspace: Workspace) -> Path:
-    """Where the channels are."""
+    """Return the folder of the channels."""
     return workspace.pipeline / "channels"
 
 
 def verify_files(artifact: Artifact) -> None:
-    """Check the bytes of a candidate's files.
+    """Verify the hashes of a candidate's files.
 
     Raises:
-        StateError: one is not on this machine, or not what was checked.
+        StateError: a file is not on this machine, or differs from the validated one.
     """
     for name, content in artifact.files.items():
         read_verified(artifact.folder / name, content)
 
 
 def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
-    """Copy a candidate's files into a channel; the runtime's with it where no public index has that one.
+    """Copy a candidate's files into a channel, with the runtime's wheel if no public index has that version.
 
-    Without `build` the runtime's wheel is taken only when it was built before.
+    Without `build`, the runtime's wheel is included only if it was built before.
 
     Raises:
-        StateError: the bytes are not on this machine, or not those that were checked, or the name of the distribution is
-            another server's; then the channel is as it was.
+        StateError: the files are not on this machine, differ from the validated ones, or the distribution name
+            belongs to another server; the channel is then unchanged.
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
     page = folder / channel / "simple" / project / "index.html"
     refuse_foreign_project(page, project, artifact.folder.parent.name, workspace.pipeline / "state")
-    needed = offered.name.endswith(".whl")  # an adopted server has what it needs in its own lock
+    needed = offered.name.endswith(".whl")  # adopted servers have dependencies in their own lock
     runtime = runtime_wheel(workspace.artifacts, build=False) if needed else None
     if needed and runtime is None and build:
-        with contextlib.redirect_stdout(io.StringIO()):  # uv tells what it builds; what goes wrong is in its error
+        with contextlib.redirect_stdout(io.StringIO()):  # hide uv's build output; errors carry their own message
             runtime = runtime_wheel(workspace.artifacts)
     others = {artifact.folder / name: content for name, content in artifact.files.items() if name != offered.name}
     companions = [runtime] if runtime else []

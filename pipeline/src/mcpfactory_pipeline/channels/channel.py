@@ -82,21 +82,24 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 
 
 def has_project(channels: Path, channel: str, project: str) -> bool:
-    """Whether a channel has a page of a project on this machine."""
+    """Return True if a channel has a page for a project on this machine."""
     return (channels / channel / "simple" / project).is_dir()
 
 
 def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
-    """Whether nothing of a candidate is in a channel on this machine: channels are not in git, and a clone has what was run or restored in it."""
+    """Return True if a channel on this machine has nothing of a candidate.
+
+    Channels are not in git, so a clone contains only candidates that were run or restored in it.
+    """
     folder = channels / channel
     here = (folder / "files" / _short(content) / name for name, content in files.items())
     return not _page(folder / "simple" / project) and not any(file.exists() for file in here)
 
 
 def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
-    """Return in words how a channel on this machine does not offer a project as it should: its page, and the bytes of each file.
+    """Return the problems with a project in a channel on this machine: its page, and the bytes of each file.
 
-    `files` are those of the candidate that was promoted, with their hashes. Empty when all is as it should be.
+    `files` are those of the promoted candidate, with their hashes. The list is empty if everything is correct.
     """
     folder = channels / channel
     page = _page(folder / "simple" / project)
@@ -123,7 +126,10 @@ def projects_on_page(channels: Path, channel: str) -> list[str]:
 
 
 def page_faults(channels: Path, channel: str, project: str) -> list[str]:
-    """Return how a page and its files are not as a channel writes them, for a project that is no server's: every link has a hash, and its file those bytes."""
+    """Return the problems with the page and files of a project that is not a server.
+
+    Every link must have a hash, and its file must match it.
+    """
     folder = channels / channel / "simple" / project
     if not (page := _page(folder)):  # a channel without a runtime, or none of it in this clone
         return []
@@ -147,7 +153,7 @@ def offered_digest(channels: Path, channel: str, project: str) -> str | None:
 
 
 def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
-    """Return the wheel that a project's page offers, or the record of an adopted server, on this machine; None when there is none."""
+    """Return the local wheel that a project's page offers, or an adopted server's record; None if missing."""
     folder = channels / channel / "simple" / project
     found = re.search(rf'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+(?:\.whl|{re.escape(RECORD)}))#', _page(folder))
     wheel = (folder / found[1]).resolve() if found else None
@@ -191,7 +197,7 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
     _write_page(page, project, links)
     now, prefix = _linked_folders(page), next(iter(files)).split("-", maxsplit=1)[0]
     for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
-        if old.name not in now | before:  # what was offered until now stays, for someone may be installing it
+        if old.name not in now | before:  # keep the previous release: an installation may be in progress
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -210,7 +216,7 @@ def _linked_folders(folder: Path) -> set[str]:
 
 
 def _page(folder: Path) -> str:
-    """Return a project's page; "" when it has none."""
+    """Return a project's page, or "" if missing."""
     try:
         return (folder / "index.html").read_text(encoding="utf-8")
     except OSError:
@@ -243,13 +249,13 @@ _HINT: Final = (
 
 
 def refuse_foreign_project(page: Path, project: str, server: str, states: Path) -> None:
-    """Refuse to offer a server under a name that the runtime has, or under which the channel's page offers another server.
+    """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
 
-    `page` is that of the project in the channel, `states` the folder of the state files: in them stand the hashes of
-    what each server built.
+    `page` is that of the project in the channel; `states` is the folder of the state files, which contain the hashes
+    of each server's builds.
 
     Raises:
-        StateError: with the server that has the name.
+        StateError: another server has the name; the message names it.
     """
     if project == _RUNTIME:
         raise StateError(f"{server} has the distribution name of the runtime, {_RUNTIME}", hint=_HINT)
@@ -265,7 +271,7 @@ def refuse_foreign_project(page: Path, project: str, server: str, states: Path) 
 
 
 def _names(state: Path, hashes: set[str]) -> bool:
-    """Whether a state file names one of the hashes."""
+    """Return True if a state file contains one of the hashes."""
     try:
         text = state.read_text(encoding="utf-8")
     except (OSError, ValueError):

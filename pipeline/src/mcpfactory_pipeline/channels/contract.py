@@ -32,7 +32,7 @@ _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A tool list with the version of the server that it is of ("" when unknown), and where it comes from, in words."""
+    """Tool list with the version of its server ("" if unknown) and a description of its source."""
 
     tools: tuple[Mapping[str, Any], ...]
     version: str = ""
@@ -41,7 +41,7 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a newer tool list means for the callers of an older one."""
+    """Effects of a newer tool list on callers of an older one."""
 
     changes: tuple[Change, ...]
     before: Contract
@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def kept(self) -> bool:
-        """Whether the contract is kept: nothing breaks, or the version says so by a major step."""
+        """Return True if the contract is kept: nothing breaks, or the version has a major step."""
         return self.needed != "major" or permits(self.before.version, self.after.version, "major")
 
     @property
@@ -80,14 +80,14 @@ class Comparison:
 
 
 def compare(before: Contract, after: Contract) -> Comparison:
-    """Return what `after` means for those who call by `before`."""
+    """Return the effects of `after` on callers of `before`."""
     return Comparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
 
 
 async def compare_source(workspace: Workspace, server: str, against: str = "") -> Comparison:
-    """Return what the sources of a server mean for those who call it now (`find_contract` says what `against` may be).
+    """Compare the tools of a server's sources with a released contract (see `find_contract` for `against`).
 
-    Raises what `find_contract` and `source_contract` raise.
+    Raises the errors of `find_contract` and `source_contract`.
     """
     known = workspace.server(server)
     before = find_contract(workspace, Store(workspace).state(server), against)
@@ -95,9 +95,9 @@ async def compare_source(workspace: Workspace, server: str, against: str = "") -
 
 
 async def source_contract(server: WorkspaceServer) -> Contract:
-    """Return the tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
+    """Return all tools of the server's sources, regardless of the default profile, and its version.
 
-    The server is started and asked.
+    The server is started and queried.
 
     Raises:
         ServerError: it does not start, or does not list its tools.
@@ -117,7 +117,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
 
 
 def contract_text(tools: Sequence[Any], version: str = "") -> str:
-    """Return a tool list as it is kept: one tool a line, sorted by name; what is no tool with a name is left out."""
+    """Return a tool list in its stored form: one tool per line, sorted by name, without unnamed entries."""
     rows = sorted((tool["name"], tool) for tool in tools if _is_tool(tool))
     lines = ",\n".join(json.dumps(tool, sort_keys=True, ensure_ascii=False) for _, tool in rows)
     return f'{{"contract": 1, "version": {json.dumps(version)}, "tools": [\n{lines}\n]}}\n'
@@ -147,7 +147,7 @@ def stored_contract(folder: Path, version: str = "", source: str = "", *, manife
 
 
 def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
-    """Return the content of the generated manifest in a wheel; None when it has none."""
+    """Return the content of the generated manifest in a wheel, or None if missing."""
     for entry in wheel.infolist():
         if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return json.loads(wheel.read(entry))
@@ -155,9 +155,9 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
 
 
 def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
-    """Return how many changes break callers, against each candidate below `folder` (candidate → number) and against itself (0).
+    """Return the number of breaking changes for each candidate below `folder` (candidate → number) and itself (0).
 
-    A candidate whose list is not on this machine, or cannot be read, is left out: nothing is known of it.
+    A candidate whose list is not on this machine or unreadable is omitted.
     """
     after = Contract(tuple(tool for tool in tools if _is_tool(tool)))
     found = {own: 0}
@@ -172,12 +172,12 @@ def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict
 
 
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
-    """Return the contract that is meant: of a channel, a candidate (the beginning of its id will do) or a file.
+    """Return the contract of a channel, a candidate (an ID prefix is enough) or a file.
 
-    Without `against`, that of the last channel that offers the server.
+    Without `against`, return that of the last channel that offers the server.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: not found.
         StateError: it is not on this machine, or cannot be read.
     """
     if not against and not state.channels:
@@ -206,10 +206,10 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
 
 
 def read_contract(text: bytes, source: str) -> Contract:
-    """Return the contract in a file's content: a manifest, what `validate` kept, or what tools/list answers.
+    """Parse a contract from a file's content: a manifest, the output of `validate`, or a tools/list result.
 
     Raises:
-        StateError: it is none of them.
+        StateError: the content has none of these formats.
     """
     try:
         data = json.loads(text)
@@ -222,9 +222,9 @@ def read_contract(text: bytes, source: str) -> Contract:
 
 
 def source_version(server: WorkspaceServer) -> str:
-    """Return the version that a server's sources say: `project.version`, or `__version__` of its package; "" when neither.
+    """Return the version in a server's sources: `project.version`, or `__version__` of its package, or "".
 
-    For an adopted server it is what was adopted, or what its project or its offers say.
+    For an adopted server, return the adopted version, or the one given by its project or its offers.
     """
     if server.adopted is not None:
         return adopted_version(server.adopted, server.folder)

@@ -60,7 +60,8 @@ def prune(
         if not folder.is_dir():
             continue
         try:
-            # No stage writes there meanwhile, and no decision brings back what is about to go.
+            # The locks prevent a stage from writing here, and a decision from restoring files that are about to be
+            # deleted.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
                 forgotten = _unreferenced(folder, _referenced(store.state(server.name), keep))
@@ -85,10 +86,10 @@ def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int
 
 
 def read_keep(workspace: Workspace) -> int | None:
-    """Return how many of the newest candidates of a server keep their files; None for all of them.
+    """Return the number of newest candidates per server that keep their files, or None for all of them.
 
     Raises:
-        ConfigError: `[artifacts]` says something else than a number from 1 on, or "all".
+        ConfigError: `[artifacts]` has a value other than a number of at least 1 or "all".
     """
     table = workspace.config.get("artifacts", {})
     if not isinstance(table, dict):

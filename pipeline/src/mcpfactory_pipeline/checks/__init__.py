@@ -1,6 +1,6 @@
-"""Is this MCP server good? Rules over what was observed of it, a score, and a report with proof.
+"""Validation of MCP servers: rules over observations, a score, and a report with evidence.
 
-`validate` observes a server and evaluates the rules; `evaluate` and `RULES` do the second half alone.
+`validate` observes a server and evaluates the rules; `evaluate` and `RULES` do only the second half.
 """
 
 from mcpfactory_pipeline.checks.examine import validate

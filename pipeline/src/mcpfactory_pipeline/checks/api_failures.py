@@ -1,7 +1,7 @@
-"""What a server does while its API fails: every failure of `hostile`, for a tool that reads and for one that writes.
+"""Observation of a server while its API fails: every failure of `hostile`, for a tool that reads and one that writes.
 
-Each of the two has a process and a hostile API of its own, so that they are examined at the same time. After every failure
-the API is well again, and the same call must work. Nothing is evaluated here.
+Each of the two tools has a separate process and a separate failing API, so that they are tested in parallel. After
+every failure the API recovers, and the same call must work. This module evaluates nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, Failing
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation, peak_memory
 
-_GRACE: Final = 4.0  # seconds beyond, for servers that have a limit of their own
+_GRACE: Final = 4.0  # extra seconds, for servers with their own timeout
 _START: Final = 20.0  # seconds that a process may take to answer
 _TRIES: Final = 4  # calls until one works again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
@@ -112,8 +112,8 @@ class _ExaminedTool:
             self._environ = self._api.with_api(self._environ, api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
-                if (await self._call_until_success()).failed:  # loads what is loaded at the first call, too
-                    return  # what fails while its API is well says nothing about failures; behaviour.cases tells of it
+                if (await self._call_until_success()).failed:  # also triggers lazy loading at the first call
+                    return  # fails with a healthy API, which behavior.cases reports
                 for failure in FAILURES:
                     self._rows.append(await self._fail(api, failure))
             finally:
@@ -161,7 +161,7 @@ class _ExaminedTool:
         assert self._process is not None
         params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
-        if exchange.received is None:  # ended, or still at it: the next call gets a process of its own
+        if exchange.received is None:  # ended or still busy: the next call gets a new process
             await self._end()
         # Equal servers give equal reports: the ports are others each time.
         text = json.dumps(exchange.received)

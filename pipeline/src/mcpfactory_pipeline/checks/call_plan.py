@@ -1,6 +1,7 @@
-"""Which tools are called, with what, and what the stub upstream saw of it.
+"""Plan of tool calls and their arguments, and checks of the requests received by the stub upstream.
 
-With cases: every tool that has one, against the stub. Without: tools with `readOnlyHint`, and the calls that a person gave or allowed.
+With cases: every tool that has one, against the stub. Without: tools with `readOnlyHint`, and calls that a person
+gave or allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
-MAX_VARIED: Final = 20  # tools that are called with other arguments, too
+MAX_VARIED: Final = 20  # tools that are also called with varied arguments
 MAX_WRONG: Final = 5  # tools that are called with arguments that break their schema
 
 
@@ -41,7 +42,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """The request that reads by its document, although its method does not say so; "" when it is none of the kind."""
+        """Return the request that only reads according to its document despite its method; "" for any other call."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -53,12 +54,12 @@ def plan_calls(
     examples: Sequence[Mapping[str, Any]] = (),
     allow_calls: bool = False,
 ) -> tuple[list[PlannedCall], dict[str, str]]:
-    """Return the calls to make, in the order of the tools, and for every tool that is not called the reason.
+    """Return the calls to make, in the order of the tools, and a reason for every tool that is not called.
 
     Args:
         tools: (name, tool) of each.
-        cases: calls of a generated server with the requests that they must make; None where there is no stub upstream.
-        examples: calls of any other server, which are made instead of guessed ones.
+        cases: calls of a generated server with the requests that they must make; None without a stub upstream.
+        examples: calls for any other server, used instead of guessed ones.
         allow_calls: also call tools without `readOnlyHint`, with guessed arguments.
     """
     plan: list[PlannedCall] = []
@@ -108,7 +109,8 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "there is no case for it"
     if not safe:
-        # A path that no case says may be one with a server of its own that nothing moves: calling it would reach the real API.
+        # The path may belong to a separate server that is not redirected to the stub; a call could then reach the
+        # real API.
         return "its case does not say the path, so it may not reach the stub upstream"
     return [
         PlannedCall(
@@ -136,9 +138,9 @@ def _without_cases(
 
 
 def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
-    """Return True if a name may be called with arguments that nobody gave.
+    """Return True if a tool name may be called with guessed arguments.
 
-    Each tool with this name has to be read-only, or `allow_calls` covers it: of two nobody knows which answers.
+    Every tool with this name must be read-only or covered by `allow_calls`: with duplicates, any of them may answer.
     """
     return all(
         hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
@@ -149,7 +151,7 @@ def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
 
 def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return calls of the same tools with other arguments: of those that read only and whose arguments were made up."""
-    counts = Counter(name for name, _ in tools)  # of two tools of one name nobody knows which answers
+    counts = Counter(name for name, _ in tools)  # with duplicate names, any of the tools may answer
     reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
     schemas = {name: tool.get("inputSchema") for name, tool in reading}
     varied = [planned for planned in plan if planned.origin != "case" and planned.tool in schemas][:MAX_VARIED]
@@ -186,7 +188,7 @@ def plan_changed(planned: PlannedCall) -> list[PlannedCall]:
 
 
 def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
-    """Return what is wrong with the requests that a call with a case sent upstream."""
+    """Return the problems with the requests that a call with a case sent upstream."""
     if planned.request is None:
         return []
     wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"
@@ -202,7 +204,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
     """Return the cases in a file.
 
     Raises:
-        ExamineError: for a file that is none.
+        ExamineError: the file is invalid.
     """
     try:
         cases = load_cases(path)
@@ -216,10 +218,10 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def read_examples(path: Path) -> list[dict[str, Any]]:
-    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with the list as `cases`.
+    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with it as `cases`.
 
     Raises:
-        ExamineError: for a file that is none.
+        ExamineError: the file is invalid.
     """
     try:
         examples = load_cases(path)
@@ -236,12 +238,12 @@ def _no_examples(path: Path, why: str) -> ExamineError:
 
 
 def required_variables(start: Path | None) -> dict[str, bool]:
-    """Return the environment variables that a generated server wants (name → whether it is a secret), but that of its API's address.
+    """Return the environment variables of a generated server (name → True if secret), except its API address.
 
-    From the report in the folder `start` or one above it; {} when there is none.
+    They are read from the report in the folder `start` or its parent; {} if missing.
 
     Raises:
-        ExamineError: for one that cannot be read.
+        ExamineError: the report cannot be read.
     """
     file, report = _report(start)
     try:
@@ -254,9 +256,9 @@ def required_variables(start: Path | None) -> dict[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class ApiVariables:
-    """The variables that say where a server's API is, and what its document says.
+    """Environment variables that set the addresses of a server's API, and the addresses in its document.
 
-    `prefix` leads them; `base_url` is the root's, `servers` are those beside it, by name.
+    `prefix` is their common prefix; `base_url` is that of the root, `servers` are the additional ones, by name.
     """
 
     prefix: str = SHARED
@@ -265,29 +267,29 @@ class ApiVariables:
 
     @property
     def of_servers(self) -> tuple[str, ...]:
-        """The variables of the servers beside the root."""
+        """Return the variables of the additional servers."""
         return tuple(stand_in(self.prefix, self.servers, ""))
 
     def all_at(self, url: str, root: str = "") -> dict[str, str]:
-        """Return the variables by which one address stands for the whole API; each server beside the root is a folder of its name.
+        """Return the variables that point the whole API to one address.
 
-        `root` is where the root is, when that is another folder.
+        Each additional server is a folder of its name there. `root` is the address of the root, if it differs.
         """
         return {**dict.fromkeys(self._of("BASE_URL"), root or url), **stand_in(self.prefix, self.servers, url)}
 
     def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:
-        """Return an environment in which one address stands for the whole API, whatever its variables said before."""
+        """Return an environment that points the whole API to one address and overrides existing variables."""
         return {**environ, **self.all_at(url, root)}
 
     def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return where the servers beside the root are, by name, when the root is at an address."""
+        """Return the addresses of the additional servers by name, with the root at the given address."""
         settings = Settings({**environ, self._of("BASE_URL")[1]: root}, self.prefix)
         servers = [ServerAddress(name, url) for name, url in self.servers.items()]
         addresses = Addresses(settings, self.base_url, servers)
         return {name: addresses.of(name) for name in self.servers}
 
     def with_settings(self, environ: Mapping[str, str], **settings: str) -> dict[str, str]:
-        """Return an environment in which a server has these settings (`TIMEOUT` …), whatever its own variables said before."""
+        """Return an environment with these settings (`TIMEOUT` …) of a server, overriding its existing variables."""
         return {**environ, **{variable: text for name, text in settings.items() for variable in self._of(name)}}
 
     def _of(self, setting: str) -> tuple[str, str]:

@@ -1,8 +1,9 @@
-"""Arguments that a careful tool takes for mere values, and a careless one for a file, a command or an address of this machine.
+"""Canary arguments: values that a careless tool treats as a file, a command or an address on this machine.
 
-What is laid out is harmless and ours: a file with known words, a listener on loopback that notes who comes, and commands that
-print the product of two numbers. Whoever reads the file is asked for one of Python's own files as well, which every machine with us
-has: a server that is there for the folder of temporary files reads the first and not the second. Only a server that was started here is tried, and only tools that are called anyway.
+All canaries are harmless: a file with known words, a listener on loopback that records visits, and commands that
+print the product of two numbers. A tool that reads the canary file is also given a file of the Python installation: a
+server that is meant to read the temporary folder reads only the first. Only servers started here are tested, and only
+tools that are called anyway.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from mcpfactory_pipeline.checks.exchange import Json
 BaitKind = Literal["file", "command", "address"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: whoever reads this left its folder"
-_ELSEWHERE: Final = Path(os.__file__)  # far from all folders of temporary files; nobody needs to write it
+_ELSEWHERE: Final = Path(os.__file__)  # outside all temporary folders, and present without being written
 _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
-_SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # a shell prints the product; nobody else writes it so
+_SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell prints the product
 COMMANDS: Final = (f"x; echo {_SUM} #", f"$(echo {_SUM})", f"x' ; echo {_SUM} ; '")
 _PATHS: Final = re.compile(r"(?:^|_)(?:path|file|filename|filepath|dir|directory|folder|document|template)s?(?:$|_)")
 _ADDRESSES: Final = re.compile(r"(?:^|_)(?:url|uri|href|link|endpoint|webhook|site|website)s?(?:$|_)")
@@ -45,9 +46,10 @@ _DEEP: Final = "../" * 16
 
 @dataclass(frozen=True, slots=True)
 class Temptation:
-    """A call of a tool, or a read of a resource, with a bait as one of its values; `tool` is the template's URI of a resource.
+    """Tool call or resource read with a canary as one of its values; `tool` is the URI template of a resource.
 
-    One that `confirms` is for whoever took another bait of the kind: a file far from the first one.
+    An attempt that `confirms` is made only after another canary of the kind was taken: its file is far from the first
+    one.
     """
 
     kind: BaitKind
@@ -87,11 +89,11 @@ class Bait:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """What differs from time to time, and therefore stands in no report."""
+        """Return the values that vary between runs and must be masked in reports."""
         return {"folder of the bait": self._folder, "address of the bait": self.url}
 
     def taken(self, kind: BaitKind, received: str) -> bool:
-        """Whether the answer to a temptation shows that the bait was taken. Asked once after each."""
+        """Return True if the answer shows that the canary was taken. Call it once after each attempt."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
         return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
@@ -135,16 +137,16 @@ def tempt(tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any
 
 
 def _ways(file: Path) -> tuple[str, str]:
-    """Return the paths that lead to a file: out of a folder, and from the root."""
+    """Return two paths to a file: a relative one out of any folder, and the absolute one."""
     return f"{_DEEP}{str(file).lstrip('/')}", str(file)
 
 
 @cache
 def _words_elsewhere() -> str:
-    """Return what the other file begins with, without the marks that a format may write in another way."""
+    """Return known words from the start of the other file, without punctuation that an output format might change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
-    except OSError:  # this Python has its own files in an archive: nobody can confirm anything
+    except OSError:  # the standard library is in an archive, so confirmation is impossible
         return WORDS
     words: list[str] = re.findall(r"[A-Za-z ]+", begin)
     return max(words, key=len)
@@ -156,7 +158,7 @@ def _words(name: str) -> str:
 
 
 def tempt_templates(templates: Sequence[Any], bait: Bait) -> Iterator[Temptation]:
-    """Yield reads of resources whose templates get the bait's path as their first variable, as it is and percent-encoded."""
+    """Yield reads of resources whose first template variable is the canary's path, plain and percent-encoded."""
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
         first = _VARIABLE.search(text) if isinstance(text, str) else None
@@ -175,7 +177,7 @@ def _arguments(kind: BaitKind, name: str, tool: Json) -> Iterator[str]:
     schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if kind == "command" and _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return  # to run what it is given is what it is for
+        return  # the tool is meant to run commands
     for key, value in properties.items() if isinstance(properties, dict) else ():
         if not isinstance(value, dict) or value.get("type") != "string" or value.keys() - _FREE:
             continue

@@ -35,7 +35,7 @@ _SHOWN: Final = 200  # characters of an answer
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What came of a call: what is wrong with it, the answer as JSON-RPC, and what a person was asked."""
+    """Result of a call: its faults, the JSON-RPC answer, and the questions put to a person."""
 
     faults: tuple[str, ...]
     received: Json | None = None
@@ -65,16 +65,16 @@ def misfits(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[
 
 
 async def make_call(client: Client, call: ExpectedCall, person: Person, *, through: str = "") -> CallOutcome:
-    """Make the call, and compare what came of it with the case.
+    """Make the call and compare the result with the case.
 
     Args:
-        client: of the running server; `person` is its `elicitation`, where the case has one.
-        call: what is called and expected.
-        person: answers what the tool asks.
+        client: of the running server; `person` is its `elicitation`, if the case has one.
+        call: the call and its expected result.
+        person: answers the tool's questions.
         through: the tool that calls others, for a tool that the server does not list.
 
     Raises:
-        ConnectionLostError, TimeoutError: when the server ends, or does not answer.
+        ConnectionLostError, TimeoutError: the server ended, or did not answer.
     """
     name, arguments = call.tool, dict(call.arguments)
     if through:
@@ -119,7 +119,7 @@ def result_text(result: Mapping[str, Any]) -> str:
 
 _AT_ONCE: Final = 2  # cases: each has two processes
 _ANSWER: Final = 30.0  # seconds for one answer
-_REFUSED: Final = 300  # the first status that is no answer of what there is
+_REFUSED: Final = 300  # first status that does not return data
 _PROBE: Final = 10.0  # seconds that a model has to refuse what no API has
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
@@ -136,12 +136,13 @@ _LENIENT: Final = "the model of its API answers whatever it is asked, so that an
 
 @dataclass(frozen=True, slots=True)
 class Evaluations:
-    """The cases of a server, and what is needed to ask them.
+    """Evaluation cases of a server, and the means to run them.
 
     Attributes:
-        cases: as they stand in `evals/`.
-        model: starts a model of the API, anew each time; None where the server has none. Then only tools that read are called.
-        environ: gives variables for one process of the server: a home of its own, say.
+        cases: as in `evals/`.
+        model: starts a new model of the API each time; None if the server has none. Then only tools that read are
+            called.
+        environ: returns variables for one process of the server, such as a separate home.
     """
 
     cases: Sequence[EvaluationCase]
@@ -157,14 +158,14 @@ async def observe_evaluated(
     *,
     seconds: float,
 ) -> None:
-    """Make the calls, and add what came of each to the evidence, or why some were not made.
+    """Make the calls and add their results to the evidence, or the reason why some were skipped.
 
     Args:
         target: started by command.
         environ: of the server, without an address of its API.
         evaluations: the cases.
-        evidence: what is known of the server: which tools nothing else has shown to work.
-        seconds: for all of it.
+        evidence: earlier observations of the server, including the tools not yet shown to work.
+        seconds: total time limit.
     """
     asked = _Asked(target, environ, evaluations, evidence)
     try:
@@ -213,7 +214,7 @@ class _Asked:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Whether a case may be asked: without a model nobody knows what a tool that changes something would change."""
+        """Return True if a case may be run: without a model, tools that write could cause unknown changes."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 
@@ -312,7 +313,7 @@ class _Asked:
     async def _same_without_api(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
     ) -> bool:
-        """Whether the call gets what the case wants where the API answers that there is nothing."""
+        """Return True if the call passes the case even if the API answers that nothing was found."""
         async with FailingApi(_NOTHING) as nothing:
             elsewhere = _moved(api, nothing.port)
             there = case.filled(elsewhere.values).right[at[0]][at[1]]
@@ -328,7 +329,7 @@ class _Asked:
 def _recorded(
     case: EvaluationCase, call: ExpectedCall, outcome: CallOutcome, why: str, ports: Sequence[str]
 ) -> EvaluatedCall:
-    """Return what a report shows: equal servers give equal reports, and the ports are others each time."""
+    """Return the reported form of a call, without ports: they vary, and equal servers must give equal reports."""
 
     def plain(text: str) -> str:
         for port in ports:
@@ -347,7 +348,7 @@ def _recorded(
 
 
 def _is_echo(call: ExpectedCall, tools: Any) -> bool:
-    """Whether everything that an answer must contain is known without a call."""
+    """Return True if all values that the answer must contain are known without a call."""
     known = json.dumps([dict(call.arguments), *tools], ensure_ascii=False)
     return all(said in known or not re.search(r"\w{2}", said) for said in call.says)
 
@@ -369,7 +370,7 @@ def _moved(api: ModelledApi, port: int) -> ModelledApi:
 
 
 def _answers_anything(api: ModelledApi) -> bool:
-    """Whether the model has what no API has: a path that nobody can know."""
+    """Return True if the model even answers a random path, which real APIs do not have."""
     found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
     places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)
     return any(_has(host, port, f"{base}/mcpfactory-{secrets.token_hex(8)}") for host, port, base in places)

@@ -23,12 +23,12 @@ _DECLINES: Final = {"action": "decline"}
 
 
 class Person:
-    """The `elicitation` of a client.
+    """Simulated person behind the `elicitation` of a client.
 
     Attributes:
-        answer: the members of the form as a case gives them, "agrees" (to whatever the form is), or "declines".
+        answer: the members of the form as a case gives them, "agrees" (to any form), or "declines".
         asked: the questions so far.
-        faults: answers that do not fit the form that was shown.
+        faults: answers that do not fit the form.
     """
 
     def __init__(self, answer: Mapping[str, Any] | Literal["agrees", "declines"] = "declines") -> None:
@@ -52,7 +52,7 @@ class Person:
 
 
 def agreeing(schema: Mapping[str, Any]) -> Json:
-    """Return the members of a form as somebody fills them in who agrees: yes to what can be answered so, and what is required."""
+    """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
     properties, required = schema.get("properties"), schema.get("required")
     declared = properties if isinstance(properties, dict) else {}
     needed = required if isinstance(required, list) else []
@@ -80,9 +80,10 @@ async def observe_persons(
     *,
     seconds: float,
 ) -> None:
-    """Add to the evidence what tools did that ask a person, whose refusal was recorded where nobody could be asked.
+    """Add the results of tools that ask a person, after their calls failed without one.
 
-    A call to which the person agrees takes the place of the refused one. No tool is called again that did what its case says.
+    A call to which the person agrees replaces the failed one. Tools that already passed their case are not called
+    again.
     """
     refused = _refused(evidence, cases)
     if not refused or target.command is None:
@@ -107,13 +108,13 @@ async def observe_persons(
                     declined = await _call(client, person, "declines", planned, stub)
                     evidence.persons.append(AskedPerson(question, call, agreed, declined))
     except (*_LOST, McpError):
-        pass  # what the interview saw stands as it is
+        pass  # keep the earlier observations
     agreed_to = {id(one.unasked): one.agreed for one in evidence.persons}
     evidence.calls = [agreed_to.get(id(call), call) for call in evidence.calls]
 
 
 def _refused(evidence: Evidence, cases: Sequence[Mapping[str, object]]) -> list[tuple[PlannedCall, RecordedCall]]:
-    """Return the calls by cases that did not do what the case says, with their plan."""
+    """Return the calls that did not pass their case, with their plan."""
     plan, _ = plan_calls(evidence.named_tools, cases)
     planned = {(one.tool, one.title): one for one in plan}
     return [

@@ -81,7 +81,10 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What a rule says: the faults that count, those that are waived, or why there is nothing to say (no `subjects`: that is waived)."""
+    """Result of a rule: faults that count, waived faults, or the reason for having no result.
+
+    If `subjects` is 0, an unchecked rule is waived.
+    """
 
     rule: Rule
     kept: tuple[Fault, ...] = ()
@@ -93,7 +96,7 @@ class _Judged:
 
 @dataclass(slots=True)
 class _Sums:
-    """What the score is made of, and which rules it is made of."""
+    """Sums behind the score, and the rules that contribute to it."""
 
     earned: Fraction = Fraction(0)
     applicable: int = 0
@@ -142,7 +145,7 @@ def _judge(rule: Rule, evidence: Evidence, valid: Sequence[Waiver], tools: Colle
 
 
 class _Follows:
-    """Which findings follow from which others, and what is told under those."""
+    """Relation of findings to the findings that cause them, and the lines reported under each cause."""
 
     def __init__(self, found: Sequence[tuple[Rule, Fault]], tools: Collection[str]) -> None:
         self.causes = find_causes(found, tools)
@@ -156,7 +159,7 @@ class _Follows:
             self._told.setdefault(cause, []).append(f"{rule.id}{place}: {fault.message}")
 
     def without_effects(self, faults: Sequence[Fault]) -> list[Fault]:
-        """Return the faults that are no effects of others."""
+        """Return the faults that are not effects of others."""
         return [fault for fault in faults if id(fault) not in self._effects]
 
     def why_not(self, one: _Judged, kept: Sequence[Fault]) -> str:
@@ -172,7 +175,7 @@ class _Follows:
         return f"cannot be judged because of {self._found[cause][0].id}"
 
     def of(self, at: int) -> tuple[str, ...]:
-        """Return what is told under a finding."""
+        """Return the lines to report under a finding."""
         unjudged = self._unjudged.get(at, [])
         named = f": {', '.join(unjudged)}" if len(unjudged) <= _NAMED else ""
         left = (f"{pluralize(len(unjudged), 'rule')} cannot be judged{named}",) if unjudged else ()

@@ -22,19 +22,19 @@ Era = Literal["legacy", "modern"]
 
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
-    """One process of the server, from start to end. Of HTTP targets there is none."""
+    """One process of the server, from start to end. HTTP targets have none."""
 
     purpose: str
     answered: bool  # at least one JSON-RPC message came
     milliseconds: int = 0  # until the first answer
     problem: str = ""  # why it could not be started or ended early
     noise: tuple[str, ...] = ()  # lines on stdout that are no JSON-RPC message
-    noise_causes: tuple[str, ...] = ()  # what they are instead, each once
+    noise_causes: tuple[str, ...] = ()  # kinds of noise, without duplicates
     notifications: tuple[str, ...] = ()  # as they came
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
     memory: int | None = None  # peak kilobytes of the process, where the system says
-    terminated: bool = False  # it was told to end by SIGTERM, not by the end of its stdin
+    terminated: bool = False  # ended by SIGTERM, not by the end of its stdin
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
 
 
@@ -51,7 +51,7 @@ class Listening:
     ended: bool = False  # without an answer
 
     def to_proof(self) -> dict[str, str]:
-        """Return what was sent and heard as a finding shows it."""
+        """Return the sent and received messages as a finding shows them."""
         heard = [*self.heard, *([] if self.answer is None else [self.answer])]
         return {
             "request": json.dumps(self.request),
@@ -61,11 +61,11 @@ class Listening:
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """How an answer came as server-sent events."""
+    """Answer received as server-sent events."""
 
     ids: bool = False  # an event has an id
     primed: bool = False  # the first event has an id and no data
-    ended: bool | None = None  # whether the stream ended soon after its answer; None: nobody waited for it
+    ended: bool | None = None  # True if the stream ended soon after its answer; None: not observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ProbeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """One notification or request that the server sent. `during` is the request that it was serving, None when there was none."""
+    """Notification or request sent by the server. `during` is the request that it was serving, or None."""
 
     purpose: str  # of the session
     message: Json
@@ -104,12 +104,12 @@ class Unasked:
 
     @property
     def method(self) -> str:
-        """What it is about."""
+        """Return the method of the message."""
         return str(self.message.get("method"))
 
     @property
     def params(self) -> Json:
-        """Its params; {} when they are no object."""
+        """Return the params, or {} if they are not an object."""
         params = self.message.get("params")
         return params if isinstance(params, dict) else {}
 
@@ -139,7 +139,7 @@ class RecordedCall:
 
     @property
     def failed(self) -> bool:
-        """Whether the model got an error, or no result at all."""
+        """Return True if the model received an error, or no result."""
         return self.exchange.failed
 
 
@@ -149,14 +149,14 @@ class EvaluatedCall:
 
     case: str
     call: RecordedCall
-    faults: tuple[str, ...] = ()  # what is not as the case says
+    faults: tuple[str, ...] = ()  # differences from the case
     shows_nothing: str = ""  # why a right answer does not show that the tool works; "" where it does
     slow: bool = False  # no answer came in time, which may be the machine's fault
 
 
 @dataclass(frozen=True, slots=True)
 class AskedPerson:
-    """One call by a case of a tool that asks a person first: made where nobody can be asked, by one who agrees, and by one who declines."""
+    """Calls of a case whose tool asks a person: without a person, with agreement, and with refusal."""
 
     question: str
     unasked: RecordedCall
@@ -173,7 +173,7 @@ class RecordedTemptation:
     argument: str
     exchange: WireExchange
     taken: bool
-    confirms: bool = False  # it was for whoever took another one
+    confirms: bool = False  # sent only if another one was taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class FailureOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the model got an error, or no result at all."""
+        """Return True if the model received an error, or no result."""
         return self.exchange.failed
 
     @property
@@ -203,7 +203,7 @@ class FailureOutcome:
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
-        """Return the row of the matrix that a report shows, in words that do not depend on the machine."""
+        """Return the row of the report's matrix, in a form that does not depend on the machine."""
         first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
         return {
             "failure": self.failure,
@@ -236,7 +236,7 @@ def sent_arguments(call: RecordedCall) -> Json:
 
 
 def _named_call(sent: Any) -> Json:
-    """Return the tool and the arguments that a message calls, or what it has in place of both; {} when it calls none."""
+    """Return the called tool and arguments in a message, or the values in their place; {} if it is not a call."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)
@@ -251,17 +251,17 @@ def _named_call(sent: Any) -> Json:
 
 
 def calls_others(tool: Json) -> bool:
-    """Whether a listed tool is the one that calls others by name, in search mode."""
+    """Return True if a listed tool is the one that calls others by name, in search mode."""
     meta = tool.get("_meta")
     return isinstance(meta, dict) and meta.get(CALLS) is True
 
 
 @dataclass(slots=True)
 class Evidence:
-    """What was observed of one server; the examination fills it, and rules only read.
+    """Observations of one server; `observe` fills it, and rules only read it.
 
     `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the modern counterpart.
-    `tools` are the listed objects as they came; use `named_tools` for those with a usable name.
+    `tools` are the listed objects as received; use `named_tools` for those with a usable name.
     """
 
     transport: Transport = "stdio"
@@ -280,11 +280,11 @@ class Evidence:
     changed: list[RecordedCall] = field(default_factory=list)  # calls by cases, with other answers of the API
     listens: tuple[Listening, ...] = ()  # streams of notifications, the first still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # in sessions of older revisions (`title`)
-    unasked: list[Unasked] = field(default_factory=list)  # what the server sent besides answers
+    unasked: list[Unasked] = field(default_factory=list)  # server messages that are not answers
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # the right calls of evaluation cases
-    persons: list[AskedPerson] = field(default_factory=list)  # of tools that ask first; `calls` has what one agreed to
+    persons: list[AskedPerson] = field(default_factory=list)  # tools that ask first; `calls` has the agreed ones
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: PackageFacts | None = None  # of a server in a workspace
@@ -293,8 +293,8 @@ class Evidence:
     temptations: list[RecordedTemptation] = field(default_factory=list)  # without a stub upstream
     failures: list[FailureOutcome] = field(default_factory=list)  # what happened while the API failed
     traffic: list[WireExchange] = field(default_factory=list)  # every request that was made, in order
-    drift: tuple[str, ...] | None = None  # how an adopted server is no longer what was adopted; None for others
-    drift_offer: str = ""  # the hash of what is there instead
+    drift: tuple[str, ...] | None = None  # differences from the adopted server; None for others
+    drift_offer: str = ""  # the hash of the current offer
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
 
     @property

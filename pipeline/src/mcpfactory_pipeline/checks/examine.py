@@ -46,10 +46,10 @@ async def validate(
     today: date | None = None,
     evaluations: Evaluations | None = None,
 ) -> Report:
-    """Examine `target` and return the report: `observe`, then judge by all rules.
+    """Examine `target` and return the report: `observe`, then evaluate all rules.
 
-    `waivers` are those of the server, `policy` says which of them count; `today` decides which of them have expired (by default the day it is, in UTC).
-    `evaluations` are cases of which somebody said what is right.
+    `waivers` are those of the server, and `policy` selects the ones that count; `today` determines which have expired
+    (by default the current day in UTC). `evaluations` are cases with known answers.
     """
     evidence, secrets = await observe(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()
@@ -63,17 +63,17 @@ async def observe(
     connect: Connect | None = None,
     evaluations: Evaluations | None = None,
 ) -> tuple[Evidence, dict[str, str]]:
-    """Return what can be seen of `target`, and the values that a report must mask.
+    """Return the observations of `target`, and the values that a report must mask.
 
-    `timeout` is in seconds and for all of it, and a moment more for each case; but what the server does while its API fails
-    is observed afterwards, within as long, and so are the right calls of `evaluations`. `connect` says how the server is reached,
-    where that is neither command nor URL.
+    `timeout` is the total in seconds, with extra time for each case. The behavior during API failures is observed
+    afterwards within the same limit again, and so are the expected calls of `evaluations`. `connect` opens the
+    connection if the server is reached neither by command nor by URL.
 
-    A server that is started here gets a canary as secret, under the names that its own report lists, and where `target` has
-    cases the stub upstream as its API. Bad servers make findings, never exceptions. Runs on asyncio.
+    A server started here gets a canary as its secrets, under the names that its report lists, and, if `target` has
+    cases, the stub upstream as its API. Bad servers produce findings, never exceptions. Runs on asyncio.
 
     Raises:
-        ExamineError: for cases or a report that cannot be read.
+        ExamineError: the cases or a report cannot be read.
     """
     cases = read_cases(target.cases) if target.cases is not None else None
     examples = read_examples(target.examples) if target.examples is not None else ()
@@ -108,7 +108,7 @@ async def observe(
             await observe_persons(evidence, target, environ, cases, stub, seconds=timeout)
     _require_tools(evidence, examples, target.examples)
     if cases is not None:
-        asking = {one.agreed.tool for one in evidence.persons}  # nobody is asked while the API fails
+        asking = {one.agreed.tool for one in evidence.persons}  # tools that ask a person are excluded here
         plan = [one for one in plan_calls(evidence.named_tools, cases)[0] if one.tool not in asking]
         await observe_failures(evidence, target, plan, environ, seconds=timeout)
     if evaluations is not None and target.command is not None and evidence.named_tools:
@@ -144,7 +144,7 @@ def _environ(target: ValidationTarget) -> dict[str, str]:
 
 
 def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Those values whose appearance anywhere is a leak: the canary, and what is named like a secret."""
+    """Return the values whose appearance in any output is a leak: the canary, and values with secret-like names."""
     words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
     return {
         name: value for name, value in secrets.items() if value == CANARY or any(word in name.upper() for word in words)

@@ -27,10 +27,10 @@ MAX_DEPTH: Final = 200  # no message nested deeper becomes evidence, so that wha
 class WireExchange:
     """One request and its answer.
 
-    `sent` is a JSON-RPC message, or the raw text where the point is that it is none. `received` is the answer's whole
-    JSON-RPC message, or None; `problem` then says why ("no answer within 5 s", "the server ended").
-    `status` is the HTTP status, 0 on stdio. `more` are further answers to the same text: a batch has several;
-    `apart` says that they came one by one.
+    `sent` is a JSON-RPC message, or raw text for an intentionally invalid one. `received` is the complete JSON-RPC
+    answer, or None with the reason in `problem` ("no answer within 5 s", "the server ended"). `status` is the HTTP
+    status, 0 on stdio. `more` are further answers to the same text, as to a batch; `apart` is true if they came one
+    by one.
     """
 
     sent: Json | str
@@ -61,12 +61,12 @@ class WireExchange:
 
     @property
     def failed(self) -> bool:
-        """Whether a tool call got an error as its result, or no result at all."""
+        """Return True if a tool call got an error as its result, or no result at all."""
         return self.result is None or self.result.get("isError") is True
 
     @property
     def id_echoed(self) -> bool:
-        """Whether the answer carries the id of the request, with its type."""
+        """Return True if the answer has the id of the request, with its type."""
         if self.received is None or isinstance(self.sent, str):
             return True
         sent, back = self.sent.get("id"), self.received.get("id")
@@ -85,7 +85,7 @@ class WireExchange:
 
 
 def is_nested_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested in `value` deeper than `levels`; found out without recursion."""
+    """Return True if lists and objects in `value` are nested deeper than `levels`, without recursion."""
     level = [value]
     for _ in range(levels + 1):
         level = [child for item in level for child in _children(item)]
@@ -114,7 +114,7 @@ def mask(value: Any, secrets: Mapping[str, str]) -> Any:
 
 
 def trim(message: Any) -> Any:
-    """`message` as it is when short, else its beginning as text and how much is missing."""
+    """Return a short `message` unchanged, else its beginning as text and the length of the rest."""
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     if len(text) <= TRIM:
         return message
@@ -124,7 +124,7 @@ def trim(message: Any) -> Any:
 HANDSHAKES: Final = tuple(sorted(LEGACY))
 MODERNS: Final = tuple(sorted(MODERN))
 LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
-FIRST_MODERN: Final = min(MODERNS)  # what came with the lifecycle of today
+FIRST_MODERN: Final = min(MODERNS)  # first one with the current lifecycle
 LATEST_MODERN: Final = max(MODERNS)  # what a server is asked in first
 STRUCTURED: Final = R2025_06_18.name  # outputSchema and structuredContent
 COMPLETIONS: Final = R2025_03_26.name  # the capability; the method is older
@@ -140,7 +140,10 @@ CAPABILITIES: Final = META + "clientCapabilities"
 
 
 def has_member(name: str, revisions: Sequence[str]) -> bool:
-    """Whether a member of a listed entry means something in the newest of these revisions: in others it may be anything."""
+    """Return True if a list entry's member is defined in the newest of these revisions.
+
+    In other revisions, any value is valid.
+    """
     return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
 
 

@@ -29,11 +29,11 @@ _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></h
 
 
 class FailingApi:
-    """A server that answers as its `failure` says, or with `response` (that of a case) while it has none.
+    """HTTP server that fails according to its `failure`, or answers with a case's `response` if it has none.
 
     Attributes:
         requests: the methods of the requests since `begin`.
-        elsewhere: how many requests another host got, to which only a redirect leads.
+        elsewhere: the number of requests to another host, reachable only by a redirect.
     """
 
     def __init__(self, response: Mapping[str, Any]) -> None:
@@ -48,7 +48,7 @@ class FailingApi:
 
     @property
     def base_url(self) -> str:
-        """Where it listens."""
+        """Return the URL of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> FailingApi:
@@ -169,7 +169,7 @@ async def _silence(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
 
 
 def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
-    """Return an answer that ends inside its body, or inside its head if there is no body (RFC 9110 §9.3.2)."""
+    """Return an answer that ends inside its body, or inside its head without a body (RFC 9110 §9.3.2)."""
     head = _head(200, "application/json", "Content-Length: 100000")
     return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
 
@@ -239,9 +239,9 @@ def _bomb(encoding: str) -> Answer:
 
 @cache
 def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
-    """Return a gigabyte of zeros in a megabyte (RFC 1950 to 1952): what comes before, a block that is sent a thousand times, the end.
+    """Return a gigabyte of zeros, compressed to a megabyte (RFC 1950 to 1952), as head, repeated block and tail.
 
-    A block ends with a full flush, so that each stands for itself.
+    The block is sent a thousand times. It ends with a full flush, so that each copy is independent.
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)

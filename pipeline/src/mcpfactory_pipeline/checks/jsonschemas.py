@@ -21,7 +21,7 @@ from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
 MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
 
-_UNKNOWN: Final[Any] = None  # what the library then returns for a dialect that it does not know, whatever its stubs say
+_UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
 
 # Keywords whose value is one schema, a list of schemas, or an object of schemas (JSON Schema 2020-12, core §10 and §11).
 _ONE: Final = frozenset(
@@ -45,7 +45,7 @@ _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternP
 
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:
-    """Whether `$schema` is absent (which means 2020-12) or names a dialect that the library knows."""
+    """Return True if `$schema` is absent (which means 2020-12) or names a dialect that the library knows."""
     return "$schema" not in schema or jsonschema.validators.validator_for(schema, default=_UNKNOWN) is not None
 
 
@@ -83,7 +83,7 @@ def _known_error(dialect: Any, text: str) -> tuple[str, str] | None:
 
 
 def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
-    """Return place and message of what is wrong with a schema."""
+    """Return the place and message of a schema's error."""
     try:
         dialect.check_schema(schema)
     except jsonschema.SchemaError as error:

@@ -1,4 +1,4 @@
-"""What a server is as a package: its metadata, scripts, README and licence, from its sources; and whether it builds the same twice."""
+"""Package checks of a server's sources: metadata, scripts, README, license, and reproducible builds."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _LARGEST_README: Final = 1_000_000  # bytes of a README that are read
 
 @dataclass(frozen=True, slots=True)
 class PackageFacts:
-    """Observations of one package. `project` is the table of pyproject.toml; `problem` why there is none.
+    """Observations of one package. `project` is the table of pyproject.toml; `problem` is the reason if missing.
 
-    `scripts` maps the programs to what is wrong with them ("" for nothing). `rebuilt` says whether a second build gave the
-    bytes of the candidate; None when there was no candidate to compare with. `unwritten` are the hand-written tools without a body:
-    (name of the function, "file:line").
+    `scripts` maps the programs to their problems ("" for none). `rebuilt` is true if a second build gave the bytes of
+    the candidate, and None without a candidate to compare with. `unwritten` are the hand-written tools without a
+    body: (name of the function, "file:line").
     """
 
     project: Mapping[str, Any] = field(default_factory=dict)
@@ -113,7 +113,10 @@ def _readme(folder: Path, named: Any) -> str | None:
 
 
 def _entry_point_problem(source: Path, target: str) -> str:
-    """Return what is wrong with an entry point `package.module:function` (entry points specification); nothing is imported."""
+    """Return the problem of an entry point `package.module:function`, without importing it.
+
+    See the entry points specification.
+    """
     module, colon, name = target.partition(":")
     base = source.joinpath(*module.split("."))
     file = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)

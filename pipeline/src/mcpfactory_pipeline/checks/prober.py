@@ -1,11 +1,11 @@
-"""The questions put to a server, in which order and in how many sessions. Answers go into `Evidence`; nothing is evaluated here.
+"""Order of the probes sent to a server, and their sessions. Answers go into `Evidence`; nothing is evaluated here.
 
-Sessions, each a process of its own on stdio:
-1. the newest handshake revision: lists, probes, tool calls; begun once more where it met silence;
+Sessions, each in a separate process on stdio:
+1. the newest handshake revision: lists, probes, tool calls; restarted once if the server does not answer;
 2. every older handshake revision: only `initialize`;
-3. the per-request revision: discover, its probes, and all of 1 when the server knows no handshake;
-4. a revision that does not exist, then messages that no client sends (`questions.ODD`);
-5. requests before the handshake, where only ping is in order;
+3. the per-request revision: discover, its probes, and all of 1 if the server supports no handshake;
+4. an unknown revision, then messages that no client sends (`questions.ODD`);
+5. requests before the handshake, when only ping is allowed;
 6. half a message, after which the server must still answer.
 """
 
@@ -176,7 +176,7 @@ class Interview:
                             break
 
     async def _unknown_revision(self) -> None:
-        """A revision that nobody released, then what no client sends, each followed by a ping."""
+        """Send an unknown revision, then messages that no client sends, each followed by a ping."""
         async with self._session("unknown revision") as conversation:
             if conversation is None:
                 return
@@ -196,7 +196,10 @@ class Interview:
         return (await self._ask(conversation, message)).result is not None
 
     async def _before_handshake(self) -> None:
-        """A ping and two bad `initialize` in a session that has not begun. Over HTTP there is no session then, and no ping."""
+        """Send a ping and two bad `initialize` requests before the handshake; over HTTP, skip the ping.
+
+        HTTP has no session before the handshake.
+        """
         apart = self._target.url is not None
         if apart:
             self.seen.missing["early-ping"] = self.seen.missing["no-version"] = "there is no session before initialize"
@@ -297,7 +300,7 @@ class Interview:
             {key: info[key] for key in ("name", "title", "version") if key in info} if isinstance(info, dict) else {}
         )
 
-    # --- what is asked within a session ---
+    # --- probes within a session ---
 
     async def _modern_probes(self, conversation: Conversation) -> None:
         bare = self._modern_message("tools/list")
@@ -350,7 +353,7 @@ class Interview:
                 return
 
     def _took(self, one: Temptation) -> bool:
-        """Whether the same argument took a bait of this kind before."""
+        """Return True if the same argument took a canary of this kind before."""
         about = (one.kind, one.tool, one.argument)
         return any(made.taken and (made.kind, made.where, made.argument) == about for made in self.seen.temptations)
 
@@ -483,7 +486,10 @@ class Interview:
 
     @asynccontextmanager
     async def _session(self, purpose: str, *, terminate: bool = False) -> AsyncIterator[Conversation | None]:
-        """Yield a conversation, or None when none can be had; what it showed is kept when it ends, by a signal with `terminate`."""
+        """Yield a conversation, or None if it cannot be opened; store its results at the end.
+
+        With `terminate`, the session is ended by a signal.
+        """
         if self._seconds_left() <= 0:
             self.seen.missing.setdefault("*", _OVER)
             yield None

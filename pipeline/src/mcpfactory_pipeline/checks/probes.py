@@ -1,4 +1,4 @@
-"""Probes beside tool calls: lists, resources, prompts, and malformed requests."""
+"""Probes other than tool calls: lists, resources, prompts, and malformed requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _entries(seen: Evidence, method: str, key: str) -> list[Json]:
 
 
 def _first_prompt(seen: Evidence) -> tuple[str, list[Json]]:
-    """Return the first prompt's name and its arguments, in a usable form; "" when there is none."""
+    """Return the first prompt's name and its usable arguments; "" if missing."""
     found = next(iter(_entries(seen, "prompts/list", "name")), {})
     return str(found.get("name", "")), _arguments(found)
 
@@ -41,9 +41,9 @@ def _arguments(prompt: Json) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class WireQuestion:
-    """One request. `params` returns what to send, None where there is nothing to ask about; `era` "" is for both lifecycles.
+    """Probe with one request. `params` returns its parameters, or None to skip it; `era` "" means both lifecycles.
 
-    `capability` is what a server must declare to be asked, or with a `!` before it what it must not.
+    `capability` must be declared by the server for the probe to apply; with a leading `!` it must not be declared.
     """
 
     probe: str
@@ -53,7 +53,7 @@ class WireQuestion:
     era: Era | str = ""
 
     def suits(self, capabilities: Mapping[str, Any]) -> bool:
-        """Whether a server with these capabilities is asked."""
+        """Return True if the probe applies to a server with these capabilities."""
         return (self.capability.removeprefix("!") in capabilities) is not self.capability.startswith("!")
 
 
@@ -67,14 +67,14 @@ def _filled(seen: Evidence) -> Json | None:
 
 
 def _got(name: str, arguments: list[Json]) -> Json:
-    """Return what gets a prompt: a word for each argument that it needs."""
+    """Return the params to get a prompt: a word for each required argument."""
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 
 def further_reads(seen: Evidence) -> list[tuple[str, Json]]:
-    """Return (method, parameters) that get the prompts and read the resources after the first ones, which have questions of their own.
+    """Return (method, parameters) for the prompts and resources after the first ones, which have separate probes.
 
-    They are for rules over texts, which a model is shown of each; of very many, `_FURTHER_READS` of each kind are enough.
+    They serve rules about texts shown to a model; each kind is limited to `_FURTHER_READS`.
     """
     prompts = [
         ("prompts/get", _got(one["name"], _arguments(one))) for one in _entries(seen, "prompts/list", "name")[1:]
@@ -157,7 +157,7 @@ class OddMessage:
 
     @property
     def text(self) -> str:
-        """What goes over the wire."""
+        """Return the text to send."""
         return self.raw or json.dumps(self.message)
 
 
@@ -199,7 +199,7 @@ BATCH_INITIALIZE: Final = OddMessage(
 
 
 def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
-    """Return the kinds of content in the result of a call that a revision does not have, though another one does."""
+    """Return the kinds of content in a call's result that belong only to other revisions."""
     content = (exchange.result or {}).get("content")
     kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     newest = REVISIONS[eras.LATEST_MODERN].content
@@ -218,7 +218,7 @@ def listening_filters(seen: Evidence, capabilities: Any) -> tuple[Json, Json]:
 
 
 def newest_common(discover: WireExchange) -> str:
-    """Return the newest per-request revision that the server says it supports and we know; "" when it names none."""
+    """Return the newest per-request revision that both the server and we support, or "" if not found."""
     supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
     if supported is None and isinstance(
@@ -246,7 +246,10 @@ _MAX_PAGES: Final = 100
 
 
 async def list_pages(method: str, ask: Callable[[Json], Awaitable[WireExchange]]) -> Listing:
-    """Return what a method of `LISTS` lists, and why that is not all of it. `ask` sends it with parameters (MCP, pagination)."""
+    """Return all entries that a method of `LISTS` lists, and the reason if the list is incomplete.
+
+    `ask` sends the method with parameters (MCP, pagination).
+    """
     items: list[Any] = []
     exchanges: list[WireExchange] = []
     cursors: set[str] = set()

@@ -1,4 +1,4 @@
-"""The verdict on one server: findings with proof, what was not checked, and a score that one can argue with."""
+"""Validation report of one server: findings with evidence, unchecked rules, and an explainable score."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SHOWN_BY: Final = (
     "calls of tools without readOnlyHint (--allow-calls)"
 )
 PLACES_SHOWN: Final = 3  # where a finding was, before "and n more"
-# A new one whenever a rule is added or removed, or weighs, closes or applies differently (a test compares the table with
-# what stands here).
+# Increase it whenever a rule is added or removed, or its weight, gate or applicability changes (a test compares the
+# table with this number).
 RULES_VERSION: Final = 14
 
 Verdict = Literal["passed", "not shown", "refused"]
@@ -57,7 +57,7 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class Waived:
-    """What would have been a finding and is accepted: by which waiver, and what it was."""
+    """Accepted finding: its waiver and its content."""
 
     waiver: Waiver
     rule: str
@@ -79,13 +79,15 @@ class WaiverState:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `validate` returns.
+    """Result of `validate`.
 
-    `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
-    the ids of the rules that were applied, `not_applicable` maps the others to the reason, `called` are the calls that were made,
-    `uncalled` the tools that were not called, `measured` what it cost to run (checks.measures), `matrix` what happened while the API failed. `listed` are the
-    tools as they came, for those who keep the contract. `locations` maps tools, and what findings name instead, to the file and line where they are
-    written, "" to that of the server; empty for servers that are not in a workspace. `measured`, `listed` and `locations` are not in
+    `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked`
+    are the ids of the applied rules, and `not_applicable` maps the others to the reason. `called` are the calls that
+    were made, `uncalled` the tools that were not called, `measured` the resources used (checks.measures), `matrix`
+    the behavior while the API failed. `listed` are the tools as received, for callers that keep the contract.
+
+    `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to that
+    of the server; it is empty for servers outside a workspace. `measured`, `listed` and `locations` are not in
     `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
@@ -120,7 +122,7 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether every gate is open, one was closed by a finding, or the only closed ones could not be looked at."""
+        """Return the verdict: every gate open, one closed by a finding, or the closed ones merely unchecked."""
         if self.passed:
             return "passed"
         return "refused" if any(finding.gate for finding in self.findings) or not self.not_checked else "not shown"
@@ -132,7 +134,7 @@ class Report:
 
     @property
     def waived_words(self) -> str:
-        """`, 2 findings waived by 1 waiver`: what stands behind every score that waivers have raised; "" behind others."""
+        """Return the suffix of a score that waivers raised (`, 2 findings waived by 1 waiver`), or ""."""
         used = len({entry.waiver for entry in self.waived})
         return f", {pluralize(len(self.waived), 'finding')} waived by {pluralize(used, 'waiver')}" if used else ""
 
@@ -215,7 +217,7 @@ def group_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def format_measurements(measured: Mapping[str, int]) -> str:
-    """`first answer 120 ms, memory 41 MB`: what was measured, in words."""
+    """Return the measurements as text: `first answer 120 ms, memory 41 MB`."""
     named = (
         ("start_ms", "first answer", "ms"),
         ("list_ms", "tool list", "ms"),
@@ -261,14 +263,14 @@ def finding_lines(alike: list[Finding]) -> list[str]:
 
 
 def following(alike: Iterable[Finding]) -> list[str]:
-    """Return what follows from findings that are told together: at most six lines."""
+    """Return the effects of findings that are reported together, in at most six lines."""
     lines = list(dict.fromkeys(line for finding in alike for line in finding.follows))
     more = [f"and {len(lines) - _FOLLOWS} more"] if len(lines) > _FOLLOWS else []
     return [_cut(line) for line in lines[:_FOLLOWS]] + more
 
 
 def join_locations(found: list[str]) -> str:
-    """Return the first three places in words, and how many more there are; "" when none has a name."""
+    """Return the first three places as text, and the number of further ones; "" if all are unnamed."""
     named = [place for place in found if place]
     more = f" and {len(named) - PLACES_SHOWN} more" if len(named) > PLACES_SHOWN else ""
     return ", ".join(named[:PLACES_SHOWN]) + more

@@ -1,7 +1,7 @@
-"""One defect, one finding: which findings follow from which others, and are told under them.
+"""Root causes of findings: effects of another finding are reported under it, so that one defect is one finding.
 
-A finding that follows costs nothing. It comes back where its cause is waived, and where the cause closes no gate and it does:
-a table that errs hides no reason for a refusal.
+An effect costs no points. It is reported separately if its cause is waived, or if it closes a gate and its cause does
+not: an error in the table must not hide the reason for a refusal.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """What follows from a finding of the rule `cause`: findings of `effects` (rules, or families as `legacy.`) that `match` it.
+    """Rule for the effects of a finding of the rule `cause`.
 
-    `tool`: about the same tool. `exchange`: with the same exchange as evidence. `unanswered`: whose request got no answer,
-    and rules that could not be checked for that reason.
-    `anywhere`: all of them. `unchecked`: no findings, but rules that could not be checked.
+    The effects are findings of `effects` (rules, or prefixes such as `legacy.`) that `match` it. `tool`: about the
+    same tool. `exchange`: with the same exchange as evidence. `unanswered`: findings whose request got no answer, and
+    rules that could not be checked for that reason. `anywhere`: all of them. `unchecked`: only rules that could not
+    be checked.
     """
 
     cause: str
@@ -71,7 +72,7 @@ def find_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int
 
 
 def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | None:
-    """Return the index of the finding because of which a rule could not be checked; None where there is none."""
+    """Return the index of the finding that prevented the check of a rule, or None."""
     matches = ("unchecked", "unanswered") if reason.startswith("no answer") else ("unchecked",)
     rows = [row for row in CASCADES if row.match in matches and _is_one_of(rule.id, row.effects)]
     return next(
@@ -93,13 +94,16 @@ def tool_of(where: str, tools: Collection[str]) -> str:
 
 
 def subject_of(where: str, tools: Collection[str]) -> str:
-    """Return what a rule counts: the tool (`search`, `search inputSchema/…`), or the place where that is an argument, or in no tool."""
+    """Return the subject that a rule counts: the tool (`search`, `search inputSchema/…`), or the place.
+
+    It is the place for an argument, and outside of tools.
+    """
     tool = tool_of(where, tools)
     return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where
 
 
 def _keyed(match: Match, causes: Sequence[int], found: Sequence[Found], tools: Collection[str]) -> Mapping[object, int]:
-    """Return what an effect must have in common with one of the causes → the cause."""
+    """Return a map from the property that an effect shares with a cause to that cause."""
     if match in ("anywhere", "unanswered"):
         return {True: causes[0]} if causes else {}
     return {key: at for at in reversed(causes) if (key := _key(match, found[at][1], tools)) is not None}

@@ -1,4 +1,4 @@
-"""What a rule is, and what its check may answer."""
+"""Rules and the outcomes of their checks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Severity = Literal[5, 3, 2, 1]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that a rule found wrong.
+    """One problem found by a rule.
 
-    `where` names the tool and field, or the message. `exchange` is the evidence, or `proof` where
-    there is none (what stood on stdout, say). `lesser` replaces the rule's severity for a deviation that is
-    tolerated: it costs fewer points and never closes a gate. `hint` replaces the rule's.
+    `where` names the tool and field, or the message. `exchange` is the evidence, or `proof` if there was none (such
+    as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points and
+    never closes a gate. `hint` replaces the rule's.
     """
 
     message: str
@@ -33,9 +33,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """What a check answers: faults over a number of subjects, or why there is nothing to say.
+    """Result of a check: faults over a number of subjects, or the reason for having no result.
 
-    `inapplicable` takes the rule out of the score; `unknown` leaves it in as not passed.
+    `inapplicable` excludes the rule from the score; `unknown` counts it as not passed.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -49,12 +49,13 @@ Check = Callable[["Evidence"], RuleOutcome]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One requirement, where it comes from, and how it is checked.
+    """One requirement, its source, and its check.
 
-    `severity` is what it weighs (5 a server that cannot be used, 3 a broken requirement, 2 a disadvantage for the model,
-    1 a recommendation); a failed `gate` means that the server is not promotable whatever its score. `since` and `until`
-    are revisions (both included, "" is open): the rule applies when the server speaks one of them. `ceiling` is the highest
-    score of a server of which everything breaks the rule: what does not start, or does nothing, is worth no more for being described well.
+    `severity` is its weight (5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
+    recommendation); a failed `gate` makes the server not promotable at any score. `since` and `until` are revisions
+    (both included, "" is open): the rule applies if the server speaks one of them. `ceiling` is the maximum score if
+    all subjects of a server break the rule: a good description must not raise the score of a server that does not
+    start or work.
     """
 
     id: str
@@ -87,10 +88,10 @@ def first_each(faults: Iterable[Fault]) -> Iterator[Fault]:
 
 
 def not_applicable(reason: str) -> RuleOutcome:
-    """Return the rule says nothing about this server."""
+    """Return the outcome "not applicable"."""
     return RuleOutcome(inapplicable=reason)
 
 
 def not_checked(reason: str) -> RuleOutcome:
-    """Return the rule applies, and whether it is kept could not be found out."""
+    """Return the outcome "not checked": the rule applies, but compliance is unknown."""
     return RuleOutcome(unknown=reason)

@@ -52,7 +52,7 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
 
 
 def other_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return two more sets of arguments beside those that were made: free texts and numbers differ; [] where there are none."""
+    """Return two more sets of arguments with other free texts and numbers, or [] if the schema has neither."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     declared = properties if isinstance(properties, dict) else {}
     free = {key: _others(declared.get(key), value) for key, value in made.items()}
@@ -61,9 +61,10 @@ def other_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]
 
 
 def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return sets of arguments that no reader of the schema can take for right, each with what is wrong with it.
+    """Return sets of clearly wrong arguments, each with a description of the error.
 
-    Only arguments that the schema declares as texts, numbers or booleans at its root are broken: an object is none of these.
+    A required argument is left out, or replaced by an object if the schema declares it at its root as a string,
+    number or boolean.
     """
     properties = schema.get("properties") if isinstance(schema, dict) else None
     required = schema.get("required") if isinstance(schema, dict) else None
@@ -144,7 +145,7 @@ def _typed(kind: Any, schema: Mapping[str, Any], root: Mapping[str, Any], levels
 
 
 def _stated_value(schema: Mapping[str, Any]) -> tuple[bool, Any]:
-    """Whether the schema itself names a value, and which."""
+    """Return True and the value if the schema itself names a value."""
     for keyword in ("const", "default", "example"):
         if keyword in schema:
             return True, schema[keyword]
@@ -188,7 +189,7 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """Return what a local reference leads to, by JSON pointer; {} when it leads nowhere."""
+    """Return the target of a local reference (JSON pointer), or {} if not found."""
     value: Any = root
     if not reference.startswith("#"):
         return {}
@@ -200,7 +201,7 @@ def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How many values the API answered, the paths of those that the model does not get, and of these where it gets another value."""
+    """Number of values in the API's answer, paths of those missing in the result, and paths with another value."""
 
     values: int = 0
     lost: tuple[str, ...] = ()
@@ -208,7 +209,7 @@ class Arrival:
 
     @property
     def nothing(self) -> bool:
-        """Whether none of the values arrives as it is."""
+        """Return True if none of the values arrives unchanged."""
         return bool(self.lost) and len(self.lost) == self.values
 
 
@@ -221,12 +222,12 @@ def answered_value(call: RecordedCall) -> Any:
 
 
 def tells_value(call: RecordedCall) -> bool:
-    """Whether the API answered a value: of an empty object nothing can be lost."""
+    """Return True if the API answered at least one value; nothing can be lost from an empty object."""
     return any(text != "null" for _, text in _leaves(answered_value(call)))
 
 
 def arrival(call: RecordedCall) -> Arrival:
-    """Return what of the API's answer to a call is in the text or the structured content of its result."""
+    """Compare the API's answer to a call with the text and structured content of its result."""
     body, result = answered_value(call), call.exchange.result or {}
     structured, text = result.get("structuredContent"), answer_text(call.exchange)
     shown = [body if isinstance(body, dict) else {"result": body}, body]
@@ -241,7 +242,7 @@ def arrival(call: RecordedCall) -> Arrival:
 
 
 def is_beside(call: RecordedCall) -> bool:
-    """Whether the text has what the API answered, and the structured content none of it."""
+    """Return True if the text contains the API's answer, and the structured content none of its values."""
     body, result = answered_value(call), call.exchange.result or {}
     structured, wanted = result.get("structuredContent"), {text for _, text in _leaves(body) if text != "null"}
     if not isinstance(structured, dict) or not wanted or _as_json(answer_text(call.exchange)) != body:
@@ -255,7 +256,7 @@ def plain_values(value: Any) -> Iterator[Any]:
 
 
 def _is_said(leaf: str, text: str) -> bool:
-    """Whether a plain value of JSON is in a text, as JSON writes it, or as it reads."""
+    """Return True if a plain JSON value is in a text, either as JSON or in readable form."""
     value = json.loads(leaf)
     if isinstance(value, str):
         return value in text or leaf.strip('"') in text

@@ -135,13 +135,13 @@ async def validate_source(
     api_timeout: float = 1.5,
     limits: Mapping[str, float] | None = None,
 ) -> Report:
-    """Return the report on a server's sources, with its waivers counted and the places of its tools.
+    """Return the report on a server's sources, with waivers applied and the locations of its tools.
 
-    `limits` are what it may cost; they go before those of the workspace's channels.
+    `limits` are resource limits; they override those of the workspace's channels.
 
     Raises:
-        NotFoundError: for an unknown server.
-        ConfigError: for waivers that cannot be read, and as `server_command` does.
+        NotFoundError: unknown server.
+        ConfigError: the waivers cannot be read, or as in `server_command`.
     """
     server = workspace.server(name)
     target = replace(
@@ -170,7 +170,7 @@ async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> Validati
     try:
         drift, offer = await look_now(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ProgramRefusedError, OSError):
-        drift, offer = None, ""  # nobody can tell; whether it answers, the rules say
+        drift, offer = None, ""  # unknown; the rules check if it answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
         return ValidationTarget(url=adopted.url, **about)

@@ -1,4 +1,4 @@
-"""Which server is validated, and how it is reached."""
+"""Server under validation, and the means to reach it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcpfactory_runtime.urls import split_web_url
 
 
 class ExamineError(PipelineError):
-    """The target cannot be validated as it was described."""
+    """Invalid description of a validation target."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -21,15 +21,19 @@ class ExamineError(PipelineError):
 class ValidationTarget:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 
-    `command` is an argument list, never shell text; `cwd` is where it runs and `environ` is added to the small
-    environment that every judged server gets (the caller's own environment is not handed on, for a server that is not
-    trusted yet should not see it). `cases` is a `cases.json` made by code generation: with it every tool is called
-    against a stub upstream instead of the real one, and the API is made to fail; `api_timeout` is how many seconds the server
-    is told to give its API meanwhile. `package` is the folder of its sources, where they are ours to look at; `wheel` was
-    built from them, and shows whether a second build gives the same bytes. `limits` are what policy allows the server to cost,
-    by the names of `gates.COSTS`; none are set where none are given. `isolation` are the settings of a stage that say how that
-    second build is kept apart. `examples` is a file of calls to make of a server that is not ours ([{"tool": …, "arguments":
-    {…}}, …]); `drift` says how a server that was adopted is no longer what was adopted, and is None for others, and `drift_offer` is the hash of what is there instead; `allow_calls` also calls tools without `readOnlyHint`, with made-up arguments.
+    `command` is an argument list, never shell text; `cwd` is its working directory. `environ` is added to the small
+    environment of every validated server; the caller's own environment is not passed on, because the server is not
+    trusted yet.
+
+    `cases` is a generated `cases.json`: with it, every tool is called against a stub upstream instead of the real
+    API, and the API is made to fail; `api_timeout` is the API timeout in seconds given to the server meanwhile.
+    `package` is the folder of its sources, if we may read them; `wheel` was built from them, and a second build is
+    compared with it. `isolation` are the stage settings that isolate that build.
+
+    `limits` are the resource limits from policy, by the names of `gates.COSTS`; empty means unlimited. `examples` is
+    a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]); `allow_calls` also calls tools without
+    `readOnlyHint`, with made-up arguments. `drift` lists the differences from the adopted server and is None for
+    others; `drift_offer` is the hash of the current offer.
     """
 
     command: tuple[str, ...] | None = None
@@ -62,5 +66,5 @@ class ValidationTarget:
 
     @property
     def name(self) -> str:
-        """What the report calls the server: its command line or its URL."""
+        """Return the name of the server in the report: its command line or its URL."""
         return self.url if self.url is not None else " ".join(self.command or ())

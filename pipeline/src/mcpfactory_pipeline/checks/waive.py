@@ -1,4 +1,4 @@
-"""Accepting findings of a rule for a time: the waiver in waivers.toml beside the server, and who did it in its history."""
+"""Temporary waivers of a rule's findings: an entry in waivers.toml of the server, and the actor in its history."""
 
 from __future__ import annotations
 
@@ -48,17 +48,18 @@ def waive(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Accept a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default in the name of the actor.
+    """Waive a rule's findings about a server until a day (YYYY-MM-DD, included); by default in the name of the actor.
 
-    What drifted is accepted as it is known to be now, and no other drift with it: `offer` of the waiver is the hash of that, `covers` says it
-    in words. Returns the waiver with `server`, `file` (below the workspace) and `dry_run`.
+    A waiver for drift covers only the currently known drift: its `offer` is the hash of that, and `covers` describes
+    it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`.
 
     Raises:
-        NotFoundError: for an unknown server, rule or tool.
-        WaiverArgumentError: for a day that is none or over, for a missing reason, and for a tool where the rule is about no tool.
-        ReasonError: for a reason that is too long.
-        RefusedError: for what `[waivers]` of the workspace does not allow, and where no drift is known.
-        ConfigError: for a `[waivers]` that cannot be used, and as `read_waivers` does.
+        NotFoundError: unknown server, rule or tool.
+        WaiverArgumentError: the day is invalid or past, the reason is missing, or a tool is given for a rule without
+            tools.
+        ReasonError: the reason is too long.
+        RefusedError: `[waivers]` of the workspace forbids it, or no drift is known.
+        ConfigError: `[waivers]` is invalid, or as in `read_waivers`.
     """
     known = workspace.server(server)
     folder = known.folder
@@ -99,7 +100,7 @@ def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Know
 
 
 def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiver, today: date) -> None:
-    """Refuse a waiver that would not count, and anybody's who may not waive."""
+    """Refuse a waiver that would not count, or a person without permission to waive."""
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]
     reason = refused_waivers([*others, waiver], policy, today).get(waiver, "")
     if policy.by and actor() not in policy.by:

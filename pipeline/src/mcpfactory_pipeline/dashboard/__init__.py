@@ -1,1 +1,1 @@
-"""Where every server of a workspace stands, in a browser: live on loopback, or as a static site. It only reads."""
+"""Web dashboard with the status of every server of a workspace: live on loopback, or as a static, read-only site."""

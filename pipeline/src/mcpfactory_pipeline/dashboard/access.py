@@ -1,7 +1,7 @@
-"""Who may act: people by their tokens, sessions of browsers, and tickets that confirm one action once. No I/O, but for the tokens' file.
+"""Access control: people with their tokens, browser sessions, and single-use tickets that confirm one action.
 
-Everything secret is kept and looked up by its hash: what is in memory opens nothing, and no comparison tells by its time how
-much of a guess was right.
+All I/O is the reading of the token file. Secrets are stored and looked up by hash: memory contains nothing usable,
+and the time of a comparison does not reveal how much of a guess was right.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Clock = Callable[[], float]
 
 
 class AccessError(PipelineError):
-    """Somebody may not do this; `status` is that of the HTTP answer, `ways` are links from there, each with its words."""
+    """Denied access; `status` is the HTTP status, `ways` are links with their texts to continue."""
 
     title: ClassVar[str] = "Not allowed"
 
@@ -53,20 +53,20 @@ class UsedTicketError(AccessError):
 
 
 def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True) -> dict[str, str]:
-    """Return the tokens of those who may act, by name: of a file with lines `name: token`, and of the environment for `owner`.
+    """Return the tokens of permitted people by name, from a file and, for `owner`, from the environment.
 
-    There may be none unless they are `needed`: a proxy names people, too.
+    The file has lines `name: token`. The result may be empty unless tokens are `needed`, because a proxy can also
+    authenticate people.
 
     Raises:
-        ConfigError: for a file that others may read, and where there is no token, a short one, or one twice, or a person is named in two ways.
+        ConfigError: others may read the file, a token is missing, short or duplicated, or a person is named in two
+            ways.
     """
     people: dict[str, str] = {}
     if file is not None:
         people |= _in_file(file)
     if token := environ.get(TOKEN_VARIABLE, "").strip():
-        others = {
-            name: known for name, known in people.items() if name != owner
-        }  # whoever starts it may have a line, too
+        others = {name: known for name, known in people.items() if name != owner}  # the owner may also have a line
         people = _with(others, owner, token, TOKEN_VARIABLE)
     if not people and needed:
         raise ConfigError(
@@ -114,7 +114,7 @@ def _in_file(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What a ticket confirms, until when, and what its reader saw, in words."""
+    """Confirmation of one action, with its expiry and a description of the values its reader saw."""
 
     about: str
     until: float
@@ -123,9 +123,9 @@ class Ticket:
 
 @dataclass(slots=True)
 class DashboardSession:
-    """Somebody who may act. `source` says in words what tells who it is, `proxied` that a proxy does.
+    """Session of an authenticated person. `source` describes the authentication; `proxied` is true if by a proxy.
 
-    `message` is what the next page tells; `tickets`, and `used` ones, are kept by hash.
+    `message` is shown on the next page; `tickets` and `used` tickets are stored by hash.
     """
 
     actor: str
@@ -151,7 +151,7 @@ class DashboardAccess:
         """Return the secret of a new session.
 
         Raises:
-            AccessError: for a token that nobody has.
+            AccessError: unknown token.
         """
         actor = self._person(token)
         now = self._clock()
@@ -164,7 +164,7 @@ class DashboardAccess:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether somebody can log in with a token."""
+        """Return True if token login is available."""
         return bool(self._people)
 
     def session(self, secret: str) -> DashboardSession | None:
@@ -177,10 +177,10 @@ class DashboardAccess:
         self._sessions.pop(_hash(secret), None)
 
     def bearer(self, token: str) -> DashboardSession:
-        """Return the session of a program that sends its token each time.
+        """Return the session of a program that sends its token with each request.
 
         Raises:
-            AccessError: for a token that nobody has.
+            AccessError: unknown token.
         """
         actor = self._person(token)
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
@@ -194,7 +194,7 @@ class DashboardAccess:
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
-        """Return a ticket for one thing, to be taken once; `seen` is what its reader saw, in words."""
+        """Return a single-use ticket for one action; `seen` describes the values that its reader saw."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
@@ -203,11 +203,11 @@ class DashboardAccess:
         return ticket
 
     def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> Mapping[str, str]:
-        """Use a ticket up, so that nobody can use it again, and return what its reader saw.
+        """Use up a ticket and return the values that its reader saw.
 
         Raises:
-            UsedTicketError: when it was used before.
-            AccessError: when the ticket is not for this.
+            UsedTicketError: it was used before.
+            AccessError: the ticket is for another action.
         """
         key = _hash(ticket)
         if key in session.used:
@@ -228,7 +228,7 @@ class DashboardAccess:
 
     def _person(self, token: str) -> str:
         given, found = _hash(token), ""
-        for name, known in self._people.items():  # all of them, whoever it is
+        for name, known in self._people.items():  # always all: constant time
             if hmac.compare_digest(given, known):
                 found = name
         if not found:

@@ -1,8 +1,8 @@
-"""Acting over HTTP: who it is, whether the request is from a page of ours, and one ticket for each action.
+"""HTTP routes for actions: authentication, same-origin checks, and one ticket for each action.
 
-What is refused is refused before the workspace is touched, in this order: a foreign Host (the whole dashboard's guard), a
-foreign Origin, nobody logged in, a ticket that is none. Programs send their token with each request, and need no cookie; the
-ticket they need as browsers do, for it stands for what was checked.
+Requests are refused before the workspace is accessed, in this order: a foreign Host (checked for the whole
+dashboard), a foreign Origin, a missing login, an invalid ticket. Programs send their token with each request instead
+of a cookie; they need a ticket like browsers, because it identifies the checked state.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ActionRoutes:
         self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
     def routes(self) -> list[Route]:
-        """Return what is served besides the pages."""
+        """Return the routes in addition to the pages."""
         return [
             Route("/login/", self._login_page, methods=["GET"]),
             Route("/login/", self._login, methods=["POST"]),
@@ -79,7 +79,7 @@ class ActionRoutes:
         ]
 
     def visitor(self, request: Request) -> Visitor:
-        """Who looks at a page, and what is to be shown once."""
+        """Return the viewer of a page, and the message to show once."""
         session = self.session(request)
         if session is None:
             return Visitor()
@@ -87,7 +87,7 @@ class ActionRoutes:
         return Visitor(session.actor, message, self.runs.going, proxied=session.proxied)
 
     def session(self, request: Request) -> DashboardSession | None:
-        """Return the session of whoever the proxy names, else that of the browser's cookie."""
+        """Return the session of the person named by the proxy, else that of the browser's cookie."""
         if person := _caller(request).person:
             return self.access.named(person)
         return self.access.session(request.cookies.get(_cookie(request), ""))
@@ -96,10 +96,10 @@ class ActionRoutes:
         """Return the session of a request that may act.
 
         Raises:
-            AccessError: for a foreign origin, and where nobody is logged in.
+            AccessError: the origin is foreign, or the request is not logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        program = kind.lower() == "bearer" and not _caller(request).person  # some proxies pass on a bearer of their own
+        program = kind.lower() == "bearer" and not _caller(request).person  # some proxies forward their own token
         self._refuse_foreign_origin(request, program=program)
         if program:
             return self.access.bearer(token.strip())
@@ -269,7 +269,7 @@ class ActionRoutes:
         return await self._trial_response(request, session, given, tried)
 
     def _trial_form(self, request: Request, given: Mapping[str, Any]) -> str:
-        """Return the path of the form of a trial, with what was given where that can be read."""
+        """Return the path of the trial form, with the given values if they can be read."""
         try:
             detail = self.reader.server(request.path_params["name"])
             arguments = arguments_of(detail, request.path_params["tool"], given)
@@ -289,7 +289,7 @@ class ActionRoutes:
         tried: TrialResult | None,
         error: ConfigError | None = None,
     ) -> Response:
-        """Return the page of a trial; with an `error` in what was given the form is shown again with it."""
+        """Return the page of a trial; an `error` in the given values is shown with the form."""
         name, tool = request.path_params["name"], request.path_params["tool"]
 
         def view() -> TrialPage:
@@ -358,13 +358,13 @@ async def _whole_body(request: Request) -> bytes:
 
 
 def _caller(request: Request) -> Caller:
-    """Return who sent the request, as the guard of the dashboard found."""
+    """Return the sender of the request, as determined by the guard of the dashboard."""
     found: Caller = request.state.caller
     return found
 
 
 def _hint(error: PipelineError) -> str:
-    """Return what a program can do about an error: it sends fields, and types no command."""
+    """Return a hint for a program, which sends fields instead of commands."""
     if isinstance(error, StaleDecisionError):
         return f"look at changes, and send settled, whose `expect` is {error.basis.token}, with ticket if that is still wanted"
     return error.hint
@@ -378,7 +378,7 @@ def _action(request: Request) -> Action:
 
 
 def login_path(request: Request) -> str:
-    """Return the way to the login, and from there back to what was asked for."""
+    """Return the path of the login page, which redirects back to the requested page."""
     return f"{Links(request.url.path).to('/login/', {'next': _path_with_query(request)})}"
 
 
@@ -403,7 +403,7 @@ def _path_with_query(request: Request) -> str:
 
 
 def _next_path(given: Mapping[str, Any]) -> str:
-    """Where to go after the login: a path of this dashboard, whatever the request says."""
+    """Return the path to open after the login, always within this dashboard."""
     wanted = str(given.get("next", ""))
     fits = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted and wanted.isprintable()
     return wanted if fits else "/"

@@ -1,4 +1,4 @@
-"""What people can do from the dashboard: a row for each action, all of which call what the command line calls, and the page of one.
+"""Dashboard actions: a table of actions, which call the same functions as the command line, and the page of one.
 
 Every action is checked before it can be confirmed.
 """
@@ -45,9 +45,9 @@ class ActionCall:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What happens, or has happened, in words; the values that were resolved from defaults; and the run that was begun.
+    """Description of a planned or finished action, the values resolved from defaults, and the started run.
 
-    `basis` is what the decision rests on, part by part (`promotion.basis`); `tools` are those that an approval stage shows.
+    `basis` are the facts that the decision depends on (`promotion.basis`); `tools` are those of an approval stage.
     """
 
     message: str
@@ -85,7 +85,7 @@ class Action:
 
 
 def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    """The channels that ask for approvals, and those to which one lets return what was rolled back out of them."""
+    """Return the channels that require approvals, and those from which a candidate was rolled back and may return."""
     behind = [channel for channel in detail.channels if channel.source]
     return tuple(one.name for one in behind if one.approvals or withdrawals(detail.history, one.name))
 
@@ -129,7 +129,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 def _decide(
     function: Callable[..., Mapping[str, Any]], sentence: str, *, of_candidate: bool = True
 ) -> Callable[[ActionCall], ActionResult]:
-    """Return what makes a decision about a channel by a function of `promotion`, and reports it as `sentence`."""
+    """Return a handler that makes a channel decision with a function of `promotion` and reports it as `sentence`."""
 
     def perform(call: ActionCall) -> ActionResult:
         channel = call.values["channel"]
@@ -153,7 +153,7 @@ def _decide(
 
 
 def _decide_stage(function: Callable[..., Mapping[str, Any]], word: str) -> Callable[[ActionCall], ActionResult]:
-    """Return what makes a decision about what an approval stage shows: exactly that which the check has shown."""
+    """Return a handler for decisions about an approval stage, bound to exactly the output shown by the check."""
 
     def perform(call: ActionCall) -> ActionResult:
         stage = call.values["stage"]
@@ -327,7 +327,7 @@ ACTIONS: Final[dict[str, Action]] = {
     )
 }
 
-# The action for a command that is suggested; what a form asks for besides is left to its reader.
+# The action for a suggested command; the user fills in the other form fields.
 _FOR_COMMAND: Final[Mapping[str, str]] = {
     "pipeline run": "rerun", "pipeline approve": "approve", "pipeline reject": "reject", "pipeline promote": "promote",
     "pipeline rollback": "rollback", "pipeline hold": "hold", "pipeline unhold": "release", "pipeline revive": "revive",
@@ -336,7 +336,7 @@ _FOR_COMMAND: Final[Mapping[str, str]] = {
 
 
 def next_action(command: str) -> tuple[str, dict[str, str]] | None:
-    """Return the action that a suggested command comes to, and the values that it names; None where there is none."""
+    """Return the action for a suggested command, and its values; None if not found."""
     suggestion = read_suggestion(command)
     if suggestion is None or suggestion.verb not in _FOR_COMMAND or suggestion.options["sign-with"]:
         return None
@@ -362,11 +362,11 @@ class FormInput:
 
 @dataclass(frozen=True, slots=True)
 class ActionPage:
-    """An action at a server. `ready` says that it can be confirmed: with exactly the values of `settled`, and the ticket, once.
+    """Action on a server. If `ready`, it can be confirmed once with exactly the `settled` values and the ticket.
 
-    `happens` is what would happen, in words; `problem` why it cannot be done now, with a `hint`. `changes` is what has changed
-    since its reader looked last, `basis` what the decision rests on now. `evidence` is what speaks for and against the candidate,
-    `tools` are those that an approval stage shows.
+    `happens` describes the effect; `problem` explains why the action is blocked, with a `hint`. `changes` lists the
+    changes since the reader's last view, `basis` the facts that the decision depends on now. `evidence` are arguments
+    for and against the candidate; `tools` are those of an approval stage.
     """
 
     workspace: str
@@ -388,10 +388,10 @@ class ActionPage:
 
 
 def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
-    """Return what was given for the fields of an action, as text; what is no field is left out, and so is what is empty.
+    """Return the given values for the fields of an action, as text; unknown fields and empty values are omitted.
 
     Raises:
-        ConfigError: a value is longer than a reason may be: nothing of what somebody wrote is cut off.
+        ConfigError: a value exceeds the maximum length of a reason; user text is never truncated.
     """
     found = {}
     for one in action.fields:
@@ -419,10 +419,11 @@ def action_page(
     before: Mapping[str, str] | None = None,
     possible: Container[str] = (),
 ) -> ActionPage:
-    """Return the page with these values; with all that are required, the action is checked. `explain`: say what is missing.
+    """Return the page with these values; check the action if all required values are set.
 
-    `possible` are the channels, or stages, for which the action can be done: without a value the form begins with them.
-    With the token of an earlier check it says what has changed since, `before` being what that one rested on, in words.
+    `explain` reports missing values. `possible` are the channels or stages to which the action applies; an empty form
+    starts with them. With the token of an earlier check, the page lists the changes since then; `before` is the basis
+    of that check as text.
     """
     inputs = tuple(_input(workspace, detail, one, values, possible) for one in action.fields)
     full = {one.name: one.value for one in inputs if one.value}

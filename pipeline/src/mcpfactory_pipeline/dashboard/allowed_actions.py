@@ -1,4 +1,7 @@
-"""Which actions can be done to a server as it stands, and for which channels or stages: each is tried as a command. Pure but for the trial."""
+"""Actions available for a server in its current state, with channels or stages: each is tried as a command.
+
+Pure except for the trial function.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from mcpfactory_pipeline.plan.policy import signing_option
 
 
 def possible_actions(detail: ServerDetail, goes_through: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
-    """Return the actions that can be done to a server, each with the channels or stages for which it can; ("",) where it is about none.
+    """Return the available actions of a server with their channels or stages; ("",) for actions without either.
 
-    `goes_through` tries a command in the name of somebody who may give it. Decisions that have to be signed are left to a terminal,
-    which the policy says (`decision_refusal`); they are not tried.
+    `goes_through` tries a command in the name of a permitted person. Decisions that must be signed are left to a
+    terminal; the policy determines these (`decision_refusal`), and they are not tried.
     """
     if detail.facts.row.get("problem"):  # nothing of it is known to be so
         return {}

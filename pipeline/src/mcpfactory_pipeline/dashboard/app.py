@@ -55,7 +55,7 @@ _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # without any, browsers send `Origin: null` from our own forms, too
+    "Referrer-Policy": "same-origin",  # without it, browsers send `Origin: null` even from our forms
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -71,11 +71,12 @@ def create_app(
     proxy: TrustedProxy | None = None,
     origin: str = "",
 ) -> Starlette:
-    """Return the application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to.
+    """Return the application for one workspace. `hosts` are allowed Host names in addition to loopback.
 
-    Pages about many servers may show what was so `age` seconds ago: 1,000 servers are not looked at for every keystroke.
-    `ended` says that the server goes down, so that streams of events end. `people` are those who may act, with their tokens, `proxy` names
-    others; without either the application changes nothing. `origin` is where people open it, if that is not where it listens.
+    Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
+    keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who
+    may act, with their tokens; `proxy` authenticates others; without either, the application is read-only. `origin`
+    is the public address, if it differs from the bound one.
     """
     reader, followers, answered = WorkspaceReader(workspace_root, age=age), Followers(ended), Event()
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
@@ -120,9 +121,9 @@ async def _lifespan(
 
 
 def _read_ahead(reader: WorkspaceReader, answered: Event) -> None:
-    with suppress(Exception):  # the page says it to whoever asks for it
+    with suppress(Exception):  # the request reports the error
         reader.workspace()
-        answered.wait(_FIRST)  # whoever waits for a page is served first
+        answered.wait(_FIRST)  # pending page requests come first
         for page in PAGES:  # those about many servers, with all that they are made of
             prepare(page)
             if "{" not in page.path:
@@ -133,8 +134,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None, answered: Event
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Before the view is made: it is not older than this. The page of one server asks nothing about many; those about
-        # many are made of what is read now, which is not news to them.
+        # Read before the view is made, so that the view is at least this new. The page of one server needs no data
+        # about many; pages about many use the data read here, so they do not report it as a change.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
@@ -158,7 +159,7 @@ def _endpoint(
 
 
 def _live(page: Page, view: object, request: Request, links: Links, seen: str) -> str:
-    """Return the path of the events that tell what changes in a page, from what it shows on; "" where nothing does."""
+    """Return the path of the events for changes to a page after `seen`, or "" for a static page."""
     if page.name in _FOLLOWED:
         return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
     if isinstance(view, RunPage) and view.going:

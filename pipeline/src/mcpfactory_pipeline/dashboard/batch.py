@@ -38,9 +38,9 @@ class BatchChoice:
 
 @dataclass(frozen=True, slots=True)
 class BatchPage:
-    """An action at several servers. `items` are checked one by one; those that can be done have a ticket each. `done` is what was done, in words.
+    """One action on several servers. `items` are checked one by one; the permitted ones have a ticket each.
 
-    `marks` are what was asked for, as fields of the form.
+    `done` describes the finished ones. `marks` are the requested ones, as fields of the form.
     """
 
     workspace: str
@@ -60,7 +60,7 @@ class BatchPage:
 
     @property
     def noun(self) -> str:
-        """How many candidates can be confirmed, or where none can be how many there are, in words."""
+        """Return the number of confirmable candidates as text, or the number of all if none is confirmable."""
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:
@@ -69,7 +69,7 @@ class BatchPage:
 
 
 def needs_reason(action: Action) -> bool:
-    """Whether an action is not done without a reason."""
+    """Return True if an action requires a reason."""
     return any(field.name == "reason" and field.required for field in action.fields)
 
 
@@ -97,7 +97,7 @@ def batch_page(
 
 
 def mark_of(item: InboxEntry) -> str:
-    """Return what marks a thing of the inbox for a decision about several; "" where its next command is no such decision."""
+    """Return the form value of an inbox entry for a batch decision; "" if its next command is not such a decision."""
     action, values = next_action(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
@@ -142,7 +142,7 @@ def confirmed(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str]]:
 
 
 def done_message(done: Sequence[str]) -> str:
-    """Return what was done, as the next page tells it."""
+    """Return a message about finished actions for the next page."""
     more = (f"{len(done) - _TOLD} more",) if len(done) > _TOLD else ()
     return "; ".join((*done[:_TOLD], *more))
 

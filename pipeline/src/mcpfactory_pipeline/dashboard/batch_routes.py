@@ -1,4 +1,4 @@
-"""One decision about several candidates over HTTP: a check of each, one confirmation, and once more for what has changed meanwhile."""
+"""HTTP routes for one decision about several candidates: check each, confirm once, and repeat for changed ones."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from mcpfactory_pipeline.dashboard.responses import wants_json
 
 
 class BatchRoutes:
-    """The routes of decisions about several candidates. Each candidate has a ticket of its own, and is refused or done by itself."""
+    """Routes for decisions about several candidates, each with a separate ticket and an independent result."""
 
     def __init__(self, acting: ActionRoutes) -> None:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return what is served besides the actions at one server."""
+        """Return the routes in addition to actions on one server."""
         return [
             Route("/actions/{action}/", self._check, methods=["GET"]),
             Route("/actions/{action}/", self._act, methods=["POST"]),
@@ -94,14 +94,14 @@ class BatchRoutes:
     def _perform(
         self, session: DashboardSession, action: Action, calls: Sequence[tuple[str, Mapping[str, str]]]
     ) -> list[str | PipelineError]:
-        """Do each, and return what was done in words, or why it was not."""
+        """Perform each action; return a description of its result, or its error."""
         told: list[str | PipelineError] = []
         for server, values in calls:
             try:
                 told.append(self._acting.perform(session, server, action, values).message)
             except PipelineError as error:  # the others go through all the same
                 told.append(error)
-            except OSError as error:  # a full disk, say: what was decided before it is told, too
+            except OSError as error:  # such as a full disk; still report earlier decisions
                 told.append(PipelineError(f"{server}: it could not be written down: {error.strerror or error}"))
         return told
 
@@ -116,7 +116,7 @@ class BatchRoutes:
         before: Mapping[str, str] | None = None,
         error: PipelineError | None = None,
     ) -> ActionPage:
-        """Return one of them as it is now; `before` is what its reader saw, `error` why it was not done."""
+        """Return one item in its current state; `before` are the values its reader saw, `error` its failure."""
         try:
             view = self._acting.page(session, choice.server, action, values, explain=explain, before=before)
         except PipelineError as trouble:  # a server that is gone, or cannot be read

@@ -25,7 +25,7 @@ _SIZE: Final = 40  # rows of a page: with the longest names and reasons still be
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One stage of one server: its status, and in a few words what it found or why it would run; "" while it is at work."""
+    """One stage of one server: its status, and a short result or the reason to run it; "" while it runs."""
 
     stage: str
     status: ShownStatus
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ChannelCell:
-    """What a channel offers of a server: a version, or "" while it is only held. `held` says who holds it, and why."""
+    """Channel entry of a server: a version, or "" if it is only held. `held` names the holder and the reason."""
 
     channel: str
     version: str
@@ -60,7 +60,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class ServerCount:
-    """How many servers have a status, or belong to a group."""
+    """Number of servers with a status or in a group."""
 
     key: str
     status: ShownStatus | None
@@ -87,14 +87,14 @@ class BoardPage:
 
 @dataclass(frozen=True, slots=True)
 class _ServerSummary:
-    """What counts, filter, sort and group need of every server; rows are made of those that are shown only."""
+    """Server data for counts, filters, sorting and grouping; full rows are made only for the displayed servers."""
 
     server: ServerFacts
     status: Status
     group: str
 
 
-# What rows can be sorted by; none of a value stands behind all that have one, in either direction.
+# Sort keys of rows; rows without a value come last in either direction.
 SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "status": lambda brief: brief.status.rank,
     "name": lambda brief: brief.server.name,
@@ -207,7 +207,7 @@ def _offers(row: Mapping[str, Any]) -> tuple[ChannelCell, ...]:
 
 
 def decided_by(hold: Mapping[str, Any]) -> str:
-    """Return who made a decision, and why."""
+    """Return the author of a decision, and the reason."""
     return f"{hold.get('actor', '')}: {hold['reason']}" if hold.get("reason") else str(hold.get("actor", ""))
 
 

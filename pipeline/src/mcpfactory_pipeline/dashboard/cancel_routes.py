@@ -1,4 +1,4 @@
-"""The end of a run that was begun in the dashboard: a page that says what is at work, and a confirmation."""
+"""Routes to cancel a run that was started in the dashboard: a page with the running stages, and a confirmation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CancelRoutes:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return what is served besides the pages of runs."""
+        """Return the routes in addition to the pages of runs."""
         return [
             Route("/runs/{run}/actions/cancel/", self._check, methods=["GET"]),
             Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),

@@ -15,7 +15,7 @@ _SHOWN: Final = 12  # characters of a hash, where the whole would say no more
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that has a name and a value in words."""
+    """A named value, formatted as text."""
 
     name: str
     value: str
@@ -23,7 +23,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class CheckView:
-    """What one stage found out about a candidate."""
+    """The result of one stage for a candidate."""
 
     stage: str
     status: ShownStatus
@@ -32,9 +32,10 @@ class CheckView:
 
 @dataclass(frozen=True, slots=True)
 class DecisionView:
-    """What somebody decided about a candidate for a channel: `approved`, `rejected` or `rolled back`; `at` when, "" where history does not know.
+    """A decision about a candidate for a channel: `approved`, `rejected` or `rolled back`.
 
-    An approval from before the candidate was rolled back out of the channel does not count (`counts`) any more.
+    `at` is the time of the decision, "" if the history does not have it. An approval given before the candidate was
+    rolled back out of the channel no longer counts (`counts`).
     """
 
     what: str
@@ -82,7 +83,7 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
         if event.get("event") in {"approved", "rejected"}
     }
     back = rollbacks(history)
-    # The first time: whoever builds the same bytes again makes no other candidate of it.
+    # The first build event counts: building the same bytes again does not create another candidate.
     built = {str(event.get("candidate")): event for event in reversed(history) if event.get("built")}
     known = sorted(state.get("candidates", {}).items(), key=lambda item: int(item[1].get("number", 0)))
     found = []
@@ -119,7 +120,7 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
 
 
 def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Small facts in words; what has parts of its own is left to whoever shows these."""
+    """Return the scalars and lists of a summary as text; nested objects are left to the caller."""
     return tuple(
         Fact(
             str(key).replace("_", " "),
@@ -131,7 +132,7 @@ def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def plain_figure(value: object) -> str:
-    """Return a value as it is read: yes or no, a number with its thousands apart, a hash cut short."""
+    """Return a value formatted for display: yes or no, a number with thousands separators, a shortened hash."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else _short(str(value))
@@ -153,7 +154,7 @@ def _decisions(
     history: Sequence[Event],
     back: Mapping[tuple[str, str], Event],
 ) -> Iterator[tuple[Event, DecisionView]]:
-    """Yield what was decided about a candidate, each with its event, {} where history does not know it."""
+    """Yield the decisions about a candidate, each with its event ({} if the history does not have it)."""
     for what, kept in (("approved", "approvals"), ("rejected", "rejections")):
         for channel, people in candidate.get(kept, {}).items():
             rolled_back = what == "approved" and (channel, name) in back

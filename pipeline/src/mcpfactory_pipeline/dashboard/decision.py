@@ -1,4 +1,4 @@
-"""What one decides about: a candidate for a channel, against what the channel offers. Pure: facts in, view out."""
+"""Decision page: a candidate for a channel, compared with the candidate that the channel offers. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparedFact:
-    """One fact of both, as text; "" where one does not have it."""
+    """One fact of both candidates, as text; "" for a candidate without it."""
 
     name: str
     old: str
@@ -54,7 +54,10 @@ class ComparedFact:
 
 @dataclass(frozen=True, slots=True)
 class ToolChanges:
-    """Changes of one kind: `breaking`, `changed` (nothing breaks), `added`, `wording`; `total` counts those that are not shown, too."""
+    """Changes of one kind: `breaking`, `changed` (compatible), `added` or `wording`.
+
+    `total` includes the changes that are not shown.
+    """
 
     kind: str
     total: int
@@ -77,9 +80,9 @@ class _QuestionFields(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ClosedBy:
-    """What keeps a channel as it is, by its `kind`: it is `held`, or its server is `retired`. Who said so, why and since when, where the history knows.
+    """The reason why a channel does not move, by `kind`: it is `held`, or its server is `retired`.
 
-    `command` is what lifts it.
+    The actor, reason and time come from the history, if it has them. `command` lifts the hold or the retirement.
     """
 
     kind: str
@@ -91,15 +94,18 @@ class ClosedBy:
 
 @dataclass(frozen=True, slots=True)
 class DecisionPage:
-    """A candidate for a channel, and all that speaks for and against it.
+    """A candidate for a channel, with all facts for and against it.
 
-    `asks` is what stands between both, in words, and `command` what comes next; both are empty where nobody is asked. Then `stands` is why it
-    may not be promoted, and `way` the command that leads on, "" where none does. `closed` is who keeps the channel as it is. `offered` is the candidate
-    that the channel offers now, "" for none: then everything is new. `rejected` and `rolled_back` are who said no to it, and
-    `approve_after_all` the command that approves it although nobody is asked, "" where it would be refused or is not needed. `source_channel` is
-    the channel before, `in_source_since` since when that offers it, which is `waits_since` where somebody is asked. `known` says whether the tools of both are on this machine, `judged` whether
-    both reports are. `source` is a command that shows what changed in the sources, where the commits are known, and `uncommitted` are the
-    versions that were built from changes that were not committed, which no such command shows.
+    `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
+    pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` the command that
+    resolves it, "" if no command does. `closed` describes the hold or retirement that blocks the channel. `offered`
+    is the candidate that the channel offers now, "" for none: then everything is new. `rejected` and `rolled_back`
+    are the decisions against the candidate, and `approve_after_all` is the command that approves it although no
+    decision is pending, "" if it would be refused or is not needed. `source_channel` is the previous channel,
+    `in_source_since` the time since when that channel offers the candidate, which equals `waits_since` if a decision
+    is pending. `known` is True if the tools of both candidates are on this machine, `judged` if both reports are.
+    `source` is a command that shows the source changes, if the commits are known, and `uncommitted` lists the
+    versions that were built from uncommitted changes, which no such command shows.
     """
 
     workspace: str
@@ -152,7 +158,9 @@ def decidable(detail: ServerDetail) -> Iterator[str]:
 
 
 def decided_about(detail: ServerDetail, channel: str) -> str:
-    """Return the candidate that is next for a channel: what the one before it offers, or the newest; "" where there is none.
+    """Return the next candidate for a channel; "" if none exists.
+
+    It is the candidate that the previous channel offers, or the newest one.
 
     Raises:
         NotFoundError: for an unknown channel.
@@ -171,12 +179,13 @@ def decision_page(
     candidate: str = "",
     advise: _Advise,
 ) -> DecisionPage:
-    """Return what is to be decided about a candidate for a channel: by default the one that is next.
+    """Return the decision page of a candidate for a channel, by default of the next candidate.
 
-    `advise` tries a command: it returns what goes through in its place, and what refused it (`Adviser.workable`).
+    `advise` tries a command: it returns the command that would succeed in its place, and the reason for the refusal
+    (`Adviser.workable`).
 
     Raises:
-        NotFoundError: for an unknown channel, and where no candidate is there.
+        NotFoundError: for an unknown channel, or without a candidate.
     """
     name, every = detail.facts.name, {one.id: one for one in candidates_of(detail.state, detail.history)}
     chosen = _chosen(detail, channel, candidate, every)
@@ -231,7 +240,7 @@ def _chosen(detail: ServerDetail, channel: str, candidate: str, known: Container
 def _contract(
     before: StoredCandidate, after: StoredCandidate, offered: str, chosen: str
 ) -> tuple[bool, Sequence[Change]]:
-    """Return whether the tools of both are known, and what changes for callers; where nothing is offered all is new."""
+    """Return True if the tools of both are known, and the changes for callers (all new if nothing is offered)."""
     known = bool(after.manifest and (before.manifest or not offered))
     if not known or offered == chosen:
         return known, ()
@@ -239,7 +248,7 @@ def _contract(
 
 
 def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
-    """Return what is asked about a channel, and the command that answers it; empty where nobody is asked."""
+    """Return the pending decision about a channel and the command that answers it; empty if nothing is pending."""
     asked = (one for one in detail.facts.items if one.about == channel and one.kind not in {"hold", "stale", "never"})
     return next(((one.message, one.command) for one in asked), ("", ""))
 
@@ -247,9 +256,10 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
 ) -> _QuestionFields:
-    """Return the fields that say whether and what anybody is asked about a candidate, and what can be done where nobody is.
+    """Return the fields of the pending decision about a candidate, or of the possible actions if nothing is pending.
 
-    `about` is what was decided about it for the channel, None where the channel offers it: then nothing is to be decided.
+    `about` are the decisions about it for the channel, None if the channel offers it: then there is nothing to
+    decide.
     """
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
@@ -273,7 +283,10 @@ def _question(
 
 
 def _standing(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return why a candidate about which nobody is asked may not be promoted, and the command that leads on, "" where none does."""
+    """Return why a candidate without a pending decision must not be promoted, and the command that resolves it.
+
+    The command is "" if none resolves it.
+    """
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -286,7 +299,10 @@ def _approved(about: Iterable[DecisionView]) -> list[str]:
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the decisions that keep a candidate out of a channel: rejections, and the rollback since which nobody approved it."""
+    """Return the decisions that keep a candidate out of a channel.
+
+    These are rejections, and a rollback without a later approval.
+    """
     back = candidate in withdrawals(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
@@ -300,7 +316,7 @@ def _closed(detail: ServerDetail, channel: str) -> Iterator[ClosedBy]:
 
 
 def retirement(detail: ServerDetail) -> tuple[ClosedBy, ...]:
-    """Return who keeps a server no longer; nothing for one that is kept."""
+    """Return the retirement of a server; empty if it is not retired."""
     made = detail.facts.row.get("retired")
     if not made:
         return ()
@@ -319,7 +335,7 @@ def _offered(state: Mapping[str, Any], channel: str) -> str:
 
 
 def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator[ToolChanges]:
-    """Yield the changes by what they mean for callers, the worst first."""
+    """Yield the changes grouped by their effect on callers, breaking changes first."""
     kinds: dict[str, list[Change]] = {"breaking": [], "changed": [], "added": [], "wording": []}
     for change in changes:
         added = change.code == "tool-added"
@@ -331,7 +347,10 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
-    """Return a change for a list that names its tool beside it: of a new one what it says of itself in `manifest`, else what changed."""
+    """Return a change for a list that shows the tool name separately.
+
+    A new tool is shown with its description from `manifest`, any other with its change.
+    """
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()
@@ -407,7 +426,7 @@ def _figures(
 
 
 def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
-    """Who brought a candidate into a channel last."""
+    """Return the actor who last moved a candidate into a channel."""
     moves = (e for e in reversed(history) if e.get("channel") == channel and e.get("candidate") == candidate)
     found = next((event for event in moves if event["event"] in {"promoted", "stage.finished", "rolled-back"}), None)
     return actor_of(found) if found else ""
@@ -416,9 +435,9 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command that shows what changed in a server's sources between two candidates, by the commits that they were built from.
+    """Return the command that shows the source changes between the commits of two candidates.
 
-    Where one was built from changes that were not committed there is none; the versions of which that is so come beside it.
+    It is empty if one was built from uncommitted changes; the second value lists those versions.
     """
     commits: dict[str, str] = {}
     for event in history:

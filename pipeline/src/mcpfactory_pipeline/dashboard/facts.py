@@ -19,7 +19,7 @@ from mcpfactory_pipeline.views.inbox import InboxItem
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the pages about many servers say of one. Empty where there is nothing."""
+    """One server as shown on pages about many servers; missing values are empty."""
 
     workspace: str
     name: str
@@ -28,17 +28,17 @@ class ServerFacts:
     source: str = ""
     tools: int | None = None
     tokens: int | None = None
-    items: tuple[InboxItem, ...] = ()  # what waits for a person
+    items: tuple[InboxItem, ...] = ()  # pending items
     owners: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()  # stages that failed and whose log is on this machine
-    approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # channel → who approved what is next for it
+    approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # channel → approvers of its next candidate
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """The workspace's name, its servers, its channels with their policies, its stages, and when that was so; None where no clock counts.
+    """The workspace: name, servers, channels with their policies, stages, and the time of reading.
 
-    `gone` is what waits where servers are no more.
+    Without a clock the time is None. `gone` are the pending items of servers that no longer exist.
     """
 
     name: str
@@ -51,7 +51,7 @@ class WorkspaceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerDetail:
-    """Everything known of one server: what the pages about it alone say besides."""
+    """One server with all known details, including those that only its own pages show."""
 
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
@@ -88,7 +88,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCandidate:
-    """What of one candidate is on this machine: its manifest, its validation's report, the bytes of its files."""
+    """The data of one candidate on this machine: manifest, validation report and file contents."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Where the log of a stage is, with the outcome and the run of the last time that it ran. `going` says that it is at work now."""
+    """The path of a stage's log, with the outcome and the run of its last execution. `going`: it runs now."""
 
     workspace: str
     server: str
@@ -110,7 +110,10 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How one status is shown. `icon` is a symbol of templates/icons.svg, `tone` a class of style.css; low ranks come first."""
+    """The display of one status: `icon` is a symbol of templates/icons.svg, `tone` a class of style.css.
+
+    Low ranks come first.
+    """
 
     key: str
     word: str
@@ -148,7 +151,7 @@ ShownStatus = Annotated[
 def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
     """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
-    A stage that passed and would run again is stale, or held where somebody holds it; one that failed says so first.
+    A passed stage that would run again is stale, or held if a hold applies; a failed stage is shown as failed first.
     """
     outcome, verdict = stage.get("outcome"), stage.get("verdict")
     if running:
@@ -184,7 +187,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Which part of a list is shown: `page` of `pages`, and how many entries the whole list has."""
+    """A page of a list: `page` of `pages`, and the total number of entries."""
 
     page: int
     pages: int
@@ -192,7 +195,7 @@ class Pager:
 
 
 def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
-    """Return the entries of the wanted page, counted from 1; what is no page of the list gives the nearest that is."""
+    """Return the entries of the wanted page, counted from 1; an invalid page selects the nearest valid one."""
     pages = max(1, -(-len(entries) // size))
     page = page_number(wanted, pages)
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
@@ -210,7 +213,7 @@ def shorten(text: str, size: int) -> str:
 
 @functools.cache
 def adapter(view: type[Any]) -> TypeAdapter[Any]:
-    """Return what writes views of a class as plain data, and knows their schema."""
+    """Return the adapter that serializes views of a class to plain data and returns their schema."""
     return TypeAdapter(view)
 
 

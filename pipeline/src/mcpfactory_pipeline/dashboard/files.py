@@ -28,7 +28,7 @@ _MANIFEST: Final = "/_generated/manifest.json"
 
 
 def read_json(file: Path) -> Mapping[str, Any]:
-    """Return the object in a file; empty where there is none."""
+    """Return the JSON object in a file; empty if the file does not exist."""
     try:
         return {} if file.stat().st_size > _MAX_REPORT else _object(file.read_bytes())
     except OSError:
@@ -36,7 +36,10 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def open_log(file: Path) -> BinaryIO:
-    """Open `ARTIFACTS/SERVER/logs/STAGE.log`, for reading at any place. Raises `OSError` where there is none, and for what is no file of its own."""
+    """Open `ARTIFACTS/SERVER/logs/STAGE.log` for random access.
+
+    Raises `OSError` if it does not exist or is not a regular file.
+    """
     return open_own(file, file.parents[2])
 
 
@@ -49,7 +52,7 @@ def plain_text(data: bytes) -> str:
 
 
 def read_log(file: Path) -> str:
-    """Return the end of a log as plain text; empty if there is none."""
+    """Return the end of a log as plain text; empty if the log does not exist."""
     try:
         with open_log(file) as stream:
             size = stream.seek(0, 2)
@@ -72,7 +75,7 @@ def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def wheel_manifest(folder: Path) -> Mapping[str, Any]:
-    """Return the manifest of generated tools in the wheel of a candidate; empty where it has none, or is not on this machine."""
+    """Return the manifest of generated tools in a candidate's wheel; empty if missing or not on this machine."""
     for wheel in sorted(folder.glob("*.whl")):
         try:
             with zipfile.ZipFile(wheel) as archive:
@@ -149,7 +152,7 @@ def files_below(folder: str) -> Iterator[str]:
 
 
 def stamps_of(paths: Iterable[str]) -> Stamps:
-    """Return times, size and inode of each file or folder, None where there is none: equal stamps, equal content."""
+    """Return times, size and inode of each file or folder, None if missing; equal stamps mean equal content."""
     return tuple(map(_stamp, paths))
 
 
@@ -162,5 +165,8 @@ def _stamp(path: str) -> FileStamp | None:
 
 
 def _stamp_in(found: os.stat_result) -> FileStamp:
-    """The time of the last write comes first. Whoever writes can put that back, and not the one of the last change, which is the last here."""
+    """Return the stamp of a file: modification time first, change time last.
+
+    A writer can reset the modification time, but not the change time.
+    """
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns

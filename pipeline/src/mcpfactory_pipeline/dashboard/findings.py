@@ -18,7 +18,7 @@ _TEXT: Final = 300  # characters of one text
 
 @dataclass(frozen=True, slots=True)
 class EvidenceView:
-    """One part of the proof: the request, the response, what stood on stdout."""
+    """One part of the evidence: the request, the response or the output on stdout."""
 
     name: str
     text: str

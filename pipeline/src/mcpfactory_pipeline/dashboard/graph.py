@@ -11,7 +11,7 @@ from mcpfactory_pipeline.views.graph import MANY, GraphPlace, Stand, graph_of, s
 
 @dataclass(frozen=True, slots=True)
 class OutsideCount:
-    """How many servers stand nowhere in the graph: those that cannot be read, and retired ones."""
+    """The number of servers that the graph leaves out: unreadable and retired ones."""
 
     status: ShownStatus
     number: int
@@ -57,5 +57,5 @@ def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
 
 
 def stands_in(facts: WorkspaceFacts, server: ServerFacts) -> tuple[Stand, ...]:
-    """Return where one server of a workspace stands."""
+    """Return the positions of one server of a workspace in the graph."""
     return stands_of(server.row, server.items, facts.stages, facts.channels)

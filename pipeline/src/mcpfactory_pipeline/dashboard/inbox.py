@@ -62,10 +62,10 @@ _TEXT: Final = 200  # characters of a cause
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number.
+    """One pending item. `waited` is its age as text, "" if unknown; `seconds` is the same as a number.
 
-    `decision` is the channel whose page of decisions has what speaks for and against it, "" for none. `log` is the stage whose log
-    says what went wrong, "" for none on this machine.
+    `decision` is the channel whose decision page shows the facts for and against it, "" for none. `log` is the stage
+    whose log shows the failure, "" if none is on this machine.
     """
 
     kind: str
@@ -86,7 +86,7 @@ class InboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """A candidate that stays out of a channel for which it is next: somebody said no, and nobody is asked again."""
+    """A candidate that is next for a channel but stays out of it: it was rejected, and no decision is pending."""
 
     server: str
     version: str
@@ -95,7 +95,7 @@ class RejectedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """How many things of a kind wait."""
+    """The number of pending items of a kind."""
 
     kind: str
     number: int
@@ -115,9 +115,10 @@ class InboxGroup:
 
 @dataclass(frozen=True, slots=True)
 class InboxPage:
-    """The inbox: the most blocking first, then the oldest; what has one cause stands together. `next` are the commands that most likely come next.
+    """The inbox: the most blocking items first, then the oldest; items with the same cause are grouped.
 
-    `whose` keeps what waits for one person: by name where a policy or an owner is named, and what anybody may do.
+    `next` are the commands that most likely come next. `whose` filters by person: items whose policy or owner names
+    the person, and items open to anyone.
     """
 
     workspace: str
@@ -201,7 +202,7 @@ class _Whom:
         )
 
     def _has_approved(self, item: InboxItem, name: str) -> bool:
-        """Whether somebody has given their part of what is waited for: they are asked no more."""
+        """Return True if the person has already given their approval of the item."""
         given = self._approved.get(item.server, {}).get(item.about, ()) if item.kind == "approval" else ()
         return person_key(name) in map(person_key, given)
 
@@ -211,7 +212,7 @@ _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")  # a version 
 
 
 def _cause(message: str, server: str) -> str:
-    """Return why something waits, without what is of this server alone: its name, its version, its candidate."""
+    """Return the reason why an item is pending, without the server's name, version and candidate."""
     # One pattern for all servers: to make one of each name costs more than all else of the page.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")

@@ -42,13 +42,13 @@ class Tail:
 
     @property
     def end(self) -> int:
-        """How many bytes of the file are known."""
+        """Return the number of bytes of the file that are known."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How something is now. `state` is the part of the page that is replaced, `over` says that nothing more will come."""
+    """The current state of a followed page. `state` is the page part to replace, `over` means that it is final."""
 
     state: str
     tails: tuple[Tail, ...] = ()
@@ -62,7 +62,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How much a listener has been sent: which state, and how many bytes of which logs."""
+    """The position of a listener: the last state sent, and the number of bytes sent of each log."""
 
     digest: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
@@ -82,10 +82,10 @@ class Position:
 
 
 def events_since(position: Position, now: Snapshot) -> tuple[bytes, Position]:
-    """Return the events that lead from a position to now, as they are sent, and the position after them.
+    """Return the encoded events between a position and now, and the position after them.
 
-    `state` is the new state, `log` a JSON object: `step`, `text`, and `fresh` if the text replaces the earlier one; `done` names a
-    step whose log is no longer followed; `end` is the last event of all.
+    `state` is the new state, `log` a JSON object: `step`, `text`, and `fresh` if the text replaces the earlier one;
+    `done` names a step whose log is complete; `end` is the last event of all.
     """
     sent = []
     for name, data, after in _events(position, now):
@@ -116,7 +116,7 @@ def _events(position: Position, now: Snapshot) -> Iterator[tuple[str, str, Posit
 
 
 def read_tail(step: str, file: Path) -> Tail:
-    """Return the end of a log, up to its last whole line; empty where there is none."""
+    """Return the end of a log, up to its last complete line; empty without a log."""
     try:
         with open_log(file) as stream:
             start = max(0, stream.seek(0, 2) - _MAX_LOG)
@@ -132,10 +132,10 @@ def read_tail(step: str, file: Path) -> Tail:
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
-_IDLE_POLLS: Final = 8  # polls for nobody, before it is left: whoever goes from page to page comes back
+_IDLE_POLLS: Final = 8  # polls without a listener before it ends: people who change pages come back
 _HEARTBEAT: Final = 15.0  # seconds after which a silent connection is given a comment: one that is dead is noticed then
 _MAX_LISTENERS: Final = 500  # listeners
-_RENEWED: Final = 2.0  # seconds after which the page of a run that goes on is told how long it has taken by now
+_RENEWED: Final = 2.0  # seconds between updates of the duration of a running run
 _FIRST: Final = b"retry: 1500\n\n"
 
 Poll = Callable[[], Snapshot | None]
@@ -158,7 +158,7 @@ class _Follower:
         self._sent: dict[str, tuple[bytes, Position]] = {}  # what leads from a position to now: most are at the same
 
     async def follow(self) -> None:
-        """Look until nobody listens, or there is nothing more to see."""
+        """Poll until the last listener leaves or the subject is final."""
         idle = 0
         try:
             while not self.now.over:
@@ -179,7 +179,7 @@ class _Follower:
         waiting.set()
 
     async def listen(self, position: Position) -> AsyncIterator[bytes]:
-        """Yield what one browser is sent, from its position on."""
+        """Yield the events to send to one browser, starting at its position."""
         yield _FIRST
         while True:
             changed, closed = self._changed, self.closed
@@ -212,10 +212,10 @@ class Followers:
         self._joining = asyncio.Lock()
 
     async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
-        """Return a stream of what changes in the thing of that name; `make` gives what polls it, where nobody does yet.
+        """Return a stream of the changes of a subject; `make` creates its poll if it is not polled yet.
 
         Raises:
-            TooManyFollowersError: when too many follow; and what the first poll raises.
+            TooManyFollowersError: if there are too many followers. Errors of the first poll are passed on.
         """
         if self._listeners >= _MAX_LISTENERS:
             raise TooManyFollowersError(
@@ -308,9 +308,9 @@ class _RunWatch:
 
 
 def watch_run(reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> Poll:
-    """Sees what happens in a run: its page as it is then, and what the steps at work print.
+    """Return a poll of a run: its current page, and the output of the running steps.
 
     Raises:
-        NotFoundError: when no history has such a run.
+        NotFoundError: if no history contains such a run.
     """
     return _RunWatch(reader, page, values, number)

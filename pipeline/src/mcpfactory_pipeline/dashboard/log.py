@@ -22,7 +22,7 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.dashboard.files import open_log, plain_text
 
-_READ: Final = 4 * 1024 * 1024  # bytes, from the end of a log; a longer one can be downloaded
+_READ: Final = 4 * 1024 * 1024  # bytes read from the end of a log; longer logs can be downloaded
 _PAGE: Final = 12_000  # characters of a page: below 100 kB with the longest escapes
 _LEAST: Final = 40  # characters that a line counts for at least: its markup takes as much
 _LINE: Final = 1_000  # characters of a line that are shown; a longer line is data and reports nothing

@@ -113,7 +113,10 @@ def _check_and_perform(
     fields: dict[str, Any],
     answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the check of an action and the action; `words` are its name, title and description, `about` what it is done to."""
+    """Return the OpenAPI operations that check an action (GET) and perform it (POST).
+
+    `words` are its name, title and description, `about` is the path parameter of its subject.
+    """
     name, title, description = words
     ticket = {
         "ticket": {"type": "string", "description": "The ticket of the check, which was for exactly these values."}

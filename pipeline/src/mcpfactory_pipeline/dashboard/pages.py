@@ -74,11 +74,11 @@ def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[s
 
 
 def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = "") -> DecisionPage:
-    """Return what is to be decided about a candidate of a server, by default the one that is next for the channel.
+    """Return the decision page of a server's candidate, by default of the next one for the channel.
 
     Raises:
-        StateError: for a server of which nothing can be said, with what is wrong.
-        NotFoundError: for an unknown channel, and where no candidate is there.
+        StateError: for a server that cannot be read, with the reason.
+        NotFoundError: for an unknown channel, or without a candidate.
     """
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
@@ -92,7 +92,7 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
 
 
 def offered_actions(reader: WorkspaceReader, detail: ServerDetail) -> dict[str, tuple[str, ...]]:
-    """Return what can be done to a server as it stands: the actions, each with the channels or stages for which it can."""
+    """Return the actions that a server currently allows, each with its channels or stages."""
     adviser = cache(lambda: reader.adviser(detail.facts.name))
     return possible_actions(detail, lambda command: adviser().refusal(command) is None)
 

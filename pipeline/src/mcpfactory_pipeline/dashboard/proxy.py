@@ -35,7 +35,10 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request: the person whom the proxy logged in, "" for nobody. `proxied`: it came through the proxy."""
+    """The sender of a request: the person logged in by the proxy, "" for none.
+
+    `proxied`: the request came through the proxy.
+    """
 
     person: str = ""
     proxied: bool = False
@@ -49,10 +52,10 @@ class TrustedProxy:
     secret: str
 
     def caller(self, headers: RawHeaders) -> Caller:
-        """Return who sent a request.
+        """Return the sender of a request.
 
         Raises:
-            AccessError: the header, or the secret, does not come from the proxy; or the name is none.
+            AccessError: the header or the secret is not from the proxy, or the name is invalid.
         """
         sent = [(name.lower(), value) for name, value in headers]
         named, secrets = _values(sent, self.header), _values(sent, SECRET_HEADER)
@@ -91,10 +94,10 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
 
 
 def public_origin(url: str) -> str:
-    """Return the origin of the address that people open, as browsers send it; "" for "".
+    """Return the origin of the public address, in the form that browsers send; "" for "".
 
     Raises:
-        ConfigError: for what is none, or has a path: pages are at the root.
+        ConfigError: if it is not an origin or has a path (pages are at the root).
     """
     if not url:
         return ""

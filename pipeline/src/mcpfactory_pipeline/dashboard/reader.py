@@ -1,7 +1,7 @@
-"""A workspace as the dashboard reads it: every answer is of now, and only what changed since the last is read again.
+"""Workspace reader of the dashboard: every response is current, and only changed data is read again.
 
-A server is read again when a file that its row depends on has another time, size or inode, or is gone; the files of all servers
-are checked for each answer. Where a channel asks for soak time, the clock changes what waits, too.
+A server is read again if a file that its row depends on has another time, size or inode, or is missing; the files of
+all servers are checked for each response. If a channel requires soak time, pending items also change with the clock.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class _KnownServer(NamedTuple):
 
 
 class WorkspaceReader:
-    """The workspace around `root`. Raises `WorkspaceError` where there is none, at every question.
+    """The workspace around `root`. Every query raises `WorkspaceError` if it does not exist.
 
-    What was looked at less than `age` seconds ago is not looked at again for a page about many servers. Without `live`
-    no answer says how long something has waited: then equal workspaces give equal answers; and nothing is looked at twice.
+    For pages about many servers, data checked less than `age` seconds ago is not checked again. Without `live`,
+    responses contain no waiting times, so that equal workspaces give equal responses, and nothing is checked twice.
     """
 
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
@@ -120,17 +120,17 @@ class WorkspaceReader:
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
-        """Return what waits where servers are no more: looked for when a state, a channel or the list of servers has changed."""
+        """Return the pending items of removed servers; read again if a state, channel or the server list changes."""
         now = seen, tuple(names), tuple(channel_pages(channels_folder(workspace)))
         if self._gone[0] != now:
             self._gone = now, tuple(gone_items(workspace))
         return self._gone[1]
 
     def server(self, name: str) -> ServerDetail:
-        """One server with everything that is known of it.
+        """Return one server with all known details.
 
         Raises:
-            NotFoundError: when the workspace has none of that name.
+            NotFoundError: if the workspace has no server of that name.
         """
         if self._detail is not None and self._detail.facts.name == name and not self._live:
             return self._detail
@@ -139,7 +139,7 @@ class WorkspaceReader:
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
-        if name not in self._entries:  # it comes from an address: no folder is looked through that is no server's
+        if name not in self._entries:  # the name comes from a URL: read only folders of servers
             _refuse_unknown(workspace, name)
         with self._guard:
             facts = self._server(workspace, inbox, name)
@@ -171,13 +171,13 @@ class WorkspaceReader:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
     def steps_at_work(self) -> Steps:
-        """Return run, server and stage of what is at work now."""
+        """Return run, server and stage of each running step."""
         return steps_at_work(Store(self._workspace()).locks)
 
     def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None) -> T:
-        """Return what `make` makes of all histories: the same as before, as long as no history has changed, nor what is made of it `also`.
+        """Return the value that `make` computes from all histories, cached until a history or `also` changes.
 
-        `name` says what it is.
+        `name` is the cache key.
         """
         histories = self.histories()
         with self._guard:
@@ -191,10 +191,10 @@ class WorkspaceReader:
         return made
 
     def run(self, run: str, server: str = "") -> RunFacts:
-        """Return what happened in a run, at all servers or at one, whose logs are then read.
+        """Return the events of a run, for all servers or for one (then including its logs).
 
         Raises:
-            NotFoundError: when no history has such a run.
+            NotFoundError: if no history contains such a run.
         """
         if self._run is not None and self._run[0] == (run, server) and not self._live:
             return self._run[1]
@@ -215,7 +215,7 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="mcpfactory pipeline history NAME names the runs of a server",
             )
-        # What ends while the history is read is at work in that; what has begun meanwhile is, too.
+        # A step that ends while the history is read counts as running, and so does one that starts meanwhile.
         steps = before | self.steps_at_work()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}
@@ -229,14 +229,14 @@ class WorkspaceReader:
         )
 
     def log_file(self, server: str, stage: str) -> Path:
-        """Where the log of a stage is: of its last run, or of the one that is under way."""
+        """Return the path of a stage's log, of its last or current run."""
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return where the log of a stage is, for names that come from an address, and how that stage stands.
+        """Return the path of a stage's log, for names from a URL, and the status of that stage.
 
         Raises:
-            NotFoundError: for an unknown server or stage: no other file is looked at.
+            NotFoundError: for an unknown server or stage; no other file is read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -261,17 +261,17 @@ class WorkspaceReader:
         return workspace_digest(self._workspace().pipeline)
 
     def forget(self) -> None:
-        """Make the next answer about many servers one of that moment, whatever `age` says."""
+        """Make the next response about many servers current, regardless of `age`."""
         self._last = None
 
     def adviser(self, server: str) -> Adviser:
-        """Return what tries commands about a server as it is now, in the name of somebody who may give them; nothing is written."""
+        """Return an adviser that tries commands about a server as an authorized actor, without writing anything."""
         workspace, inbox = self._open()
         row, state = status_row(workspace, inbox.store, inbox.stages, workspace.server(server))
         return inbox.adviser(row, state)
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return what of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
+        """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
@@ -356,7 +356,7 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
 
 
 def log_file(workspace: Workspace, server: str, stage: str) -> Path:
-    """Where the log of a stage is."""
+    """Return the path of a stage's log."""
     return workspace.artifacts / server / "logs" / f"{stage}.log"
 
 
@@ -371,13 +371,13 @@ def _refuse_unknown(workspace: Workspace, name: str) -> None:
 
 
 def _own_files(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
-    """Where a server's folder and its record are."""
+    """Yield the paths of a server's folder and of its record."""
     yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
     yield from files_below(f"{workspace.root}/servers/{name}")
 
 
 def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
-    """Files besides its folder and state that the row of a server depends on."""
+    """Yield the files outside its folder and state that the row of a server depends on."""
     folder = workspace.artifacts / server.name
     yield from (file for _, file in _failed_logs(workspace, server.name, state))
     newest = state.candidates.get(state.candidate or "")
@@ -403,7 +403,10 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield who approved the candidate that is next for a channel. Of one that was there before not all approvals may count: nobody is named."""
+    """Yield the approvers of the candidate that is next for a channel.
+
+    If the candidate was in the channel before, some approvals are possibly void: it yields no names.
+    """
     for channel in channels:
         release = state.channels.get(channel.source or "")
         known = state.candidates.get(release.candidate) if release else None
@@ -412,7 +415,10 @@ def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterato
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
-    """How many tools and tokens: of the sources by their own report, else of the candidate, as it was counted or listed its tools."""
+    """Return the number of tools and tokens.
+
+    They come from the sources' own report, else from the candidate (as counted, or as listed by its tools).
+    """
     report = read_json(_report(server))
     tools = report.get("tools")
     if isinstance(tools, list):
@@ -426,7 +432,7 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 
 
 def _listed_sizes(candidate: Path) -> dict[str, int]:
-    """How many tools and tokens the candidate in a folder listed when it was validated; empty where that is not on this machine."""
+    """Return the number of tools and tokens that a candidate listed at validation; empty if unknown here."""
     listed = _tools_in(candidate)
     return {"tools": len(listed), "tokens": sum(map(count_tokens, listed))} if listed else {}
 
@@ -464,7 +470,10 @@ def _events(store: Store, name: str) -> list[Event]:
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """Return the logs of a server's steps in a run. A later run writes over them, so the hash says whether it is that one's."""
+    """Return the logs of a server's steps in a run.
+
+    A later run overwrites them; the hash shows if a log still belongs to this run.
+    """
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":

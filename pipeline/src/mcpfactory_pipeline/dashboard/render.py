@@ -1,8 +1,9 @@
-"""Views into HTML: the only module that imports Jinja2.
+"""HTML rendering of views: the only module that imports Jinja2.
 
-Autoescape is on for everything, for names and texts come from API documents that nobody vouches for. There is neither
-inline script nor inline style, so that the content-security policy can forbid both. What would reorder what stands beside it, or is not seen,
-is written out on every page, whoever wrote it (`_filled`); what a form sends on is written so that it arrives as it was (`exact`).
+Autoescape is always on, because names and texts come from untrusted API documents. Inline scripts and styles are not
+used, so that the content security policy can forbid both. Invisible characters and characters that reorder their
+neighbors are written out on every page, for every source (`_filled`); form values are escaped so that they are
+submitted unchanged (`exact`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _pretty(value: object, size: int) -> str:
 
 
 def _exact(text: object) -> object:
-    """Return the value of a field that is sent on unread: what a page would write out stands by its number, and arrives as it was."""
+    """Return a form value in which invisible characters are numeric references, so that it is submitted unchanged."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
     return _templates.filters["safe"](escaped)
 
@@ -77,7 +78,10 @@ _templates.globals |= {
 
 
 def _filled(template: str, **facts: object) -> str:
-    """Return a template with its facts as HTML in which nothing acts on what stands beside it. Every page, and part of one, comes from here."""
+    """Return a rendered template with invisible and reordering characters written out.
+
+    Every page and page part is rendered here.
+    """
     return escape_invisible(_templates.get_template(template).render(**facts))
 
 
@@ -85,7 +89,7 @@ def _filled(template: str, **facts: object) -> str:
 class Links:
     """Relative links from one page to others. `path` is the page's own; `static` pages link to files.
 
-    The second page of a list is a query live, and a folder of its own in the export.
+    The second page of a list is a query in the live dashboard, and a separate folder in the export.
     """
 
     path: str
@@ -131,9 +135,10 @@ def page_folder(page: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is shown once.
+    """The visitor of a dashboard that allows actions: `actor`, "" before the login. `message` is shown once.
 
-    `runs` are those that were begun in this dashboard and go on: they can be cancelled here. `proxied`: a proxy logged them in, and logs them out.
+    `runs` are the active runs that were started in this dashboard and can be canceled here. `proxied`: a proxy
+    handles login and logout.
     """
 
     actor: str = ""
@@ -156,7 +161,7 @@ def prepare(page: Page) -> None:
 
 
 def render_state(view: RunPage, links: Links) -> str:
-    """Return the part of a run's page that changes while the run goes on."""
+    """Return the part of a run's page that changes during the run."""
     return _filled("run_state.html", view=view, links=links, static=False)
 
 
@@ -166,7 +171,7 @@ def render_form(template: str, links: Links, visitor: Visitor, **facts: object) 
 
 
 def render_problem(title: str, message: str, hint: str, path: str, ways: Sequence[tuple[str, str]] = ()) -> str:
-    """Return a page that says what is wrong and what to do, at that path; `ways` are links from there (words, path)."""
+    """Return an error page with title, message and hint at a path; `ways` are links from there (text, path)."""
     facts = {"title": title, "message": message, "hint": hint, "links": Links(path), "ways": ways}
     return _filled("problem.html", **facts, page=None, static=False, live="", visitor=None)
 

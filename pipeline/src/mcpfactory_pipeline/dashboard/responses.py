@@ -1,4 +1,4 @@
-"""What all routes of the dashboard answer with: JSON or a page, and problems as either."""
+"""Responses of all dashboard routes: JSON or a page, and errors as either."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def wants_json(request: Request) -> bool:
-    """Whether it is a program that asks."""
+    """Return True if the client is a program."""
     if "format" in request.query_params:
         return request.query_params["format"] == "json"
     accept = request.headers.get("accept", "")
@@ -74,7 +74,7 @@ async def not_allowed_response(request: Request, _error: Exception) -> Response:
 
 
 async def gone_response(_request: Request, _error: Exception) -> Response:
-    """Return what answers a request whose sender has left in the middle of it: nobody reads it."""
+    """Return the response for a client that disconnected during its request."""
     return Response(status_code=400)
 
 

@@ -1,4 +1,4 @@
-"""Runs that people begin from the dashboard: each is a process of its own, which ends in order when the dashboard ends.
+"""Runs started from the dashboard: each is a separate process, which ends in order with the dashboard.
 
 python -m mcpfactory_pipeline.dashboard.run_process ROOT SERVER RUN [--until STAGE] [--again STAGE] [--force]
 """
@@ -35,10 +35,10 @@ class RunProcesses:
         self._guard = threading.Lock()
 
     def start(self, server: str, until: str, again: str, force: bool) -> str:
-        """Begins a run for whoever acts; its id, once it is under way.
+        """Start a run for the current actor and return its id once it has begun.
 
         Raises:
-            StageError: when the run does not begin.
+            StageError: if the run does not begin.
         """
         workspace, run = Workspace.find(self._root), new_id()
         options = [word for name, stage in (("--until", until), ("--again", again)) if stage for word in (name, stage)]
@@ -105,7 +105,7 @@ class RunProcesses:
         process.terminate()
 
     def _wait(self, run: str, process: subprocess.Popen[bytes]) -> None:
-        process.wait()  # a process that nobody waits for looks as if it were there
+        process.wait()  # reap the process, or it stays as a zombie
         with self._guard:
             self._processes.pop(run, None)
 

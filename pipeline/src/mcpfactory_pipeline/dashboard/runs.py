@@ -24,10 +24,9 @@ _SERVERS: Final = 12  # of one run on a page: with the longest names and message
 class RunStep:
     """One attempt at one stage of one server.
 
-    `start` and `seconds` are in seconds, the former since the run began; `seconds` is until now while it is at work (`working`), and
-    None where that is not known.
-    `log` is the end of what it printed, where that is still on this machine: of a step that ended only on the page of one
-    server in a run. `kept` says that it went wrong, and that its log is still there.
+    `start` is in seconds since the run began. `seconds` is the duration, until now for a running step (`working`),
+    None if unknown. `log` is the end of the step's output, if it is still on this machine; for a finished step only
+    on the page of one server in a run. `kept` is True if the step failed and its log still exists.
     """
 
     server: str
@@ -46,13 +45,13 @@ class RunStep:
 
     @property
     def name(self) -> str:
-        """Which step of the run it is."""
+        """Return the name of the step within the run."""
         return f"{self.server}/{self.stage}/{self.attempt}"
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCount:
-    """How many steps ended in a way."""
+    """The number of steps with one outcome."""
 
     status: ShownStatus
     number: int
@@ -116,7 +115,7 @@ class RunsPage:
 def runs_of(
     histories: Mapping[str, Sequence[Event]], at_work: Set[tuple[str, str, str]] = frozenset()
 ) -> tuple[RunRow, ...]:
-    """Return every run that a history knows, the newest first; `at_work` are run, server and stage of what is at work now."""
+    """Return all runs in the histories, newest first; `at_work` has run, server and stage of running steps."""
     known = by_run(histories)
     return tuple(_line(run, known[run], at_work) for run in sorted(known, reverse=True))
 
@@ -138,7 +137,7 @@ def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> Run
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
-    """One run; with `server` what it did there, with logs."""
+    """Return the page of a run; with `server`, of its steps at that server, with logs."""
     began, steps, line = _whole_run(facts)
     names, pager = paged(tuple(steps), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
@@ -164,7 +163,7 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
 
 @functools.lru_cache(maxsize=2)
 def _whole_run(facts: RunFacts) -> tuple[float, Mapping[str, tuple[RunStep, ...]], RunRow]:
-    """Return what all pages of a run's list have in common: when it began, its steps by server in the order of the list, and its row."""
+    """Return the common data of all pages of a run: start time, steps by server in list order, and its row."""
     ids = (str(event["id"]) for events in facts.events.values() for event in events)
     began = created_at(min(ids, default=facts.run))
     steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
@@ -189,7 +188,10 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
 
 
 def _stands(last: Event, *, working: bool) -> Status:
-    """Return how a stage stands in a run, by its last event there: one that began and is not at work was interrupted, whoever says so or not."""
+    """Return the status of a stage in a run, by its last event there.
+
+    A stage that began and is not running counts as interrupted, even without an event that says so.
+    """
     if last["event"] == _BEGINS:
         return STATUSES["running" if working else "interrupted"]
     return _ended(last)
@@ -255,11 +257,11 @@ def _ended(event: Event) -> Status:
 
 
 def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
-    """Return what kept a run from being through, in a word or two; "" for nothing."""
+    """Return `cancelled` or `broke off` for an incomplete run; "" for a complete one."""
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
-    died = any(message in {RUN_DIED, _SILENT} for message in said)  # and not a stage alone, whose run went on
+    died = any(message in {RUN_DIED, _SILENT} for message in said)  # the run died, not only a stage
     return "cancelled" if cancelled else "broke off" if died else ""
 
 
@@ -272,6 +274,6 @@ def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[RunStep
 
 
 def _worst(steps: Iterable[RunStep]) -> Status:
-    """How the steps ended, by the last attempt at each."""
+    """Return the worst status of the steps, counting the last attempt at each."""
     last = {(step.server, step.stage): step.status for step in steps}
     return min(last.values(), key=lambda status: status.rank, default=STATUSES["never"])

@@ -37,10 +37,11 @@ _TOOL_TEXT: Final = 2_000  # characters of a description that are shown
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """One tool; `share` is its part of the largest tool's tokens, 0 to 100. The schemas are those of `tools/list`.
+    """One tool; `share` is its size relative to the largest tool's tokens, 0 to 100.
 
-    `can_try` says whether the dashboard can call it: by an operation of the API document, or without a document as it is. Adopted servers
-    are started in ways of their own, and are not tried.
+    The schemas are those of `tools/list`. `can_try` is True if the dashboard can call the tool: through an operation
+    of the API document, or directly if the server has no document. Adopted servers start in other ways and cannot be
+    tried.
     """
 
     name: str
@@ -125,7 +126,7 @@ _HISTORY: Final = 30  # events shown; the file has all
 _TOOLS: Final = 40  # tools shown; their own page has all
 _LEFT_OUT: Final = 40  # operations shown
 _TEXT: Final = 240  # characters of one text among many
-_WHOLE: Final = 4_000  # characters of texts that are cut and stand there as a whole, all together
+_WHOLE: Final = 4_000  # characters of all texts together that are shown in full although they are cut elsewhere
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
@@ -136,9 +137,10 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`; `run` is the last run that it ran in.
+    """One stage with its result. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`.
 
-    While it is at work it has found nothing yet: `message` says how it ended the last time, and `last_run` in which run; else that is "".
+    `run` is the last run that executed it. While it is running it has no result yet: `message` describes its previous
+    outcome, and `last_run` is the run of that outcome, otherwise "".
     """
 
     stage: str
@@ -153,9 +155,10 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """Where one channel stands: what it offers since when, what it asks for, who holds it, what waits, and which candidate is next, "" for none.
+    """The state of one channel: its offer and since when, requirements, hold, pending items and next candidate.
 
-    `earlier` says that it can be rolled back to one that it offered before. `rejected` is who said no to the next one.
+    The next candidate is "" for none. `earlier` is True if the channel can be rolled back to an earlier candidate.
+    `rejected` is the actor who rejected the next candidate.
     """
 
     name: str
@@ -175,7 +178,7 @@ class ChannelView:
 
 @dataclass(frozen=True, slots=True)
 class WaitingView:
-    """What waits: what it is, the command that comes next, and the stage whose log says what went wrong, "" for none."""
+    """A pending item: its description, the next command, and the stage whose log shows the error ("" for none)."""
 
     name: str
     value: str
@@ -184,7 +187,10 @@ class WaitingView:
 
 @dataclass(frozen=True, slots=True)
 class PublishedView:
-    """What a target outside the workspace has: since when, by whom, and how that is known; `behind` is what is promoted instead."""
+    """The release at a target outside the workspace: time, actor and evidence.
+
+    `behind` is the candidate that is promoted instead.
+    """
 
     target: str
     version: str
@@ -197,7 +203,7 @@ class PublishedView:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSummary:
-    """What the last validation said; `score` and the others are None where no report is on this machine."""
+    """The result of the last validation; `score` and the others are None without a report on this machine."""
 
     score: int | None
     passed: bool | None
@@ -219,7 +225,7 @@ class ToolRow:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of the API document became tools; `share` in percent, rounded down."""
+    """The part of the API document that became tools; `share` in percent, rounded down."""
 
     operations: int
     made: int
@@ -231,7 +237,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class OverviewView:
-    """What the server has, what a model finds hard of it, and what is worth deciding, each with what to type."""
+    """The server's features, its difficulties for models, and suggested decisions, each with the command to run."""
 
     facts: tuple[Fact, ...]
     hard: tuple[str, ...]
@@ -253,10 +259,10 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is.
+    """The page. Long lists are cut; `tools_total`, `findings_total` and `older` give the full numbers.
 
-    `actions` are those that can be done as things stand (`possible_actions`). `retired` is who keeps the
-    server no longer, and why, "" for one that is kept; `retired_since` when that was said, where the history knows.
+    `actions` are the actions that are currently possible (`possible_actions`). `retired` is the actor and reason of
+    the retirement, "" if the server is not retired; `retired_since` is its time, if the history has it.
     """
 
     workspace: str
@@ -358,7 +364,7 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
 
 
 def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelView]:
-    """Yield where the channels stand; `back` are those that can be rolled back."""
+    """Yield the state of each channel; `back` are the channels that can be rolled back."""
     offers, holds = detail.facts.row.get("channels", {}), detail.facts.row.get("holds", {})
     known = {channel.name: channel for channel in detail.channels}
     rejected = detail.facts.row.get("rejected", {})
@@ -412,7 +418,7 @@ def _published(detail: ServerDetail) -> Iterator[PublishedView]:
 
 
 def _requirements(channel: ChannelPolicy) -> str:
-    """Return what a channel asks of a candidate, in words."""
+    """Return the requirements of a channel for a candidate, as text."""
     words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
     words += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
     if channel.approvals:
@@ -438,7 +444,7 @@ def _short(tool: ToolView) -> ToolRow:
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
-    """Return what the stage `generate` recorded; before it ran, what the server's own report says."""
+    """Return the coverage recorded by the stage `generate`, or by the server's own report before that stage ran."""
     if not manifest:
         skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})

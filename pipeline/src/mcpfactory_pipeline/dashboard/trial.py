@@ -1,4 +1,4 @@
-"""One call of one tool, against a stand-in of its API: a process of its own, for the server that it starts is to see nothing of ours.
+"""Call one tool once, against a stub of its API, in a separate process that shields the dashboard from the server.
 
 python -m mcpfactory_pipeline.dashboard.trial < job.json
 """
@@ -21,12 +21,12 @@ _TEXT: Final = 20_000  # characters of a body that are shown
 
 
 def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the case of a tool, so that it answers whatever the arguments are: of the request, only the method counts."""
+    """Return the case of a tool, so that it answers for any arguments: only the request method must match."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
 
 async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was asked of the API and what the tool answered; `problem` where it came to no answer."""
+    """Return the request to the API and the tool's result; `problem` if the call failed."""
     async with StubUpstream() as stub:
         if job["case"] is not None:
             stub.expect(lenient(job["case"]))
@@ -50,7 +50,7 @@ def _request_json(request: RecordedRequest) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read the job from stdin, and write what came of it to stdout."""
+    """Read the job from stdin and write its result to stdout."""
     json.dump(asyncio.run(_call(json.load(sys.stdin))), sys.stdout)
 
 

@@ -1,4 +1,4 @@
-"""The page on which a tool is tried: a form from its input schema, and what one call of the candidate's server came to."""
+"""Tool trial page: a form from the input schema, and the result of one call of the candidate's server."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """What came of a call. `result` is the result as JSON text; `problem` says why there is none.
+    """The outcome of a call. `result` is the result as JSON text; `problem` is the reason for a missing result.
 
-    `compact` are the arguments in one line, `test` is the call as a declared test for the file `file`, which no other test has, and
+    `compact` are the arguments in one line, `test` is the call as a declared test for the new file `file`, and
     `command` calls the same tool with the real API.
     """
 
@@ -66,9 +66,9 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class TrialPage:
-    """The page. `raw` are all arguments as JSON: what stands there counts instead of the single ones.
+    """The page. `raw` are all arguments as JSON, which take precedence over the single ones.
 
-    `stub` says whether a stand-in of the API answers; a server without an API document has none.
+    `stub` is True if a stub of the API answers; a server without an API document does not have one.
     """
 
     workspace: str
@@ -92,10 +92,10 @@ def trial_page(
     given: Mapping[str, Any] | None,
     tried: TrialResult | None = None,
 ) -> TrialPage:
-    """Return the form for a tool, with what was given, or with the values of its case.
+    """Return the form for a tool, filled with the given values or those of its case.
 
     Raises:
-        NotFoundError: when the server has no such tool.
+        NotFoundError: if the server has no such tool.
     """
     name = detail.facts.name
     shown = _tool_of(detail, tool)
@@ -128,12 +128,13 @@ def trial_page(
 
 
 def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that were given: `arguments` of a program, `raw` JSON of a person, or one by one (`arg.<name>`).
+    """Return the given arguments: a program's `arguments`, a person's `raw` JSON, or single values (`arg.<name>`).
 
-    Text stays text where the schema takes text, else it is read as JSON where it is some: the server judges, not we.
+    A value stays text if the schema accepts text; otherwise it is parsed if it is JSON. The server validates the
+    values, not this function.
 
     Raises:
-        ConfigError: for JSON that is no object.
+        ConfigError: for JSON that is not an object.
         NotFoundError: for an unknown tool.
     """
     schema = _tool_of(detail, tool).get("inputSchema") or {}
@@ -153,10 +154,10 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
 
 
 def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]) -> TrialResult:
-    """Start the candidate's server, call the tool once against the stand-in, and end it.
+    """Start the candidate's server, call the tool once against the stub, and stop the server.
 
     Raises:
-        StageError: when the candidate or the stand-in is not on this machine.
+        StageError: if the candidate or the stub is not on this machine.
     """
     server = workspace.server(detail.facts.name)
     case, python = _case_and_python(workspace, server, tool)
@@ -197,7 +198,7 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
 
 
 def _unused(folder: Path, tool: str) -> str:
-    """Return the path, in the server's folder, of a file for a test of a tool; there is none yet."""
+    """Return an unused path, relative to the server's folder, for a test file of a tool."""
     plain = re.sub(r"[^\w.-]", "_", tool)
     names = (f"tests/{plain}{number or ''}.yaml" for number in range(1000))
     return next((name for name in names if not (folder / name).exists()), f"tests/{plain}.yaml")
@@ -234,7 +235,7 @@ def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
             return {"requests": [], "result": None, "problem": "the server did not answer in time, or broke"}
         finally:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # whatever the server left behind
+                os.killpg(process.pid, signal.SIGKILL)  # processes that the server left behind
     return found
 
 
@@ -308,7 +309,7 @@ def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _is_text(schema: Any) -> bool:
-    """Whether a schema takes text and nothing else, but for null."""
+    """Return True if a schema accepts only text, or text and null."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     return kind in ("string", ["string"], ["string", "null"], ["null", "string"])
 

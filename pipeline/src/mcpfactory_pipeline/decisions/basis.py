@@ -23,7 +23,7 @@ _NOTHING: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a reader saw, part by part and in words that say all of it; no clock and no path is in them."""
+    """The facts shown before a decision, part by part as complete text, without times and paths."""
 
     parts: Mapping[str, str]
 
@@ -35,7 +35,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class BasisChange:
-    """A part that is not what it was. `before` is empty where only a token tells of it."""
+    """A part that has changed. `before` is empty if only a token records the earlier value."""
 
     part: str
     before: str
@@ -43,13 +43,16 @@ class BasisChange:
 
     @property
     def words(self) -> str:
-        """The change in words."""
+        """Return the change as text."""
         was = f" (before: {self.before})" if self.before else ""
         return f"{self.part}: {self.now}{was}"
 
 
 class StaleDecisionError(PromotionError):
-    """What the decision rests on has changed since its maker looked. `basis` is what is so now, `changes` what changed."""
+    """The facts of a decision have changed since they were shown.
+
+    `basis` has the current facts, `changes` the differences.
+    """
 
     def __init__(self, about: str, basis: Basis, changes: tuple[BasisChange, ...]) -> None:
         super().__init__(
@@ -60,7 +63,10 @@ class StaleDecisionError(PromotionError):
 
 
 def channel_basis(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> Basis:
-    """Return what a decision about a channel rests on. `candidate` is by default what the channel before offers, or the newest."""
+    """Return the basis of a decision about a channel.
+
+    `candidate` is by default the one that the previous channel offers, or the newest.
+    """
     source = state.channels.get(channel.source or "")
     chosen = candidate or (source.candidate if source else state.candidate) or ""
     known = state.candidates.get(chosen)
@@ -77,7 +83,7 @@ def channel_basis(state: ServerState, channel: ChannelPolicy, candidate: str | N
 
 
 def stage_basis(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> Basis:
-    """Return what a decision about a stage of kind approval rests on: what it shows, what people said of just that, its policy."""
+    """Return the basis of a decision about an approval stage: its shown files, decisions about them, its policy."""
     made = state.decisions.get(stage)
     current = made if made and dict(made.shown) == dict(shown) else None
     said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
@@ -86,21 +92,21 @@ def stage_basis(state: ServerState, stage: str, policy: ApprovalPolicy, shown: M
 
 
 def require_basis(expect: str, basis: Basis, about: str) -> None:
-    """Refuse a decision that was made with a token of something else; without a token nothing is asked.
+    """Refuse a decision that was made with the token of another basis; an empty token skips the check.
 
     Raises:
         StaleDecisionError: something has changed.
-        PromotionError: for what is no token of such a decision.
+        PromotionError: the token is not valid for such a decision.
     """
     if expect and expect != basis.token:
         raise StaleDecisionError(about, basis, basis_changes(expect, basis))
 
 
 def basis_changes(expect: str, basis: Basis, before: Mapping[str, str] | None = None) -> tuple[BasisChange, ...]:
-    """Return the parts that are not what the token stands for; `before` are its words, where somebody kept them.
+    """Return the parts that differ from the token; `before` are the parts at that time, if they were kept.
 
     Raises:
-        PromotionError: for what is no token of such a decision.
+        PromotionError: the token is not valid for such a decision.
     """
     if len(expect) != _DIGITS * len(basis.parts) or set(expect) - set("0123456789abcdef"):
         raise PromotionError(
@@ -124,7 +130,7 @@ def _offer(release: Release | None) -> str:
 
 
 def _checks(candidate: Candidate | None) -> list[str]:
-    """What each stage found out about the bytes; its fingerprint says whether it read something else since."""
+    """Return the result of each stage for the bytes; its fingerprint shows if its inputs changed since."""
     found = []
     for name, check in sorted(candidate.checks.items()) if candidate else ():
         summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))
@@ -189,9 +195,10 @@ def proof_lines(candidate: Candidate) -> list[str]:
 
 
 def callers_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
-    """Return what a candidate means for those who call what the channel offers; "" where nothing breaks, or nobody calls yet.
+    """Return the effect of a candidate on callers of the channel's current offer; "" if nothing breaks.
 
-    A gate may let breaking changes pass, where the version says so by a major step: who decides is told of them all the same.
+    It is also "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the
+    decision maker sees them nevertheless.
     """
     if offered is None:
         return ""

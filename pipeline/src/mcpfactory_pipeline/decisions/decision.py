@@ -69,7 +69,7 @@ class Decision:
         return required_checks(self.stages, self.policy, self.channels)
 
     def drift(self, candidate: str) -> list[Blocker]:
-        """Return what the server is no longer, where that stands in the way of a candidate."""
+        """Return the differences from the adopted server that block a candidate."""
         server = self.workspace.server(self.state.server)
         found = drift_blockers(server, self.state, candidate)
         if not is_of_other_offer(server, self.state, candidate):
@@ -78,20 +78,20 @@ class Decision:
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
-        """Return what a candidate breaks for those who call what the channel offers, in words; "" where it breaks nothing."""
+        """Return the breaking changes of a candidate for callers of the channel's offer, as text; "" for none."""
         offered = self.state.channels.get(self.policy.name)
         return callers_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
 
     @property
     def state(self) -> ServerState:
-        """Where the server stands."""
+        """Return the state of the server."""
         return self.transaction.state
 
     def ask_again(self, what: str) -> None:
-        """Ask the server what it offers now, where it is at a URL; a dry run asks nobody.
+        """Query the current offer of a server at a URL; a dry run sends no request.
 
         Raises:
-            RefusedError: it does not answer.
+            RefusedError: it does not respond.
         """
         if not self.dry_run:
             ask_again(self.workspace.server(self.state.server), what)
@@ -99,9 +99,9 @@ class Decision:
     def record(
         self, event: str, candidate: str | None, *, key: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
-        """Write the decision down, signed by `key` if there is one; return what it was about.
+        """Record the decision, signed by `key` if given, and return its subject.
 
-        `stage` is the one whose failure made automation decide.
+        `stage` is the failed stage that triggered an automatic decision.
         """
         about = self.about(candidate)
         facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
@@ -110,17 +110,17 @@ class Decision:
         return about
 
     def rest_on(self, candidate: str | None = None) -> dict[str, Any]:
-        """Return what the decision rests on, as a token and in words, before anything is recorded.
+        """Return the basis of the decision, as a token and as text, before anything is recorded.
 
         Raises:
-            StaleDecisionError: it is not what the token `expect` stands for.
+            StaleDecisionError: it does not match the token `expect`.
         """
         basis = channel_basis(self.state, self.policy, candidate)
         require_basis(self.expect, basis, f"{self.policy.name} of {self.state.server}")
         return {"expect": basis.token, "basis": dict(basis.parts)}
 
     def blockers(self, candidate: str) -> list[Blocker]:
-        """Return what stands between a candidate and the channel, as things are now."""
+        """Return the current blockers between a candidate and the channel."""
         required = required_stages(self.stages, self.policy, self.channels)
         inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
         due = due_checks(due_stages(self.stages, required), self.state, candidate, inputs)
@@ -145,7 +145,7 @@ class Decision:
         )
 
     def about(self, candidate: str | None) -> dict[str, Any]:
-        """Return what a decision is about: server, channel, candidate, version."""
+        """Return the subject of a decision: server, channel, candidate, version."""
         known = self.state.candidates.get(candidate or "")
         version = known.version if known else None
         about = {"server": self.state.server, "channel": self.policy.name, "candidate": candidate, "version": version}
@@ -184,11 +184,13 @@ def open_decision(
 
 
 def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
-    """Return the candidate whose id begins with `wanted`; by default that of the channel before `channel`, or the newest.
+    """Return the candidate whose id begins with `wanted`; by default that of the channel before `channel`.
+
+    Without an earlier channel, the default is the newest candidate.
 
     Raises:
-        NotFoundError: when there is none whose id begins so.
-        PromotionError: when there is more than one, or the server has none yet.
+        NotFoundError: no id begins with `wanted`.
+        PromotionError: several ids match, or the server has no candidate yet.
     """
     if wanted is None:
         release = state.channels.get(channel.source) if channel and channel.source else None
@@ -224,16 +226,18 @@ def approve(
     key: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
+    """Record the approval of a candidate for a channel without moving it; this lifts earlier rejections.
 
-    `key` is an ssh key that signs the approval, which a `signed` channel asks for. `blockers` of what is returned is what
-    still stands between the candidate and the channel (`plan.policy.Blocker`); `lifted` are the rejections that it takes back: who, and why.
+    `key` is an ssh key that signs the approval, which a `signed` channel requires. In the result, `blockers` are the
+    remaining blockers between candidate and channel (`plan.policy.Blocker`), and `lifted` are the withdrawn
+    rejections: actor and reason.
 
     Raises:
-        PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
-            did not pass its checks or is not in the channel before, the server is no longer what was adopted, or an approval has to be signed.
+        PromotionError: the channel requires no approval, the actor is not an approver or has approved already, the
+            candidate did not pass its checks or is not in the previous channel, the server differs from the adopted
+            one, or the approval must be signed.
         ConfigError: the key cannot sign.
-        RefusedError: the server is at a URL, where nobody answers.
+        RefusedError: the server is at a URL and does not respond.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, key, f"an approval for {channel}", signed=decision.policy.signed)
@@ -256,7 +260,7 @@ def approve(
         _refuse_repeated(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
-        decision.blockers(chosen)  # what cannot be asked is said before anything is recorded
+        decision.blockers(chosen)  # report failing queries before anything is recorded
         made = decision.record("approved", chosen, key=key)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
         proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
@@ -265,7 +269,7 @@ def approve(
 
 
 def stays_closed(channel: str, blockers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return in words what an approval leaves between a candidate and the channel: `blockers` of what `approve` returns."""
+    """Return the blockers that remain after an approval, as text; `blockers` is that part of `approve`'s result."""
     return [f"{channel} stays closed to it: {one['message']}" for one in blockers]
 
 
@@ -283,7 +287,7 @@ def _refuse_repeated(decision: Decision, candidate: str) -> None:
 
 
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
-    """Refuse to approve what is no longer what was adopted; a server at a URL is asked."""
+    """Refuse to approve a server that differs from the adopted one; a server at a URL is queried."""
     decision.ask_again("approved")
     if drift := decision.drift(candidate):
         words = "; ".join(one.message for one in drift)
@@ -293,7 +297,7 @@ def _refuse_drifted(decision: Decision, candidate: str) -> None:
 
 
 def _lacks_signature(decision: Decision, candidate: str) -> bool:
-    """Whether who acts has approved the candidate without a signature that the channel asks for by now."""
+    """Return True if the actor approved the candidate without the signature that the channel now requires."""
     if not decision.policy.signed:
         return False
     events = decision.transaction.events
@@ -301,10 +305,13 @@ def _lacks_signature(decision: Decision, candidate: str) -> bool:
 
 
 def _approvers(decision: Decision, candidate: str) -> set[str]:
-    """Whose approvals of the candidate for the channel stand: of an agent's also the person's who said yes, who counts once."""
+    """Return the people whose approvals of the candidate for the channel count.
+
+    For an agent's approval this includes the person who confirmed it, who counts once.
+    """
     given = dict(decision.state.candidates[candidate].approvals.get(decision.policy.name, {}))
     since = approvers_since(decision.transaction.events, decision.policy.name, candidate)
-    if since is not None:  # what was approved before it was rolled back counts no more
+    if since is not None:  # approvals from before the rollback no longer count
         given = {who: why for who, why in given.items() if who in since}
     about = {"event": "approved", "channel": decision.policy.name, "candidate": candidate}
     events = [
@@ -323,12 +330,12 @@ def reject(
     key: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record that a candidate may not go into a channel; remove its approvals. A later approval lifts it.
+    """Record the rejection of a candidate for a channel, and remove its approvals.
 
-    What the channel offers already is not taken out: that is `rollback`.
+    A later approval lifts it. A candidate that the channel already offers is not removed: use `rollback`.
 
     Raises:
-        PromotionError: as `approve` does.
+        PromotionError: as for `approve`.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
@@ -355,12 +362,12 @@ def hold(
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Keep a channel as it is: neither a run nor `promote` moves it, until the hold is lifted (`pipeline unhold`).
+    """Hold a channel: neither a run nor `promote` moves it until the hold is lifted (`pipeline unhold`).
 
-    `stage` and `store` are for automation: the stage that failed, and the store of its run.
+    `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
-        PromotionError: when it is held, or a hold has to be signed.
+        PromotionError: the channel is held already, or the hold must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         require_key(workspace, key, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
@@ -382,10 +389,10 @@ def release(
     key: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Lift a hold: the next run may move the channel again.
+    """Lift a hold: the next run can move the channel again.
 
     Raises:
-        PromotionError: when there is none, or it has to be signed.
+        PromotionError: the channel is not held, or the release must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, key, f"the release of {channel}", signed=decision.policy.signed)
@@ -462,7 +469,10 @@ def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -
 
 
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
-    """Refuse who may not approve, or reject (`verb`); `lifts`: there is a rollback to take back, which any channel but the first allows."""
+    """Refuse an actor who has no permission to approve or reject (`verb`).
+
+    `lifts`: the decision reverts a rollback, which every channel except the first allows.
+    """
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):
         raise PromotionError(

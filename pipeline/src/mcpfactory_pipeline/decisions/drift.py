@@ -35,12 +35,12 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
 
 
 def ask_again(server: WorkspaceServer, what: str) -> None:
-    """Ask a server at a URL what it offers now, before something is done that `what` names, and write down how that differs from what was adopted.
+    """Query the current offer of a server at a URL before an action (`what`), and record its differences.
 
-    Of others nothing is asked: they run the bytes that were checked.
+    The differences are relative to the adopted offer. Other servers are not queried: they run the checked bytes.
 
     Raises:
-        RefusedError: it does not answer, or what was found cannot be written down.
+        RefusedError: the server does not respond, or the result cannot be recorded.
     """
     if server.adopted is None or not server.adopted.url:
         return
@@ -62,7 +62,7 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
 
 
 def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
-    """Return whether a candidate of a server at a URL was made of another offer than the one that was adopted last."""
+    """Return True if a candidate of a server at a URL was made from another offer than the last adopted one."""
     if server.adopted is None or not server.adopted.url:
         return False
     adopted = hash_file(server.folder / OFFERS)
@@ -70,7 +70,7 @@ def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: st
 
 
 def _accepted(state: ServerState, offer: str) -> bool:
-    """Whether `validate` has passed with a waiver of what is there instead of what was adopted."""
+    """Return True if `validate` passed with a waiver for the current offer instead of the adopted one."""
     record = state.stages.get("validate")
     if record is None or record.outcome != "passed" or record.inputs.get("drift") != offer:
         return False
@@ -78,7 +78,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
 
 
 def _other_waiver(server: WorkspaceServer, known: Sequence[KnownDrift]) -> str:
-    """Return in words whose waiver there is that covers something else; "" where there is none."""
+    """Return text about drift waivers that cover another offer, with their authors; "" if none exist."""
     held = in_force(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovering(one, offered_now(known))]
     return "".join(
@@ -86,7 +86,7 @@ def _other_waiver(server: WorkspaceServer, known: Sequence[KnownDrift]) -> str:
     )
 
 
-_EARLIER: Final = "offer"  # kind of what a channel has, where the server is what was adopted
+_EARLIER: Final = "offer"  # kind of drift of a channel's offer while the server matches the adopted one
 _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kinds that a decision removes
 
 
@@ -121,13 +121,13 @@ def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
 
 
 def way_to_offer(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> tuple[str, ...]:
-    """Return the commands, one after another, that bring what was adopted last of a URL into a channel which has an earlier offer.
+    """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an earlier offer.
 
-    Where its URL offers something else by now, that is adopted first; where a channel before it has an earlier offer, too, it
-    is the way into that one. What no decision removes, as a failed check, `inbox` tells.
+    If the URL now offers something else, that is adopted first; if an earlier channel also has an earlier offer, the
+    commands update that channel. Problems that no decision removes, such as a failed check, are reported by `inbox`.
 
     Raises:
-        ConfigError: as `channel_drift`.
+        ConfigError: as for `channel_drift`.
     """
     if own := drift_blockers(server, state):
         return (own[0].command,)

@@ -44,7 +44,7 @@ def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -
     store, found = Store(workspace), []
     for server in names or store.servers():
         wrong = contain(server, partial(_unsigned, workspace, server, channels, stages))
-        if wrong and not isinstance(wrong, BrokenServer):  # what cannot be read is a difference of its own
+        if wrong and not isinstance(wrong, BrokenServer):  # an unreadable server is a separate difference
             message = f"{server} has decisions that do not count: {wrong[0]}"
             hint = f"who decides signs: mcpfactory pipeline approve {server} --sign-with KEY; keys are in {SIGNERS}"
             found.append({"server": server, "message": message, "hint": hint, "changes": wrong})
@@ -122,7 +122,7 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
-    """Return the server that was built under a name first; "" where none was, or that cannot be told."""
+    """Return the server that was first built under a name; "" if none was, or if unknown."""
     store, built = Store(workspace), []
     for server in servers:
         state = contain(server, partial(store.state, server))
@@ -134,7 +134,7 @@ def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
 
 
 def _distribution_name(workspace: Workspace, server: str) -> str:
-    """Return the normalised name in a server's pyproject.toml; "" where there is none: the stage `build` says why."""
+    """Return the normalized name in a server's pyproject.toml; "" if missing: the stage `build` reports why."""
     try:
         project = tomllib.loads((workspace.root / "servers" / server / "pyproject.toml").read_text(encoding="utf-8"))
         return re.sub(r"[-_.]+", "-", str(project["project"]["name"])).lower()

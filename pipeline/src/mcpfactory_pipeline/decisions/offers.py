@@ -1,4 +1,4 @@
-"""What the folders of channels offer compared with the state, and servers whose folder is gone."""
+"""Comparison of channel folders with the state, including servers whose folder is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OrphanedServer:
 
     @property
     def message(self) -> str:
-        """What is so, in words."""
+        """Return the fault as text."""
         if self.channels:
             return f"servers/{self.server} is gone, and {_join_names(self.channels)} still offers it"
         return (
@@ -38,12 +38,12 @@ class OrphanedServer:
 
     @property
     def means(self) -> str:
-        """What callers notice."""
+        """Return the effect on callers."""
         return "who asks for it goes on getting what nobody keeps"
 
     @property
     def command(self) -> str:
-        """What to type next."""
+        """Return the command to run next."""
         return f"mcpfactory remove {self.server}"
 
 
@@ -87,14 +87,14 @@ _RESTORE: Final = "mcpfactory pipeline restore"
 
 
 def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Return how the channels' folders on this machine differ from the states, as `verify` returns differences.
+    """Return the differences between the channel folders on this machine and the states, in the form of `verify`.
 
-    Without names also servers whose folder is gone, and pages that no state names.
+    Without names, it includes servers whose folder is missing, and pages that no state names.
     """
     store, found = Store(workspace), []
     for server in names or store.servers():
         told = contain(server, partial(_lasting_faults, workspace, store, server))
-        if told and not isinstance(told, BrokenServer):  # what cannot be read is a difference of its own
+        if told and not isinstance(told, BrokenServer):  # an unreadable server is a separate difference
             message = f"what channels on this machine offer of {server} is not what was promoted"
             found.append({"server": server, "message": message, "hint": f"{_RESTORE} {server}", "changes": told})
     if names:
@@ -114,7 +114,10 @@ def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> l
 
 
 def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
-    """Return how the channels' folders differ from what a state says, a line for each fault. What is not here at all is no fault."""
+    """Return the differences between the channel folders and a state, one line per fault.
+
+    Files that are completely missing here are not a fault.
+    """
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
@@ -145,7 +148,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
         if not left:
             return
         state = contain(server, partial(store.state, server))
-        if isinstance(state, BrokenServer):  # nobody knows what is whose until that is repaired
+        if isinstance(state, BrokenServer):  # ownership is unknown until the server is repaired
             return
         left -= {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
         if not workspace.has_folder(server):
@@ -155,7 +158,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
-    """Return the faults that are there also while nobody promotes: a channel is filled before the state says so."""
+    """Return the faults that are not caused by a running promotion: a channel is filled before the state changes."""
     if not state_faults(workspace, store.state(server)):
         return []
     with file_lock(store.locks / f"{server}.lock"):

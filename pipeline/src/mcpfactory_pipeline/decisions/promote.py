@@ -30,21 +30,22 @@ def promote(
     reason: str = "",
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Move a candidate into a channel and record who did it and why.
+    """Move a candidate into a channel and record the actor and the reason.
 
-    By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
-    What the channel offers already is not promoted again: its files are put right, and nothing is recorded.
-    A server that was adopted by its URL is asked what it offers now, unless this is a dry run.
-    Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`: `already` for
-    what was offered before, `pruned` the files of old candidates that `[artifacts]` does not keep (path → bytes), `callers` what
-    breaks for those who call what the channel offered until now, in words ("" where nothing does). `stages` takes the place of those of the workspace.
+    The default candidate is the one that the previous channel offers (for the first channel, the newest); an id
+    prefix is sufficient. A candidate that the channel offers already is not promoted again: its files are repaired,
+    and nothing is recorded. A server that was adopted by its URL is queried for its current offer, unless this is a
+    dry run. Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`:
+    `already` is True if it was offered before, `pruned` has the files of old candidates that `[artifacts]` does not
+    keep (path → bytes), `callers` describes the breaking changes for callers of the channel's previous offer ("" for
+    none). `stages` replaces the stages of the workspace.
 
     Raises:
-        PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
-        RefusedError: when `verify` would refuse the server, or nobody answers at its URL.
+        PromotionError: the policy forbids it, or the bytes on disk are not those that were checked.
+        RefusedError: `verify` would refuse the server, or its URL does not respond.
         NotFoundError: for an unknown server or channel.
     """
-    read_keep(workspace)  # a setting that cannot be used is said before anything moves
+    read_keep(workspace)  # report an invalid setting before anything moves
     require_sound(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
@@ -71,14 +72,15 @@ def require_promotable(
     clock: Clock = utc_now,
     head: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise what `promote` would; unlike its dry run it takes no lock, brings nothing up to date, and refuses what is offered already.
+    """Raise the errors of `promote`, but without a lock or an update, and refuse a candidate that is offered already.
 
-    `head` is what `head_histories` gave, where many servers are tried one after another.
+    A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_histories`, if many
+    servers are tried one after another.
 
     Raises:
-        PromotionError: as `promote`.
-        RefusedError: as `promote`.
-        NotFoundError: as `promote`.
+        PromotionError: as for `promote`.
+        RefusedError: as for `promote`.
+        NotFoundError: as for `promote`.
     """
     with open_decision(workspace, server, channel, dry_run=True, stages=stages, clock=clock) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
@@ -92,7 +94,7 @@ def require_promotable(
 
 
 def _refuse_move(decision: Decision, candidate: str) -> None:
-    """Refuse what is older than what the channel offers, and what the channel's policy does not allow."""
+    """Refuse a candidate that is older than the channel's offer, or that the channel's policy forbids."""
     server, channel = decision.state.server, decision.policy.name
     _refuse_older(decision, candidate)
     if blockers := decision.blockers(candidate):
@@ -110,9 +112,9 @@ def promote_due(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> list[dict[str, Any]]:
-    """Promote to a channel, of all servers, what its policy allows by now and the channel before it holds; for timers and CI.
+    """Promote the previous channel's candidates of all servers that the policy now allows; for timers and CI.
 
-    What is not allowed yet is left out in silence, but not what is broken: that is an entry with `error` and `hint`.
+    Candidates that are not allowed yet are skipped silently; a broken one gives an entry with `error` and `hint`.
     """
     servers, broken = workspace.survey()
     done: list[dict[str, Any]] = [
@@ -158,16 +160,16 @@ def rollback(
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Roll a channel back to a candidate that it had before (the last older one by default), and hold the channel.
+    """Roll a channel back to an earlier candidate (by default the last older one), and hold the channel.
 
-    It was allowed in once, so neither gates nor approvals are asked again; but candidates that were rejected for the channel,
-    or rolled back out of it, are skipped. What the channel offered until now is withdrawn: it returns with new approvals
-    only. Returns what `promote` does, `skipped` (candidate → why), `drift` (what an adopted
-    server is no longer, known by now, for which `install` refuses it), and `unhold`, the command that lifts the hold. `stage`
-    and `store` are for automation: the stage that failed, and the store of its run.
+    That candidate was accepted once, so gates and approvals are not checked again; but candidates that were rejected
+    for the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns
+    only with new approvals. Returns the result of `promote` and `skipped` (candidate → reason), `drift` (known
+    differences from the adopted server, for which `install` refuses it), and `unhold`, the command that lifts the
+    hold. `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
-        PromotionError: when there is none, or its bytes are not on this machine.
+        PromotionError: no such candidate exists, or its bytes are not on this machine.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         rests_on = decision.rest_on()
@@ -199,7 +201,7 @@ def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence
 
 
 def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
-    """Return the candidates that the channel may not go back to, each with the decision that says so."""
+    """Return the candidates that the channel must not return to, each with the decision against it."""
     withdrawn = withdrawals(events, channel)
     found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
     for name, known in state.candidates.items():
@@ -254,7 +256,7 @@ def _way_out(server: str, channel: str) -> str:
 
 
 def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> bool:
-    """Whether the channel offers a candidate that was built after this one."""
+    """Return True if the channel offers a candidate that was built after this one."""
     release = state.channels.get(channel.name)
     current = state.candidates.get(release.candidate) if release else None
     return current is not None and state.candidates[candidate].number < current.number

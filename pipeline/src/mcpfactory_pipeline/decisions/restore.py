@@ -51,10 +51,10 @@ _COMMITS: Final = 200  # so many commits of a server are searched for the source
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What became of one channel of one server.
+    """The result of restoring one channel of one server.
 
-    `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or `missing`; `source` says where the bytes came from, or with
-    `missing` why there are none, and `hint` what to do then.
+    `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or
+    `missing`; `source` is the origin of the bytes or, for `missing`, the reason, and `hint` the remedy.
     """
 
     server: str
@@ -70,9 +70,10 @@ class Restored:
 
 
 def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[Restored]:
-    """Restore the folders of the channels to what the states of the servers say.
+    """Restore the channel folders to the states of the servers.
 
-    Without `rebuild` only what is in `pipeline/artifacts/` is restored; the rest is `missing`, as is a server whose files cannot be read.
+    Without `rebuild` only files in `pipeline/artifacts/` are restored; the rest is `missing`, as is a server whose
+    files cannot be read.
 
     Raises:
         NotFoundError: for an unknown server.
@@ -205,7 +206,7 @@ def _built_again(
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """Yield a folder whose sources have the wanted hash, and where they are from; None when there is none."""
+    """Yield a folder whose sources have the wanted hash, and their origin; None without such sources."""
     own = own_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"

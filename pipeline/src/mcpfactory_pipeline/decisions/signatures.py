@@ -1,9 +1,10 @@
-"""Decisions that are signed by ssh keys: what is signed, who may sign, and what is wrong with those that are not.
+"""Decisions signed by ssh keys: the signed facts, the allowed signers, and the faults of invalid signatures.
 
-The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own form: a name, as approvals have
-it, and a key. Signed are the facts of the decision and a `nonce`, so that a signature says yes once. Of a `signed` channel approvals,
-rejections, holds and their releases are signed, of a `signed` approval stage approvals and rejections. What automation does (a hold
-after a failed stage) and a rollback, which only take back, are not.
+The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format: a name, as
+in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only once.
+For a `signed` channel, approvals, rejections, holds and their releases are signed; for a `signed` approval stage,
+approvals and rejections. Holds that automation sets after a failed stage, and rollbacks, are not signed, because they
+only withdraw.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: b
 
 
 def event_fault(workspace: Workspace, server: str, event: Event) -> str:
-    """Return what is wrong with the signature of a decision; "" when it is that of its actor."""
+    """Return the fault of a decision's signature; "" if the signature is valid and by its actor."""
     signature = event.get("signature")
     if not isinstance(signature, str) or not isinstance(event.get("nonce"), str):
         return "is not signed"
@@ -83,9 +84,9 @@ def event_fault(workspace: Workspace, server: str, event: Event) -> str:
 def unsigned_approvals(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channel: str, candidate: str
 ) -> dict[str, str]:
-    """Return whose approval of a candidate for a channel stands without a signature that counts, with what is wrong with it.
+    """Return the approvers of a candidate for a channel whose signature does not count, each with the fault.
 
-    A signature that stands in two events counts in neither.
+    A signature that appears in two events counts in neither.
     """
     about = {"event": "approved", "channel": channel, "candidate": candidate}
     return _unsigned(workspace, state.server, events, about, state.candidates[candidate].approvals.get(channel, {}))
@@ -94,7 +95,7 @@ def unsigned_approvals(
 def _unsigned(
     workspace: Workspace, server: str, events: Sequence[Event], about: Mapping[str, Any], people: Iterable[str]
 ) -> dict[str, str]:
-    """Return who of these people made a decision without a signature that counts, with what is wrong with it."""
+    """Return those of the people who made a decision without a valid signature, each with the fault."""
     uses = Counter(event.get("nonce") for event in events if event.get("nonce"))
     found = {}
     for who in people:
@@ -112,7 +113,10 @@ def _unsigned(
 def approval_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channels: Sequence[ChannelPolicy]
 ) -> Iterator[str]:
-    """Yield what is wrong with approvals for channels that ask for signed ones: of what may come into them, and of what they offer."""
+    """Yield the faults of approvals for channels that require signatures.
+
+    It checks the approvals of candidates that can enter the channels, and of those that the channels offer.
+    """
     for channel in channels:
         if not channel.signed:
             continue
@@ -135,7 +139,10 @@ def approval_faults(
 def hold_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channels: Sequence[ChannelPolicy]
 ) -> Iterator[str]:
-    """Yield what is wrong with the signatures of rejections that stand in signed channels, and of the last hold or release of each."""
+    """Yield the signature faults of rejections, holds and releases in signed channels.
+
+    It checks the rejections in force, and the last hold or release of each channel.
+    """
     for channel in channels:
         if not channel.signed:
             continue
@@ -160,7 +167,7 @@ _HOLDS: Final = ("held", "released", "rolled-back")
 def unsigned_stage_approvals(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
 ) -> dict[str, str]:
-    """Return whose approval of what a stage showed last stands without a signature that counts, with what is wrong with it."""
+    """Return the approvers of a stage's last output whose signature does not count, each with the fault."""
     made = state.decisions.get(stage.name)
     about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}
@@ -169,7 +176,7 @@ def unsigned_stage_approvals(
 def stage_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stages: Iterable[Stage]
 ) -> Iterator[str]:
-    """Yield what is wrong with the signatures of approvals of stages that ask for signed ones."""
+    """Yield the signature faults of approvals of stages that require signatures."""
     for stage in stages:
         if stage.approval and stage.approval.signed:
             for who, fault in unsigned_stage_approvals(workspace, state, events, stage).items():

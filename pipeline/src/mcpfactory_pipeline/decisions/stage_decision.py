@@ -33,7 +33,10 @@ _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate"
 
 
 class DecisionOptions(TypedDict, total=False):
-    """What every decision takes: `expect` is the token of what its maker saw, `stages` takes the place of those of the workspace."""
+    """Common options of all decisions.
+
+    `expect` is the token of the facts that the decision maker saw, `stages` replaces the stages of the workspace.
+    """
 
     dry_run: bool
     expect: str
@@ -43,7 +46,7 @@ class DecisionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _StageQuestion:
-    """A server whose state is locked during a decision about what one of its stages shows."""
+    """A server whose state is locked during a decision about the output of one of its stages."""
 
     workspace: Workspace
     stage: Stage
@@ -83,7 +86,7 @@ class _StageQuestion:
         return {"server": state.server, **about, **found, **rests_on, "dry_run": self.dry_run}
 
     def _tools(self) -> contract.Contract | None:
-        """Return the tool list that the stage shows; None if there is none on this machine."""
+        """Return the tool list that the stage shows; None without one on this machine."""
         state, root = self.transaction.state, self.workspace.root
         kept = [
             root / one["file"] for one in shown_items(self.stage, state) if one["file"] and one["part"] in _WITH_TOOLS
@@ -114,14 +117,14 @@ def approve_stage(
     key: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record that what a stage of kind approval shows is as it should be; it lifts earlier rejections of the same.
+    """Record the approval of an approval stage's output; this lifts earlier rejections of the same output.
 
-    `candidate` (the beginning of its id) refuses the decision when another one is the newest by now.
+    `candidate` (an id prefix) refuses the decision if another candidate is the newest by now.
 
     Raises:
         NotFoundError: for an unknown server or stage.
-        PromotionError: when the stage is not of that kind, shows nothing yet, or another file than was recorded, or the actor may
-            not decide, or has already.
+        PromotionError: the stage is not an approval stage, has no output yet, shows a file that differs from the
+            recorded one, or the actor is not an approver or has decided already.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
@@ -141,7 +144,7 @@ def approve_stage(
 
 
 def _confirmed(events: Sequence[Event], stage: str, shown: Mapping[str, str], given: Sequence[str]) -> set[str]:
-    """Return who said yes to agents whose approvals of what a stage shows stand: a person counts once."""
+    """Return the people who confirmed the valid approvals that agents gave to a stage's output, each once."""
     about = {"event": "approved", "stage": stage, "shown": dict(shown)}
     mine = [event for event in events if about.items() <= event.items() and event["actor"] in given]
     return {str(event["confirmed"]) for event in mine if "confirmed" in event}
@@ -204,7 +207,7 @@ def _question(
 def _refuse(
     stages: Sequence[Stage], stage: Stage, server: WorkspaceServer, state: ServerState, candidate: str | None
 ) -> Mapping[str, str]:
-    """Return what a stage shows now, when it may be decided by who acts."""
+    """Return the stage's current output, or raise `PromotionError` if the actor must not decide about it."""
     policy = stage.approval
     assert policy is not None
     if policy.approvers and person_key(actor()) not in map(person_key, policy.approvers):
@@ -283,7 +286,7 @@ def approve_stage_command(state: ServerState, stage: Stage) -> str:
 
 
 def shown_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
-    """Return what a stage shows, for a person: each part with words about it, and the file to open, if it is one.
+    """Return the output of a stage for a person: each part with a description, and the file to open, if any.
 
     Paths are relative to the workspace's root.
     """

@@ -1,1 +1,1 @@
-"""What a server's code may see and touch while the pipeline builds, tests and checks it: a sandbox, made by one of several levels."""
+"""Sandboxes that limit a server's code while the pipeline builds, tests and checks it, at one of several levels."""

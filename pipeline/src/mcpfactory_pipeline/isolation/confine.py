@@ -1,9 +1,9 @@
-"""Runs a program that may read and write only what a file lists, by Linux's Landlock, and opens no Unix socket, by seccomp.
+"""Run a program with file access limited to a list (Linux Landlock) and without Unix sockets (seccomp).
 
 python -I -S confine.py RULES -- PROGRAM [ARGUMENT]…
 
-RULES is JSON: `read` and `write` are lists of paths, each with all below it. Run by path, for it stands before every start of
-a server: standard library only, and as little of it as can be.
+RULES is JSON: `read` and `write` are lists of paths, each including its descendants. It is run by path before every
+start of a server: it uses only the standard library, and as little of it as possible.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _PAIR: Final = {"x86_64": 53, "aarch64": 199}  # socketpair(2)
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as seccomp(2) calls them
 _UNIX: Final = 1  # of socket(2)
 _STREAM: Final = 1  # the same
-_TYPES: Final = 0xF  # the bits of a socket's type that are no flags
+_TYPES: Final = 0xF  # bits of a socket's type without its flags
 _IO_URING: Final = 425  # opens sockets past every filter of system calls
 _SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # prlimit(2)
-_X32: Final = 0x4000_0000  # this bit leads to the same calls by other numbers
+_X32: Final = 0x4000_0000  # this bit selects the same calls by other numbers
 # Rows of a filter: an operation, how many rows to skip when it holds and when it does not, and its operand (linux/bpf_common.h).
 _LOAD: Final = 0x20  # a word of the call, by its offset in struct seccomp_data
 _MASK: Final = 0x54
@@ -55,7 +55,7 @@ _FAILED: Final = 126  # as shells say that a program cannot be started
 
 
 def landlock_version() -> int:
-    """Return the version of Landlock's interface that the system has; 0 where it has none, or has it switched off."""
+    """Return the system's Landlock ABI version; 0 if Landlock is missing or disabled."""
     if sys.platform != "linux":
         return 0
     try:
@@ -99,11 +99,11 @@ def restrict(read: list[str], write: list[str]) -> None:
 
 
 def seccomp_program(machine: str) -> bytes:
-    """Return the filter of system calls for a machine (`os.uname`), as seccomp(2) takes it; nothing where their numbers are not known.
+    """Return the seccomp filter for a machine (`os.uname`), in seccomp(2) format; empty for unknown call numbers.
 
-    It refuses (EACCES) sockets of the family Unix, which Landlock does not know: whoever may connect to that of docker is root. Pairs
-    of streams are not refused, asyncio needs them; a pair of another type can send to any path. It refuses io_uring, limits of another
-    process, and calls of another architecture.
+    It refuses (EACCES) Unix sockets, which Landlock does not cover: access to docker's socket gives root permissions.
+    Stream socket pairs are allowed, because asyncio needs them; a pair of another type can send to any path. It also
+    refuses io_uring, limits of another process, and calls of another architecture.
     """
     if machine not in _SOCKET:
         return b""

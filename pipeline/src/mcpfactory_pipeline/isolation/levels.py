@@ -44,10 +44,10 @@ def foreign_path() -> str:
 
 
 def clean_environ(home: Path) -> dict[str, str]:
-    """Return the environment for untrusted code: nothing of the caller's but what programs need, and a home of its own.
+    """Return the environment for untrusted code: only the variables that programs need, and a separate home.
 
-    Temporary files and Python's caches go below that home: a cache beside the code could be written by one program and believed
-    by the next.
+    Temporary files and Python's caches are below that home: a cache next to the code could be written by one program
+    and trusted by the next.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -79,12 +79,12 @@ DEVICES: Final = tuple(f"/dev/{name}" for name in ("full", "null", "random", "ur
 
 
 def system_paths() -> tuple[str, ...]:
-    """Return what of the system a program may read."""
+    """Return the system paths that a program can read."""
     return tuple(path for path in _SYSTEM if Path(path).exists())
 
 
 def interpreter_paths() -> tuple[str, ...]:
-    """Return where the interpreter is that environments are made with: programs, standard library, shared libraries."""
+    """Return the paths of the base interpreter: programs, standard library, shared libraries."""
     base = Path(sys.base_prefix)
     program = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
     places = {str(base), str(base.resolve()), str(Path(sys.base_exec_prefix)), *_start_files()}
@@ -116,7 +116,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a program may read and write besides the system; `rules` is the file that says so to `confine.py`."""
+    """The non-system paths that a program can read and write; `rules` is the rules file of `confine.py`."""
 
     read: tuple[str, ...]
     write: tuple[str, ...]
@@ -130,7 +130,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A way to keep a program apart. `lacking` says in words why it is not to be had here; "" where it is."""
+    """An isolation level. `lacking` returns why it is unavailable here; "" if it is available."""
 
     name: str
     says: str
@@ -139,10 +139,12 @@ class Level:
 
 
 def find_level(wanted: str) -> Level:
-    """Return the level of a name; for `auto` and `required` the first of the table that is to be had here without being asked for by name.
+    """Return the level of a name; for `auto` and `required` the first available level of the table.
+
+    Levels that must be requested by name are skipped.
 
     Raises:
-        StageError: when that level is not to be had here; for `required` when there is none but `none`.
+        StageError: if that level is unavailable here; for `required` if only `none` is available.
     """
     if wanted in {AUTO, REQUIRED}:
         found = next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())
@@ -159,7 +161,7 @@ def find_level(wanted: str) -> Level:
 
 
 def describe_lacking() -> str:
-    """Return why each level that is chosen by itself is not to be had here, in words."""
+    """Return why each automatically chosen level is unavailable here, as text."""
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
 
@@ -257,9 +259,10 @@ _RULES: Final = "landlock.json"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """Where a server's code runs. `folder` is all that it may write: its home, its temporary files, what it works on.
+    """The sandbox of a server's code. `folder` is all that it can write: home, temporary files, working files.
 
-    `reach` is what it may read and write, for the level; `environ` its environment variables, none of which is secret.
+    `reach` are the paths that it can read and write, for the level; `environ` its environment variables, none of them
+    secret.
     """
 
     level: Level
@@ -280,12 +283,12 @@ def make_sandbox(
     writable: Sequence[Path] = (),
     name: str = "sandbox",
 ) -> Sandbox:
-    """Make a sandbox below a work folder, at the level of the settings of a stage (`isolation`, `container`).
+    """Make a sandbox below a work folder, at the level in a stage's settings (`isolation`, `container`).
 
-    What stands beside the sandbox in the work folder, its rules among it, is out of its reach, but for what is `writable`.
+    Everything else in the work folder, including the sandbox's rules, is out of its reach, except for `writable`.
 
     Raises:
-        StageError: when the level that the workspace demands is not to be had here.
+        StageError: if the level that the workspace requires is unavailable here.
     """
     level = find_level(str(settings.get("isolation", "auto")))
     container = settings.get("container")

@@ -1,7 +1,8 @@
-"""Processes that a job leaves behind: they are adopted by the process that started it, and ended before anybody looks at what it found.
+"""Orphans of a job: the process that started the job adopts and ends them before its results are read.
 
-Where no level of isolation keeps server code apart, a process that outlives its job could change files of the job after they were
-judged. On Linux an orphan becomes a child of its nearest ancestor that asked for it; elsewhere only sessions are ended.
+If no isolation level confines server code, a process that outlives its job could change files of the job after they
+were checked. On Linux an orphan becomes a child of its nearest ancestor that requested this; elsewhere only sessions
+are ended.
 """
 
 from __future__ import annotations
@@ -45,15 +46,16 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
-    """End every process that descends from this one, but those to `spare`; return how many there were.
+    """End every descendant of this process, except those in `spare`; return their number.
 
-    Looks until nothing is found several times: a process that was just started by another one is found, too. One that starts a
-    copy of itself and ends is gone before it can be named; its group is not, and a signal to a group reaches whoever joins it
-    meanwhile. Who leaves its group with every copy becomes a child of this process with every copy, and is met there.
+    It repeats until several scans find nothing, so that newly started processes are also found. A process that copies
+    itself and exits is gone before its id is read, but its group remains, and a signal to the group reaches all later
+    members. A process that leaves its group with every copy becomes a child of this process each time, and is ended
+    there.
     """
     ended: set[int] = set()
     seen: set[int] = set()
-    started: set[int] | None = None  # what was there before the first signal: whoever started it waits for it
+    started: set[int] | None = None  # processes before the first signal: their starter waits for them
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:
         processes = _processes()
@@ -94,7 +96,7 @@ def _kill(pid: int) -> None:
 
 
 def _children() -> set[int]:
-    """Return the children of this process, those that have ended, too; none where the system does not say."""
+    """Return the children of this process, including ended ones; empty if the system does not report them."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for task in (_PROC / "self/task").iterdir():

@@ -52,8 +52,8 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
     """Return the environment of the server's process, with its `src` folder importable.
 
-    Of ours it has what programs need, the runtime's own switches, the variables of the server's report, and those that its
-    configuration names; the credentials of other servers, and ours, are none of them.
+    Of our environment it has the variables that programs need, the runtime's own switches, the variables of the
+    server's report, and those that its configuration names; it excludes our credentials and those of other servers.
     """
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
@@ -84,6 +84,6 @@ def _configured(server: WorkspaceServer) -> list[str]:
 
 
 def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the table at a key; {} where there is none."""
+    """Return the table at a key; {} if missing."""
     value = data.get(key)
     return value if isinstance(value, Mapping) else {}

@@ -90,25 +90,26 @@ _ENDING: Final = 10.0  # seconds that it has after its input ended
 
 @dataclass(frozen=True, slots=True)
 class ModelledApi:
-    """Where the API is: variables for the server's process, and values that cases speak of as `${name}`."""
+    """The address of the API: variables for the server's process, and values that cases use as `${name}`."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
 
 
 def has_model(folder: Path) -> bool:
-    """Whether the server in `folder` has a model of its API."""
+    """Return True if the server in `folder` has a model of its API."""
     return (folder / PROGRAM).is_file()
 
 
 @asynccontextmanager
 async def modelled_api(folder: Path) -> AsyncIterator[ModelledApi]:
-    """Serve the model of the API of the server in `folder` on loopback until the block ends; nothing where there is none.
+    """Serve the model of the API of the server in `folder` on loopback until the block ends.
 
-    `tests/upstream.py` is started: it prints one line of JSON (`environment`, `values`) and serves until its input ends.
+    Yields an empty model for a server without one. Starts `tests/upstream.py`, which prints one line of JSON
+    (`environment`, `values`) and serves until its input ends.
 
     Raises:
-        ConfigError: when the program ends, or says nothing that can be read.
+        ConfigError: the program ends or prints nothing that can be read.
     """
     if not has_model(folder):
         yield ModelledApi()
@@ -144,8 +145,8 @@ async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, 
         process.stdin.close()
         try:
             await _wait(process)
-        finally:  # also if this wait is cancelled: asyncio reports a process that nobody waited for
-            _kill_group(process.pid)  # it, or what it started and left behind
+        finally:  # also if this wait is canceled: asyncio warns about a process that was not awaited
+            _kill_group(process.pid)  # the process, or child processes that it left behind
             await _wait(process)
 
 

@@ -61,7 +61,7 @@ def create_environment(
 
 
 def _hint(error: Exception, folder: Path) -> str:
-    """Return what to do where an environment cannot be made: with the folder, the index, or the runtime that cannot be handed out."""
+    """Return the hint for an environment that cannot be made: about the folder, the index, or the runtime."""
     said = str(error)
     if not isinstance(error, StageError) or re.search(r"permission denied|no space|read-only", said, re.IGNORECASE):
         return f"make {folder.parent} writable and free some space, or name another folder: MCPFACTORY_CACHE_DIR"
@@ -71,7 +71,7 @@ def _hint(error: Exception, folder: Path) -> str:
 
 
 def _check(needs: Requirements, shown: str) -> None:
-    """Raise `ServerError` for what can be said without asking an index."""
+    """Raise `ServerError` for problems that can be found without asking an index."""
     for text in needs.dependencies:
         try:
             Requirement(text)
@@ -113,7 +113,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
 
 
 def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
-    """From the index, or from uv's cache where there is no network. Raises what went wrong with the index."""
+    """Install from the index, or from uv's cache without a network; raise the index's error."""
     try:
         run_uv(*install, cwd=cwd, python=python, log=False)
     except StageError as error:
@@ -139,7 +139,7 @@ def _declared(needs: Requirements, wanted: Sequence[str]) -> list[str]:
 
 
 def _reason(said: str) -> str:
-    """Return what uv said, without what goes without saying."""
+    """Return uv's message without its boilerplate."""
     parts = [part.strip() for part in re.sub(r"^uv \w+ broke: ", "", said).split("; ")]
     parts = [re.sub(r"^(?:error:|×|cause:|╰─▶|├─▶|│)\s*", "", part) for part in parts]
     return "; ".join(part for part in parts if part and not part.startswith(_KNOWN))

@@ -26,7 +26,7 @@ def package_command(python: Path, package: str, folder: Path) -> list[str]:
 
 
 def read_failure(text: str) -> ServerError | None:
-    """Return what `start.py` wrote to stderr, if that is among the text."""
+    """Return the error that `start.py` wrote to stderr, or None if the text does not contain one."""
     found = _TOLD.search(text)
     return ServerError(found["what"], hint=found["hint"]) if found else None
 
@@ -60,7 +60,7 @@ def client_failure(error: Exception, server: str = "") -> ServerError:
 
 
 def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None:
-    """Where in the server's own code the last of its tools failed, from its log; None where that does not say."""
+    """Return the location in the server's code where its last tool failed, from its log; None if unknown."""
     _, found, trace = log.rpartition(_TRACE)
     frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
     raised = _RAISED.search(trace)

@@ -22,20 +22,24 @@ from mcpfactory_pipeline.launch.venv import is_ready, venv_python
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _FORMAT: Final = 1
-_WEB: Final = f"{RUNTIME}[http,auth]"  # what a server needs besides, to serve over HTTP
+_WEB: Final = f"{RUNTIME}[http,auth]"  # also required to serve over HTTP
 
 
 def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callable[[str], None] | None = None) -> Path:
-    """Return the interpreter that a server runs with: its own `.venv`'s where that has what it needs, else that of an environment made for it.
+    """Return the interpreter for a server.
+
+    This is the one of the server's own `.venv` if that meets the requirements, otherwise the one of an environment
+    made for the server.
 
     Args:
-        server: one of a workspace.
-        web: whether it is to serve over HTTP.
-        notify: takes a line about what takes long, or is otherwise than wanted; by default stderr.
+        server: a server of a workspace.
+        web: True to serve over HTTP.
+        notify: receives a line about slow steps and fallbacks; by default stderr.
 
     Raises:
-        ServerError: what the server declares cannot be installed.
-        StageError: the environment could not be made (no network, no space), and mcpfactory's own lacks something.
+        ServerError: the server's declared dependencies cannot be installed.
+        StageError: the environment could not be made (no network, no space), and mcpfactory's own environment lacks a
+            requirement.
     """
     notify = notify or _to_stderr
     needs, wanted = _wanted(server, web=web)
@@ -61,7 +65,7 @@ def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
 
 
 def environments_folder() -> Path:
-    """Where environments are: in the person's folder for caches, so that all workspaces share them."""
+    """Return the folder of environments: in the user's cache folder, so that all workspaces share them."""
     if chosen := os.environ.get("MCPFACTORY_CACHE_DIR"):
         return Path(chosen) / "environments"
     if sys.platform == "darwin":
@@ -92,14 +96,17 @@ def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...])
 
 
 def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
-    """Return the name of the environment: a hash of all that decides what is in it."""
+    """Return the environment's name: a hash of everything that determines its content."""
     python = [sys.implementation.name, *map(str, sys.version_info[:2]), sys.base_prefix]
     record = [_FORMAT, sorted(wanted), needs.python, needs.special, python, _runtime() if needs.runtime else ""]
     return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:20]
 
 
 def _runtime() -> str:
-    """Which runtime this factory has: the list of its files with their hashes, or where its sources are and what they need."""
+    """Return the identity of this factory's runtime.
+
+    This is the list of its files with their hashes, or the location of its sources and their requirements.
+    """
     spec = find_spec("mcpfactory_runtime")
     assert spec is not None
     assert spec.origin is not None

@@ -20,7 +20,7 @@ from typing import Final
 _CODE: Final = 160  # characters of a line of code, or of a message, that are display_path
 _STEPS: Final = 2  # places that led to the one that failed
 
-# What a package is imported as → what it is installed as, where the two differ and many use it.
+# Import name → distribution name, for popular packages where the two differ.
 _DISTRIBUTIONS: Final = {
     "Crypto": "pycryptodome", "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python", "dateutil": "python-dateutil",
     "docx": "python-docx", "dotenv": "python-dotenv", "fitz": "PyMuPDF", "git": "GitPython", "github": "PyGithub",
@@ -51,10 +51,10 @@ _FACTORY: Final = ("mcpfactory", "mcpfactory_pipeline", "mcpfactory_codegen")
 
 
 def explain(error: BaseException, package: str, folder: str) -> str:
-    """Lines that say what is wrong: `error:`, the code, what led there, and `hint:`.
+    """Return the lines that explain an error: `error:`, the code, the call chain, and `hint:`.
 
     Args:
-        error: what the package let out.
+        error: the exception that the package raised.
         package: its import name.
         folder: the server's folder.
     """
@@ -83,7 +83,7 @@ def explain(error: BaseException, package: str, folder: str) -> str:
 
 
 class _Sources:
-    """The server's own files, here or as they are installed, and how places in them are named."""
+    """The server's own files, in the workspace or as installed, and their display paths."""
 
     def __init__(self, folder: Path, package: str) -> None:
         self.folder, self.package = folder, package
@@ -91,23 +91,23 @@ class _Sources:
         self.project = f"{self.home}/pyproject.toml"
 
     def contains(self, file: str) -> bool:
-        """Whether a file is the server's."""
+        """Return True if a file belongs to the server."""
         return self._own(file) is not None
 
     def display_path(self, file: str) -> str:
-        """Return a file as it is named in messages: from the root of the workspace, and a library's from the folder of libraries."""
+        """Return the path to show in messages, relative to the workspace root or the library folder."""
         own = self._own(file)
         if own is not None:
             return f"{self.home}/{own}"
         return _installed(file) or file
 
     def module(self, name: str) -> Path:
-        """Where a module of the server's package would be, without `.py`."""
+        """Return the path of a module of the server's package, without `.py`."""
         return self.folder / "src" / Path(*name.split("."))
 
     @staticmethod
     def of_library(file: str) -> bool:
-        """Whether a frame is neither Python's own way of importing nor our program that starts the server."""
+        """Return True if a frame is neither Python's import machinery nor our start script."""
         return not file.startswith("<frozen ") and os.path.basename(file) not in {"start.py", "runpy.py"}  # noqa: PTH119 - text
 
     def _own(self, file: str) -> str | None:
@@ -186,7 +186,7 @@ def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _S
 
 
 def _own_module(name: str, sources: _Sources) -> str:
-    """Return the server imports a module of its own that is not there."""
+    """Return the hint for an import of a missing module of the server."""
     place = sources.module(name)
     if place == sources.module(sources.package) or not place.parent.is_dir():
         return f"make src/{name.replace('.', '/')}/ in {sources.home}, or correct server.package in {sources.home}/mcpfactory.toml"
@@ -216,7 +216,7 @@ def _missing_name(error: ImportError, sources: _Sources) -> str:
 
 
 def _distribution(name: str) -> tuple[str, bool]:
-    """Return what is installed to import `name`, and whether that is known: else it is a guess, and the hint says so."""
+    """Return the distribution that provides `name`, and True if it is known; otherwise it is a guess."""
     top = name.split(".", maxsplit=1)[0]
     known = _DISTRIBUTIONS.get(top) or (top if top in _SAME else "")
     return known or top.replace("_", "-"), bool(known)

@@ -1,4 +1,4 @@
-"""What a server needs to run, and whether it is installed."""
+"""Requirements of a server, and a check that they are installed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NAME: Final = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a server needs.
+    """Requirements of a server.
 
     Attributes:
-        file: the `pyproject.toml`; it need not exist, which means that the runtime is all.
-        dependencies: of `[project]`, as they are written there.
-        python: `requires-python`; "" when nothing is said.
-        special: what else decides what is installed: sources of uv, dependencies that the build backend finds; "" in most
-            servers, whose environment then depends on `dependencies` alone.
-        found: whether the build backend finds the dependencies (`dynamic`).
+        file: the `pyproject.toml`; if it does not exist, the runtime is the only requirement.
+        dependencies: of `[project]`, as written there.
+        python: `requires-python`; "" if not set.
+        special: other settings that affect the installation: uv sources, dependencies that the build backend
+            computes; "" for most servers, whose environment then depends on `dependencies` alone.
+        found: True if the build backend computes the dependencies (`dynamic`).
     """
 
     file: Path
@@ -47,15 +47,15 @@ class Requirements:
 
     @property
     def runtime(self) -> bool:
-        """Whether it runs on our runtime."""
+        """Return True if the server runs on our runtime."""
         return self.found or RUNTIME in self.names
 
 
 def read_requirements(folder: Path, shown: str) -> Requirements:
-    """Return what the server in a folder needs.
+    """Return the requirements of the server in a folder.
 
     Raises:
-        ServerError: for a `pyproject.toml` that cannot be used, called `shown`.
+        ServerError: the `pyproject.toml` is invalid; the message calls it `shown`.
     """
     file = folder / "pyproject.toml"
     try:
@@ -109,9 +109,9 @@ def _backend_inputs(folder: Path, text: str) -> str:
 
 
 def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
-    """Return what a person's own environment lacks of what a server needs, in words; "" when it has all."""
+    """Describe the first requirement that a user's own environment does not meet; return "" if it meets all."""
     if needs.found or needs.special:
-        return ""  # what is needed is known to the person alone, who made the environment
+        return ""  # only the user who made the environment knows the requirements
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]
     return unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
 
@@ -127,12 +127,12 @@ def _version_of(venv: Path) -> str:
 
 
 def unmet_requirement(needed: Iterable[str], paths: Sequence[str], python: str = "") -> str:
-    """Return the first requirement that is not met by what is installed in the folders `paths`, in words; "" when all are met.
+    """Describe the first requirement that the folders `paths` do not meet; return "" if they meet all.
 
     Args:
-        needed: requirements, as they are written in a `pyproject.toml`.
-        paths: folders of libraries.
-        python: the version of the interpreter that they belong to (`3.12`), by default that of this one.
+        needed: requirements, as written in a `pyproject.toml`.
+        paths: library folders.
+        python: the version of their interpreter (`3.12`); by default that of the current interpreter.
     """
     here: dict[str, Distribution] = {}
     for one in distributions(path=list(paths)):
@@ -160,7 +160,7 @@ def unmet_requirement(needed: Iterable[str], paths: Sequence[str], python: str =
 
 
 def _applies(wanted: Requirement, extras: frozenset[str], environment: Environment) -> bool:
-    """Whether a requirement counts on this machine, for what was asked with these extras."""
+    """Return True if a requirement applies on this machine with the requested extras."""
     if wanted.marker is None:
         return True
     values: dict[str, str | AbstractSet[str]] = {name: str(value) for name, value in environment.items()}

@@ -1,9 +1,9 @@
-"""Runs a server's package as `python -m` does; an error that ends it is explained: file, line, what to do.
+"""Start script for a server's package, like `python -m`, that explains a fatal error: file, line, remedy.
 
 python -P start.py PACKAGE FOLDER [ARGUMENT]…
 
-It is run by path, with the interpreter of the server's environment, in which nothing of ours need be: standard library only,
-and as little of it as can be, for it stands before every start.
+It is run by path, with the interpreter of the server's environment, in which mcpfactory need not be installed: it
+uses the standard library only, and little of it, because it delays every start.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def venv_python(folder: Path) -> Path:
 
 
 def is_ready(folder: Path) -> bool:
-    """Whether an environment is whole; that it is used is noted, by the time of a file."""
+    """Return True if an environment is complete, and record its use in a file's modification time."""
     mark = folder / READY
     try:
         used = mark.stat().st_mtime
@@ -27,4 +27,4 @@ def is_ready(folder: Path) -> bool:
     if time.time() - used > _MARKED:
         with suppress(OSError):
             mark.touch()
-    return venv_python(folder).exists()  # its link may lead to an interpreter that is gone
+    return venv_python(folder).exists()  # the link may point to a deleted interpreter

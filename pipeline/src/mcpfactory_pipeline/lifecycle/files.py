@@ -50,7 +50,8 @@ PYPROJECT: Final = """\
 members = ["servers/*"]
 """
 
-# What the files of an existing repository get, where they lack it: nothing that could touch what is not ours.
+# Lines to add to the files of an existing repository if they are missing; they must not affect files that are not
+# ours.
 IGNORED: Final = (
     "/pipeline/artifacts/",
     "/pipeline/channels/",

@@ -32,10 +32,11 @@ _SUBMODULE: Final = "160000 "  # the mode of a repository inside, in the index
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What was removed, or would be.
+    """Result of a removal, or of its dry run.
 
-    `folder` is below the workspace, "" where it is gone already; `channels` are those that offered it, `kept` says whether they
-    go on; `published` and `clients` are what stays elsewhere: sentences, and entries with the command that takes them out.
+    `folder` is below the workspace, "" if it was already deleted. `channels` are those that offered the server;
+    `kept` is True if they continue to. `published` and `clients` list the remains elsewhere: sentences, and client
+    entries with the command that removes them.
     """
 
     server: str
@@ -65,13 +66,13 @@ def remove(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> Removal:
-    """Remove a server, or what is left of one whose folder is gone; a dry run says what that would be, and changes nothing.
+    """Remove a server, or the remains of one whose folder was deleted.
 
-    State and history stay, closed by an event.
+    A dry run reports the changes without making them. State and history are kept, closed by an event.
 
     Raises:
-        NotFoundError: where there never was such a server.
-        RefusedError: while a stage runs, and without `force` for files that git could not bring back.
+        NotFoundError: the server never existed.
+        RefusedError: a stage is running, or, without `force`, git could not restore some files.
     """
     reason = checked_reason(reason)
     store, folder = Store(workspace, clock), workspace.root / "servers" / server
@@ -199,7 +200,7 @@ def close_history(
 
 
 def describe_published(state: ServerState) -> list[str]:
-    """Return what targets outside the workspace have of a server, in words: only a person can remove that."""
+    """Describe the server's releases on targets outside the workspace, which only a person can remove."""
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 
 

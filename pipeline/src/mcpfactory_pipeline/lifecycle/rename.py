@@ -30,10 +30,10 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class ServerRename:
-    """What a rename did, or would do.
+    """Result of a rename, or of its dry run.
 
-    `changed` are files of the person's in which names were replaced, `mentions` lines that still have the old one, `variables`
-    environment variables old → new; the rest is as in `Removal`.
+    `changed` are the user's files in which names were replaced, `mentions` lines that still contain the old name,
+    `variables` environment variables old → new; the other fields are as in `Removal`.
     """
 
     server: str

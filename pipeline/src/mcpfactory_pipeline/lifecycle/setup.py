@@ -43,7 +43,7 @@ def main_branch(folder: Path) -> str:
 
 
 def forge_owner(folder: Path) -> str:
-    """Return who owns the remote repository at GitHub or GitLab, as `@name`; "" where that is not known."""
+    """Return the owner of the remote repository at GitHub or GitLab, as `@name`; "" if unknown."""
     if root_of(folder) is None:
         return ""
     url = git_text(_existing(folder), "remote", "get-url", "origin")
@@ -58,7 +58,7 @@ def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
 
 
 def init_repository(folder: Path) -> None:
-    """Start a repository, unless the folder lies in one. A workspace is of use without git, too; state is files."""
+    """Start a repository unless the folder is in one. Git is optional: state is stored in files."""
     if root_of(folder) is None:
         git_text(folder, "init", "--quiet", "--initial-branch", "main")
 
@@ -73,14 +73,17 @@ WRITE: Final = "write"  # a file that is not there
 ADD: Final = "add"  # lines at the end of a file that is there
 WHEELS: Final = "wheels"  # the factory's own, into a folder
 NOTE: Final = "tell"  # nothing is done: the person may want to
-BLOCKED: Final = "blocked"  # nothing can be done as long as it is there
+BLOCKED: Final = "blocked"  # prevents the setup until it is removed
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What would be done in a folder. `others` are unrelated files in it, `origin` where jobs take the factory from."""
+    """Planned changes to a folder.
+
+    `others` are unrelated files in it, `origin` is the source from which jobs install the factory.
+    """
 
     folder: Path
     origin: Origin | None
@@ -89,7 +92,7 @@ class Setup:
 
     @property
     def blocked(self) -> tuple[SetupChange, ...]:
-        """What is in the way."""
+        """Return the changes that are blocked."""
         return tuple(change for change in self.changes if change.action == BLOCKED)
 
     def written(self) -> list[str]:
@@ -102,13 +105,13 @@ class Setup:
 
 
 def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Setup:
-    """Return the changes that make a workspace of the folder; a folder that is one already gets what it lacks.
+    """Return the changes that turn a folder into a workspace, or add the missing parts to a workspace.
 
-    Without an origin, the workspace's own, and a new workspace names none.
+    Without an origin, an existing workspace keeps its origin, and a new workspace does not get one.
 
     Raises:
-        WorkspaceError: for a folder that cannot be read.
-        ConfigError: for a configuration that cannot.
+        WorkspaceError: the folder cannot be read.
+        ConfigError: the configuration cannot be read.
     """
     others = _unrelated_entries(folder)
     config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None
@@ -170,7 +173,7 @@ def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
 
 
 def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | None:
-    """Return what happens to one file of a workspace; None when nothing does."""
+    """Return the change to one file of a workspace; None if it does not change."""
     file = folder / path
     if above := next(
         (p for p in reversed(file.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
@@ -225,7 +228,7 @@ def _wheels(folder: Path, origin: Origin | None) -> Iterator[SetupChange]:
 
 
 def _conflicts(folder: Path) -> Iterator[SetupChange]:
-    """Folders with the names of ours that hold what is not ours."""
+    """Yield folders that have our names but hold unrelated files."""
     for path in _OURS:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):
@@ -236,7 +239,7 @@ def _conflicts(folder: Path) -> Iterator[SetupChange]:
 
 @dataclass(frozen=True, slots=True)
 class SetupChange:
-    """What happens to a path; `text` is what is written or added, `note` what a person should know."""
+    """A change to a path: `text` is the text to write or append, `note` is a remark for the user."""
 
     path: str
     action: str
@@ -249,10 +252,10 @@ class SetupChange:
 
 
 def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[SetupChange]:
-    """Yield what happens to a `pyproject.toml` that is there. That of a workspace, `known`, gets nothing but where the runtime is.
+    """Yield the changes to an existing `pyproject.toml`.
 
-    Tables are added to one that is no package of its own: members in that of a package would change what its own
-    environment and lock file are.
+    That of a workspace (`known`) only gets the location of the runtime. Tables are added only to a file that does not
+    define a package: workspace members in a package would change its environment and lock file.
     """
     file = folder / _FILE
     if not file.is_file():
@@ -298,13 +301,13 @@ def _unsafe(folder: Path, data: dict[str, Any]) -> str:
 
 
 def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
-    """Make a workspace in `folder` and return it; `name` is the folder's name by default.
+    """Make a workspace in `folder` and return it; `name` defaults to the folder's name.
 
-    A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
-    With `git`, a repository is started unless the folder lies in one or git is not installed.
+    A folder that is a workspace already only gets its missing parts. `origin` is the source from which jobs install
+    the factory. With `git`, a repository is started unless the folder is in one or git is not installed.
 
     Raises:
-        WorkspaceError: for a folder that holds other things, and as `read_setup` and `apply_setup` do.
+        WorkspaceError: the folder holds unrelated files; also as `read_setup` and `apply_setup`.
     """
     setup = read_setup(folder, name, origin)
     if setup.others:
@@ -314,12 +317,12 @@ def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Or
 
 
 def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
-    """Do what a setup says, and return the workspace.
+    """Apply the changes of a setup, and return the workspace.
 
     Raises:
-        ConfigError: when something is in the way.
-        StageError: when a wheel cannot be had (nothing was written then).
-        WorkspaceError: for a folder that cannot be written.
+        ConfigError: a path is blocked.
+        StageError: a wheel is not available (nothing was written then).
+        WorkspaceError: the folder cannot be written.
     """
     if setup.blocked:
         obstacles = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)

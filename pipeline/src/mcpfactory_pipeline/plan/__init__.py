@@ -1,4 +1,4 @@
-"""What a stage is, policies and gates, and the plan: from stages, state and fingerprints to what must run, and why.
+"""Stages, policies, gates and the plan: from stages, state and fingerprints to the steps to run, with reasons.
 
-Pure, but for fingerprints, which read the files of a server.
+Pure, except for fingerprints, which read the files of a server.
 """

@@ -41,7 +41,10 @@ class InputReader:
         return self._hashes[file]
 
     def hash_all(self, files: Iterable[str], below: str = "") -> str:
-        """Return the hash of files with their paths below a folder of the server (`below` ends in `/`); `none` when there are none."""
+        """Return the hash of files with their paths below a server's folder.
+
+        `below` ends in `/`. The hash is `none` without files.
+        """
         record = {file: self.hash(below + file) for file in files}
         return hash_record(record) if record else ABSENT
 
@@ -51,7 +54,7 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the API documents, with the files beside and below them, to which they may refer (`api/` as a rule)."""
+    """Return the hash of the API documents and of the files near them that they may reference (usually `api/`)."""
     root, documents = subject.server.folder, [one.path for one in subject.server.documents]
     if not documents or not all(document.is_file() for document in documents):
         return ABSENT
@@ -61,7 +64,7 @@ def _document(subject: InputReader) -> str:
 
 
 def _documents_in(subject: InputReader, folder: str) -> str:
-    if not folder:  # no folder of its own: any document here but the machine's may belong to it
+    if not folder:  # no separate folder: any document here may belong to it, except generated files
         files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
         return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
     return subject.hash_all(source_files(subject.server.folder / folder), f"{folder}/")
@@ -75,18 +78,18 @@ def _generated(subject: InputReader) -> str:
 
 
 def _source(subject: InputReader) -> str:
-    """Return what the candidate is built from; of a wheel exactly this is copied to the place where it is built."""
+    """Return the hash of the candidate's sources; a wheel is built from a copy of exactly these files."""
     beside = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
     return joined_sources(beside, own_files(subject.server))
 
 
 def joined_sources(beside: str, own: str) -> str:
-    """Return one hash for what stands in a server's folder, and for files of its own elsewhere (`own_files`)."""
+    """Return one hash for the files in a server's folder and its files elsewhere (`own_files`)."""
     return beside if own == ABSENT else hash_record({"beside": beside, "own": own})
 
 
 def own_files(server: WorkspaceServer) -> str:
-    """Return the hash of the files of an adopted server that stand elsewhere in the workspace; `none` where there are none."""
+    """Return the hash of an adopted server's files elsewhere in the workspace; `none` without any."""
     root = server.folder.parents[1]
     folder = server.adopted.folder(root) if server.adopted else None
     return ABSENT if folder is None or server.adopted is None else hash_files(folder, server.adopted.own_files(root))
@@ -103,14 +106,14 @@ def _evals(subject: InputReader) -> str:
 
 
 def _reports(subject: InputReader) -> str:
-    """Return what was recorded of models that were asked the cases; the pages beside that say nothing more."""
+    """Return the hash of the recorded model evaluations; the pages next to them add no information."""
     return subject.hash_all(
         path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
     )
 
 
 def _model(subject: InputReader) -> str:
-    """Return the model of the API, with the files that it may use; `none` where there is nobody to ask it."""
+    """Return the hash of the API model and the files that it may use; `none` without a model or cases."""
     files = model_files(subject.files)
     return subject.hash_all(files) if files and _evals(subject) != ABSENT else ABSENT
 
@@ -133,7 +136,7 @@ def _waivers(subject: InputReader) -> str:
 
 
 def _drift(subject: InputReader) -> str:
-    """Return the hash of what is there instead of what was adopted, where that is known; `none` where nothing is."""
+    """Return the hash of the known drift of an adopted server; `none` if no drift is known."""
     known = read_known_drift(subject.server.folder, subject.server.adopted)
     return offered_now(known) or ABSENT
 
@@ -166,7 +169,10 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
 
 
 def _shown_stage(state: ServerState, name: str) -> str:
-    """Return what a stage found, as one hash: outcome, message, facts and kept reports. Its log is no part of it, for that has times."""
+    """Return one hash of a stage's result: outcome, message, facts and kept reports.
+
+    Its log is excluded because it contains times.
+    """
     record = state.stages.get(name)
     if record is None:
         return ABSENT
@@ -182,7 +188,7 @@ def _shown_artifact(state: ServerState, name: str) -> str:
     return next((value for path, value in kept.items() if path.partition("/")[2] == name), ABSENT)
 
 
-# What an approval stage shows, by what stands before the colon.
+# Hash of the content that an approval stage shows, by the prefix before the colon.
 _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
 SHOWN: Final = (*_OF_STATE, "file")
 SHOWN_FILE: Final = "file:"
@@ -199,7 +205,7 @@ def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
 
 
 def shown_files(stages: Iterable[Stage], subject: InputReader) -> dict[str, str]:
-    """Return the files of the server's folder that stages show, as they are now: `file:PATH` → hash."""
+    """Return the current hashes of files in the server's folder that stages show: `file:PATH` → hash."""
     names = {name for stage in stages for name in stage.reads if name.startswith(SHOWN_FILE)}
     return {name: _read(name, subject) for name in sorted(names)}
 
@@ -212,12 +218,12 @@ def _read(name: str, subject: InputReader) -> str:
 
 
 def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
-    """Return what one stage reads, now: its inputs by name, and `stage`, its own version."""
+    """Return the current inputs of one stage by name, and `stage`, its own version."""
     return read_inputs((stage,), subject)[stage.name]
 
 
 def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
-    """Return what every stage reads, now; each input is read once."""
+    """Return the current inputs of every stage; each input is read once."""
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
@@ -230,7 +236,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 
 def provenance(subject: InputReader) -> dict[str, str]:
-    """Return what a candidate was made from, besides what `build` reads: for its record, and for nothing else."""
+    """Return the candidate's sources other than the inputs of `build`, for its record only."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
 
 
@@ -239,23 +245,27 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_record(inputs)
 
 
-# Whoever promotes need not have the Python that the checks ran with; of drift the blockers speak (`promotion.drifted`).
+# A person who promotes need not have the Python version of the checks; drift is reported by the blockers
+# (`promotion.drifted`).
 _NOT_DUE: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 
 
 def due_stages(stages: Iterable[Stage], required: Iterable[Stage]) -> list[Stage]:
-    """Return what `due_checks` judges: the checks that a channel requires, and what generates from the API document."""
+    """Return the stages that `due_checks` judges.
+
+    These are the checks that a channel requires, and the stage that generates from the API document.
+    """
     return [*(stage for stage in stages if "document" in stage.reads and not stage.check), *required]
 
 
 def due_checks(
     stages: Iterable[Stage], state: ServerState, candidate: str, inputs: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
-    """Return the checks of the candidate that are due, in words, each with the reasons; empty when all of them still hold.
+    """Describe the checks of the candidate that must run again, each with the reasons; empty if all are valid.
 
-    `inputs` is what each stage reads now (`read_inputs`). A candidate that is not the newest was checked beside sources that
-    are no more: nothing is said of it. Where the API document changed, what was generated from it is due, too.
+    `inputs` are the current inputs of each stage (`read_inputs`). An older candidate was checked against sources that
+    no longer exist, so it is not judged. If the API document changed, the files generated from it are also stale.
     """
     if candidate != state.candidate:
         return []

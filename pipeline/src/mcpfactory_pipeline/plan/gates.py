@@ -14,10 +14,10 @@ from mcpfactory_pipeline.state.state import Candidate, Release
 
 @dataclass(frozen=True, slots=True)
 class PromotionGate:
-    """`read` finds the fact, `opens` compares it with the limit, `message` says what is wrong when it stays closed.
+    """A gate: `read` finds the fact, `opens` compares it with the limit, `message` explains a closed gate.
 
-    `read` also gets what the channel offers now, if anything; a date that it finds is compared by its age in days. A `switch` has no
-    limit: it is `true` or left out. `most` is the largest limit that can be meant.
+    `read` also gets the channel's current release, if any; a date is compared by its age in days. A `switch` has no
+    limit: it is `true` or absent. `most` is the largest valid limit.
     """
 
     read: Callable[[Candidate, Release | None], Any]
@@ -49,7 +49,7 @@ def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
-    """Return what is broken of the contract with those who use what the channel offers, in words; "" when it is kept."""
+    """Describe the contract changes that break callers of the channel's release; return "" without any."""
     if offered is None:
         return ""
     known = _summary("validate", "contract")(candidate, offered)
@@ -62,7 +62,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _lost(candidate: Candidate, offered: Release | None) -> Any:
-    """Return how many tests are gone that the candidate in the channel passed; None when that is not known."""
+    """Return the number of missing tests that the channel's candidate passed; None if unknown."""
     if offered is None:
         return 0
     known = _summary("test", "lost")(candidate, offered)
@@ -77,14 +77,14 @@ def _share(candidate: Candidate, _offered: Release | None) -> Any:
 
 
 def _pass_rate(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the lowest of the models that count; one whose report says nothing of this candidate is lower than any."""
+    """Return the lowest pass rate of the required models; a report without this candidate ranks lowest."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     rates = [_RecordedRate(model, one.get("lower"), str(one.get("why", ""))) for model, one in known.items()]
     return min(rates, key=lambda one: -1.0 if one.lower is None else one.lower, default=None)
 
 
 def _asked(candidate: Candidate, offered: Release | None) -> date | None:
-    """Return the day of the oldest report that counts; None where a model has none."""
+    """Return the day of the oldest report that counts; None if a model has no report."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     days = [one.get("asked") for one in known.values()]
     return min((date.fromisoformat(str(day)) for day in days), default=None) if all(days) else None
@@ -175,9 +175,9 @@ GATES: Final[Mapping[str, PromotionGate]] = {
 def closed_gates(
     limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None, *, today: date | None = None
 ) -> dict[str, str]:
-    """Return the gates that stay closed for a candidate, with the reason; empty when all are open.
+    """Return the gates that are closed for a candidate, with the reason; empty if all are open.
 
-    `offered` is what the channel offers, `today` the day by which age is told: the machine's own by default.
+    `offered` is the channel's current release, `today` the day used to compute ages: by default the machine's.
     """
     found = {}
     for name, limit in limits.items():

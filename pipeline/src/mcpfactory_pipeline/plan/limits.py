@@ -70,10 +70,10 @@ _CONTAINER: Final = ("program", "image")
 
 
 def wanted_level(settings: Mapping[str, Any]) -> str:
-    """Return the level that `[pipeline] isolation` names, `auto` where it names none.
+    """Return the level that `[pipeline] isolation` names, `auto` if it is not set.
 
     Raises:
-        ConfigError: for a name that is none.
+        ConfigError: the level is unknown.
     """
     wanted, names = settings.get("isolation", AUTO), (AUTO, REQUIRED, *LEVELS)
     if wanted not in names:
@@ -82,10 +82,10 @@ def wanted_level(settings: Mapping[str, Any]) -> str:
 
 
 def isolation_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `isolation` and `container` of `[pipeline]`, where they say something else than is usual.
+    """Return `isolation` and `container` of `[pipeline]` if they differ from the defaults.
 
     Raises:
-        ConfigError: for a level that there is none of, and a `[pipeline.container]` that cannot be used.
+        ConfigError: the level is unknown, or `[pipeline.container]` is invalid.
     """
     level, container = wanted_level(settings), settings.get("container", {})
     if not isinstance(container, dict) or not all(isinstance(value, str) and value for value in container.values()):
@@ -96,7 +96,7 @@ def isolation_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def apply_isolation(stages: Sequence[Stage], settings: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """Return the stages, those that run code of a server with what the workspace says of isolation among their settings.
+    """Return the stages; those that run server code get the workspace's isolation settings.
 
     Raises as `isolation_settings` does.
     """
@@ -107,11 +107,11 @@ def apply_isolation(stages: Sequence[Stage], settings: Mapping[str, Any]) -> tup
 
 
 def level_here(workspace: Workspace, stages: Sequence[Stage]) -> str:
-    """Return the name of the level at which stages run code of servers on this machine; "" when none of them does.
+    """Return the isolation level for server code on this machine; "" if none of the stages runs any.
 
     Raises:
-        ConfigError: for a level that there is none of.
-        StageError: `required` is demanded, and none is to be had.
+        ConfigError: the level is unknown.
+        StageError: the level is `required`, and none is available.
     """
     if not any(stage.sandboxed for stage in stages):
         return ""
@@ -121,4 +121,4 @@ def level_here(workspace: Workspace, stages: Sequence[Stage]) -> str:
     except StageError:
         if wanted == REQUIRED:
             raise
-        return wanted  # its stages will say what is missing
+        return wanted  # its stages will report the missing parts

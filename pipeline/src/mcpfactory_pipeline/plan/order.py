@@ -1,4 +1,4 @@
-"""The order of stages, and what stands before a channel. Pure: stages in, stages out."""
+"""Order of stages, and the stages before a channel. Pure: stages in, stages out."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""What must run, and why. Pure: (stages, state, what the stages read now) → steps.
+"""Plan of the stages to run, with reasons. Pure: (stages, state, current inputs of the stages) → steps.
 
-A stage is up to date when it passed and everything that it reads is as it was then. The rules, in order:
+A stage is up to date when it passed and all its inputs are unchanged since then. The rules, in order:
 
 0. the server is retired → held
-1. a stage that it needs did not pass and will not run → blocked
-2. a stage that it needs is held, or waits → held, waiting
-3. forced; never run; last outcome errored, interrupted or inconclusive; an input changed; a stage that it needs will run;
-   somebody sent the work back to it → run
-4. last outcome failed, and nothing changed since → blocked: the same inputs give the same answer
+1. a required stage did not pass and will not run → blocked
+2. a required stage is held or waiting → held, waiting
+3. forced; never run; last outcome errored, interrupted or inconclusive; an input changed; a required stage will run;
+   a rejection sent the work back to it → run
+4. last outcome failed, and no input changed since → blocked: the same inputs give the same result
 5. otherwise → up to date
 
-A stage of kind approval is blocked when what it shows was rejected, waits while approvals are missing, and is up to date when
-they are there. A stage that awaits a channel waits until that offers the newest candidate.
+A stage of kind approval is blocked if the content that it shows was rejected, waits while approvals are missing, and
+is up to date once they are given. A stage that awaits a channel waits until the channel offers the newest candidate.
 
-A stage that fills a channel is held instead of run while a hold is on that channel, and blocked while a gate of the
+A stage that fills a channel is held instead of run while that channel has a hold, and blocked while a gate of the
 channel is closed. It also runs when the channel does not offer the newest candidate.
 """
 
@@ -69,10 +69,11 @@ def plan(
     force: Container[str] = (),
     present: bool = True,
 ) -> tuple[PlanStep, ...]:
-    """Return a step for each stage, in the order of the stages (a stage stands behind those that it needs).
+    """Return a step for each stage, in the order of the stages (each stage follows those that it needs).
 
-    `inputs` is what each stage reads now. `force` names stages that run even when they are up to date. `present` says whether
-    the files of the current candidate are on this machine: where they are not, and a stage wants them, they are built again.
+    `inputs` are the current inputs of each stage. `force` names stages to run even if they are up to date. `present`
+    is True if the files of the current candidate are on this machine; if they are not, and a stage needs them, they
+    are built again.
     """
     steps = _steps(stages, state, inputs, force, {})
     if present or not any(step.verdict == RUN and "candidate" in _stage(stages, step).reads for step in steps):
@@ -136,7 +137,7 @@ def _verdict_of(
 def _approval_verdict(
     name: str, policy: ApprovalPolicy, state: ServerState, shown: Mapping[str, str], pending: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return whether people have approved what is shown; `pending` are stages that will run first, and may show something else."""
+    """Return the verdict for an approval stage; `pending` are earlier stages that may change the content shown."""
     made = state.decisions.get(name)
     said, missing = rejected_by(made, shown), describe_missing(policy, made, shown)
     if pending:
@@ -156,7 +157,7 @@ def _offers_other(channel: ChannelPolicy, state: ServerState) -> list[str]:
 def _unless_held(
     channel: ChannelPolicy | None, state: ServerState, reasons: tuple[str, ...], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return what is due runs, unless it fills a channel that is held or whose gates are closed for the candidate."""
+    """Return the verdict "run", unless the stage fills a channel that has a hold or closed gates."""
     if channel is None:
         return RUN, reasons
     if hold := state.holds.get(channel.name):
@@ -190,7 +191,7 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
 
 
 def describe_change(name: str, before: str | None, after: str | None) -> str:
-    """Return in words how an input is not what it was; None is one that is not read."""
+    """Describe the change of an input; None means that the input was or is not read."""
     if before is None:
         return f"{name} is read now"
     if after is None:

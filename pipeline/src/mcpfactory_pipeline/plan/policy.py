@@ -72,7 +72,7 @@ def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
 
 
 def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
-    """Return what the strictest of these channels allows a server to cost, by the names of the gates that bound measured figures."""
+    """Return the strictest cost limits of these channels, by the names of the gates for measured costs."""
     limits: dict[str, float] = {}
     for channel in channels:
         for name in COSTS:
@@ -85,7 +85,7 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
     """Return the channel of that name.
 
     Raises:
-        NotFoundError: when there is none.
+        NotFoundError: the channel does not exist.
     """
     for channel in channels:
         if channel.name == name:
@@ -180,9 +180,10 @@ def read_duration(value: object, what: str) -> float:
 
 
 def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
-    """Who approved the candidate for the channel and may do so (by today's list of approvers), in order of names.
+    """Return the valid approvers of a candidate for a channel (by today's list of approvers), sorted by name.
 
-    Different spellings of one name are one person. `since`: whose approvals came after a rollback, None where there was none.
+    Different spellings of one name are one person. `since` are the people who approved after a rollback, None without
+    a rollback.
     """
     given = [who for who in candidate.approvals.get(channel.name, {}) if since is None or who in since]
     allowed = [who for who in given if not channel.approvers or who in channel.approvers]
@@ -190,9 +191,9 @@ def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[s
 
 
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
-    """Return in words how many approvals are missing, and from whom: `1 of 2 approvals missing, from Grace`; "" when none is.
+    """Describe the missing approvals: `1 of 2 approvals missing, from Grace`; return "" if none are missing.
 
-    `given` are those who approved; `approvers` those who may, where they are named.
+    `given` are the people who approved; `approvers` those who are allowed to, if the policy names them.
     """
     if len(given) >= wanted:
         return ""
@@ -203,15 +204,16 @@ def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[s
 
 
 def signing_option(*, signed: bool) -> str:
-    """Return what the command for a decision ends in where a channel or a stage asks for signed ones; "" elsewhere."""
+    """Return the command option for a channel or a stage that requires signed decisions; otherwise ""."""
     return " --sign-with ~/.ssh/id_ed25519" if signed else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """One thing that stands between a candidate and a channel: its kind, a message, and what comes next, which is a command or ends in one.
+    """An obstacle between a candidate and a channel: its kind, a message, and the next step with a command.
 
-    Kinds: `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`; `stage` for an approval stage.
+    Kinds: `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`; `stage` for an
+    approval stage.
     """
 
     kind: str
@@ -230,11 +232,11 @@ def find_blockers(
     due: Sequence[str] = (),
     drift: Sequence[Blocker] = (),
 ) -> list[Blocker]:
-    """Return what stands between a candidate and a channel; empty when nothing does.
+    """Return the obstacles between a candidate and a channel.
 
-    `checks` names the stages that check candidates; `due` are those that would have to run again, in words (`due_checks`);
-    `drift` is what an adopted server is no longer (`drift_blockers`).
-    The order is that in which a person would remove the blockers.
+    `checks` names the stages that check candidates; `due` describes those that must run again (`due_checks`); `drift`
+    are the differences of an adopted server from the adopted version (`drift_blockers`). The blockers are in the
+    order in which a person would remove them.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
@@ -274,10 +276,10 @@ def find_blockers(
 
 
 def version_fault(channel: ChannelPolicy, known: Candidate, candidate: str, events: Iterable[Event]) -> str:
-    """Return why a channel must not offer a candidate under its version; "" if it may.
+    """Return the reason why a channel must not offer a candidate under its version; "" if it can.
 
-    Installers cache wheels by version, so a version stands for the same bytes forever. An adopted server has the version
-    of its source, and is not installed from an index.
+    Installers cache wheels by version, so a version must always mean the same bytes. An adopted server has the
+    version of its source, and is not installed from an index.
     """
     if "kind" in known.facts:
         return ""
@@ -301,18 +303,18 @@ def unhold_command(server: str, channel: ChannelPolicy) -> str:
 
 
 def describe_decision(what: str, made: Mapping[str, Any]) -> str:
-    """Return a decision in words, on one line whatever its history says: `held by Ada: two was bad`."""
+    """Describe a decision on one line, even if its history contains line breaks: `held by Ada: two was bad`."""
     return on_one_line(f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else ""))
 
 
 def person_key(name: str) -> str:
-    """Return what different spellings of one person's name have in common: case, spaces and invisible characters do not count."""
+    """Return the normalized form of a name: without case, spaces and invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(char for char in plain if unicodedata.category(char)[0] in "LNPSM")
 
 
 def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
-    """Return the checks that a candidate did not pass, in words."""
+    """Describe the checks that a candidate did not pass."""
     found = []
     for name in checks:
         outcome = candidate.checks.get(name, {}).get("outcome")
@@ -324,7 +326,7 @@ def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
 
 
 def soak_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
-    """How many seconds a candidate must still be offered by the channel before."""
+    """Return the remaining seconds for which the previous channel must offer a candidate."""
     if not channel.soak or channel.source is None:
         return 0.0
     return max(0.0, channel.soak - seconds_in_channel(events, channel.source, candidate, now))

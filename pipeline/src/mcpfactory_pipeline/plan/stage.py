@@ -21,11 +21,11 @@ AGENT_DECISIONS: Final = ("approve", "reject")
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPolicy:
-    """What an approval stage asks for: so many approvals, of these people (anyone when none is named), about this question.
+    """Requirements of an approval stage: the number of approvals, the approvers (empty: anyone), and the question.
 
-    `restart` names the stage that runs again after a rejection; "" means that everything behind the stage stops.
-    With `signed` an approval counts with the signature of who gave it. `agents` are the decisions (of `AGENT_DECISIONS`) that an
-    agent may make once a person said yes.
+    `restart` names the stage that runs again after a rejection; "" stops all stages after this one. With `signed`, an
+    approval counts only with the approver's signature. `agents` are the decisions (of `AGENT_DECISIONS`) that an
+    agent can make after a person confirmed them.
     """
 
     approvals: int = 1
@@ -37,7 +37,7 @@ class ApprovalPolicy:
 
 
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:
-    """Who approved what is shown now and may do so (by today's list of approvers), in order of names."""
+    """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
     if made is None or dict(made.shown) != dict(shown):
         return []
     people = {person_key(who): who for who in sorted(made.approvals, reverse=True)}  # one in several spellings is one
@@ -46,14 +46,14 @@ def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mappi
 
 
 def rejected_by(made: StageDecision | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Who rejected what is shown now, and why."""
+    """Return the people who rejected the content shown now, each with the reason."""
     if made is None or dict(made.shown) != dict(shown):
         return []
     return sorted(made.rejections.items())
 
 
 def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> str:
-    """Return in words what is missing, `1 of 2 approvals missing, from Ada, Grace`; "" when nothing is."""
+    """Describe the missing approvals: `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
     given = approved_by(policy, made, shown)
     missing = missing_approvals(policy.approvals, given, policy.approvers)
     if not missing:
@@ -63,11 +63,11 @@ def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: 
     return missing + again
 
 
-# passed and failed are judgements; errored: the machinery broke; interrupted: the process died; inconclusive: nothing can
-# be said. Only errored and interrupted are tried again on their own.
+# passed and failed are judgments; errored: the machinery broke; interrupted: the process died; inconclusive: no
+# judgment is possible. Only errored and interrupted are retried automatically.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_DIED: Final = "the run died while this stage ran"  # what is recorded of a stage that nobody ended
+RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
 RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
 MEMORY: Final = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
@@ -103,11 +103,11 @@ def offered_name(files: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class StageInputs:
-    """All that a stage may see. Paths are absolute.
+    """All inputs visible to a stage. Paths are absolute.
 
     `folder` is the server's source; `work` an empty folder of this run, removed afterwards; `artifacts` is
-    `pipeline/artifacts/`; `keep` is the folder whose files are kept as artifacts of the stage (made on demand). `rejection` is
-    what a person said who sent the work back to this stage, "" as a rule.
+    `pipeline/artifacts/`; `keep` is the folder whose files are kept as artifacts of the stage (created on demand).
+    `rejection` is the comment of the person who sent the work back to this stage, usually "".
     """
 
     server: str
@@ -146,9 +146,9 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class StageOutputs:
-    """What a stage found: an outcome of `OUTCOMES`, a sentence, a few small facts, and perhaps a candidate or a release.
+    """Result of a stage: an outcome of `OUTCOMES`, a sentence, a few facts, and optionally a candidate or release.
 
-    `summary` goes into the tracked state: no clock, host or absolute path in it.
+    `summary` is stored in the tracked state: it must not contain clock times, hosts or absolute paths.
     """
 
     outcome: str
@@ -169,19 +169,21 @@ class StageOutputs:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
+    """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 
-    An input that a stage also writes is recorded as it is after the run, every other as it was before. `version` is raised
-    when the stage does something else with the same inputs. `run` is a function of a module, so that another process finds
-    it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome counts at promotion.
-    `sandboxed` says that it runs code of the server, which is kept apart as the workspace says, `caller_environ` that it gets all
-    environment variables of whoever runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
-    the channel that the stage fills, with its policy. `adopted` runs in place of `run` for a server that was adopted.
+    An input that a stage also writes is recorded with its value after the run, every other with its value before.
+    Raise `version` when the stage handles the same inputs differently. `run` is a module-level function, so that
+    another process can find it. `timeout` is in seconds, `memory` in bytes, for the stage and all processes that it
+    starts. `check` is True if its outcome counts at promotion. `sandboxed` is True if it runs code of the server,
+    which is isolated as the workspace demands; `caller_environ` is True if it gets all environment variables of the
+    process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is the channel
+    that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
 
-    A stage with an `approval` passes by decisions of people and is never run; one that `awaits` its channel passes when that
-    offers the newest candidate. `before` names stages that need this one although they do not say so. `watches` is the last
-    channel that must offer the candidate before the stage runs, "" for none; with `soak` it runs again and again until the
-    channel has offered the candidate for so many seconds, and with `rollback` a failure moves the channel back.
+    A stage with an `approval` passes by decisions of people and is never run; one that `awaits` its channel passes
+    when the channel offers the newest candidate. `before` names stages that need this one although they do not
+    declare it. `watches` is the last channel that must offer the candidate before the stage runs, "" for none; with
+    `soak` it runs repeatedly until the channel has offered the candidate for that many seconds, and with `rollback` a
+    failure moves the channel back.
     """
 
     name: str
@@ -206,7 +208,10 @@ class Stage:
     adopted: Callable[[StageInputs], StageOutputs] | None = None
 
     def reference(self, *, adopted: bool = False) -> str:
-        """`module:function`, by which another process finds the stage's function; for an adopted server that of its own, where there is one."""
+        """Return `module:function`, by which another process finds the stage's function.
+
+        For an adopted server, this is the function in `adopted`, if set.
+        """
         run = self.adopted if adopted and self.adopted else self.run
         return f"{run.__module__}:{run.__qualname__}"
 

@@ -43,7 +43,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
 
 class _Receiver(Protocol):
     @property
-    def undelivered(self) -> Set[str]: ...  # ids of what it was sent and did not get
+    def undelivered(self) -> Set[str]: ...  # ids of events that were sent and not delivered
 
     def send(self, notice: Mapping[str, Any]) -> None: ...
 
@@ -51,7 +51,7 @@ class _Receiver(Protocol):
 
 
 class Notifier:
-    """Sends events to the receivers that the workspace names. `close` gives them a few seconds for what is left."""
+    """Sender of events to the workspace's receivers. `close` waits a few seconds for pending events."""
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
@@ -72,11 +72,11 @@ class Notifier:
             self._receivers["mail"] = (Mail(settings.mail), settings.mail.kinds)
 
     def who_wants(self, kind: str) -> list[str]:
-        """Return which receivers are sent events of a kind: `log`, `webhook`, `mail`."""
+        """Return the receivers of events of a kind: `log`, `webhook`, `mail`."""
         return [name for name, (_, kinds) in self._receivers.items() if kind in kinds]
 
     def link(self, path: str) -> str:
-        """Return the address of a path of the dashboard; "" where nothing says where that is."""
+        """Return the URL of a dashboard path; "" if the dashboard's address is not configured."""
         return self._settings.dashboard + path if self._settings.dashboard else ""
 
     def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
@@ -143,7 +143,7 @@ class NotifyingReporter:
 
 
 class _Off:
-    """A receiver that cannot be had here: it says so where something should have been sent."""
+    """A receiver that is not available here: it reports that for each event."""
 
     def __init__(self, why: str) -> None:
         self._why = why

@@ -162,14 +162,14 @@ def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *, held: bool) -> str:
-    """Return what a channel offers, by which candidate where that is not the newest, and whether it is held."""
+    """Return a channel's version, its candidate unless that is the newest, and a mark if it has a hold."""
     words = f"{name} {release['version']}" if release else name
     other = f" ({release['candidate'][:8]})" if release and release["candidate"] != newest else ""
     return words + other + (" held" if held else "")
 
 
 def _live(row: Mapping[str, Any]) -> str:
-    """Return what is live where; a star marks what is not what its channel offers."""
+    """Return the live releases per target; a star marks those that differ from their channel's release."""
     offers = row.get("channels", {})
     return (
         ", ".join(

@@ -31,16 +31,16 @@ from mcpfactory_pipeline.reporting.lines import OUTCOME_LABELS, event_lines
 _REFRESHES: Final = 4  # a second
 _GAP: Final = 2
 _NAME: Final = 12  # columns that the name of a server has at least, else the stages are not shown one by one
-_FRAME: Final = 4  # lines besides those of servers: the head, how many more, the sum, and where the cursor is
+_FRAME: Final = 4  # lines that are not servers: header, count of hidden servers, total, cursor line
 _EVERY: Final = 100  # servers up to which the last table has every one, else those that did not pass
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
-_SAMPLE: Final = 10  # of so many steps of a stage one has ended, before it is estimated how long the others take
+_SAMPLE: Final = 10  # one of this many steps of a stage must have ended before we estimate the others
 
 
 class LiveReporter:
-    """Shows servers × stages while the run goes on, and leaves the last table with every server on the terminal."""
+    """Live table of servers × stages; after the run, the final table with every server stays on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)
@@ -75,7 +75,7 @@ class LiveReporter:
 
 @dataclass(slots=True)
 class _Cell:
-    """A stage of a server: what is known last, when it started, and what it took in all."""
+    """A server's stage: its latest status, start time, and total duration."""
 
     status: str = "waiting"
     started: float = 0.0
@@ -87,7 +87,7 @@ class _Cell:
 
 
 class RunTable:
-    """What is known of a run. Events come from one thread, and another one draws."""
+    """Progress of a run. One thread adds events, and another one draws."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
@@ -175,7 +175,7 @@ class RunTable:
         return table
 
     def _brief(self, servers: Sequence[str], name: int) -> Table:
-        """Return the table where there is no room for a column for each stage: how many are done, and the one that counts."""
+        """Return the narrow table, without a column per stage: completed stages, and a running or failed one."""
         table = _new_table(name)
         table.add_column("DONE", no_wrap=True, width=5)
         table.add_column("STAGE", no_wrap=True)

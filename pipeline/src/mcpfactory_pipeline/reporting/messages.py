@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.text import printable
 
 _LONGEST: Final = 1500  # characters of a line; chats refuse much more
-# What follows the server in the line about an event. What is not here is told by its kind.
+# Text after the server's name in the line about an event. For other events, the line shows the kind.
 _SENTENCES: Final = {
     "waits": "{kind}: {message}", "step.finished": "{stage} {outcome}: {message}", "trouble": "{message}",
     "approved": "{version} is approved for {channel}{stage} by {actor}: {reason}",
@@ -34,7 +34,7 @@ class _NoticeFields(dict[str, Any]):
 
 
 def notice_line(notice: Mapping[str, Any]) -> str:
-    """Return an event as one line of plain text without what is not seen."""
+    """Return an event as one line of plain text without invisible characters."""
     kind = str(notice["event"])
     if kind == "run.finished":
         said = "a run ended: " + ", ".join(f"{name} {outcome}" for name, outcome in notice.get("servers", {}).items())
@@ -52,7 +52,7 @@ def notice_command(notice: Mapping[str, Any]) -> str:
 
 
 def notice_link(notice: Mapping[str, Any]) -> str:
-    """Return the way to the page about an event, "" where nothing says where the dashboard is."""
+    """Return the link to an event's page, "" if the dashboard's address is not configured."""
     return str(notice.get("link") or "")
 
 

@@ -32,14 +32,14 @@ _OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 def why_undelivered(error: Exception) -> str:
-    """Return what happened: the words of an error may quote a URL, a user or a password, and are never told."""
+    """Describe a delivery error without its text, which may quote a URL, a user or a password."""
     known = next((words for kind, words in _OF_MAIL if isinstance(error, kind)), "")
     system = system_error(error)
     return known or (why_unreachable(system) if system is not None else type(error).__name__)
 
 
 _WAITING: Final = 1000  # events that may wait; more are dropped
-_LEFT: Final = 10.0  # seconds that the end of a command waits for what is left
+_LEFT: Final = 10.0  # seconds that the end of a command waits for pending events
 _PAUSE: Final = 0.5  # seconds before the second attempt; doubled before each further one
 
 
@@ -49,7 +49,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 class Webhook:
-    """Delivers events. `send` returns at once; `close` waits a little, and says what was not delivered."""
+    """Sender of events. `send` returns at once; `close` waits briefly, and reports undelivered events."""
 
     def __init__(self, settings: EventSettings) -> None:
         self._settings = settings
@@ -57,7 +57,7 @@ class Webhook:
         self._closing = threading.Event()
         self._why = ""
         self._answered = ""  # what the receiver said last about the event that is being delivered
-        self._sent: set[str] = set()  # ids of what was taken and is not delivered yet
+        self._sent: set[str] = set()  # ids of accepted events that are not delivered yet
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
 
@@ -106,7 +106,7 @@ class Webhook:
             try:
                 headers = self._headers(notice, body)
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
-                    status = answer.status_code  # what it says besides is not read: it may be of any size
+                    status = answer.status_code  # the body is not read: it may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = why_undelivered(error)
                 continue
@@ -179,14 +179,14 @@ class Mail:
 
 
 def mail_of(settings: MailSettings, notices: list[Mapping[str, Any]]) -> EmailMessage:
-    """Return the mail that tells events. A header is one line, whatever names have in them."""
+    """Return the mail about these events. Line breaks in names cannot add headers."""
     message, first = EmailMessage(), notice_line(notices[0])
     many = f"{pluralize(len(notices), 'thing')}, first " if len(notices) > 1 else ""
     workspace = " ".join(printable(str(notices[0].get("workspace", ""))).split())
     message["Subject"] = f"[{workspace}] {many}{first}"[:_SUBJECT]
     message["From"], message["To"] = settings.sender, ", ".join(settings.to)
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=settings.sender.rpartition("@")[2])
-    message["Auto-Submitted"] = "auto-generated"  # nobody's absence answers it
+    message["Auto-Submitted"] = "auto-generated"  # prevents automatic replies
     parts = [
         "\n  ".join(filter(None, (notice_line(one), notice_command(one), notice_link(one)))) for one in notices[:_MOST]
     ]

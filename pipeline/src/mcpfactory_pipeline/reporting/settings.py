@@ -23,7 +23,7 @@ DECISIONS: Final = (
 KINDS: Final = (*RUN_KINDS, *DECISIONS, "waits")
 # What chat and incident tools want; the rest is for looking on.
 DEFAULT_KINDS: Final = ("step.finished", "trouble", "run.finished", *DECISIONS)
-FOR_PEOPLE: Final = ("waits",)  # what a chat of people and a mail tell by default: nothing that nobody has to do
+FOR_PEOPLE: Final = ("waits",)  # default for chats and mail: only events that require action
 _FIELDS: Final = (
     *("log", "webhook", "webhook_variable", "secret_variable", "format"),
     *("dashboard", "kinds", "timeout", "attempts", "mail"),
@@ -37,9 +37,9 @@ _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
-    """Who gets mail, from whom, and by which server. `tls` is one of `_TLS`, `timeout` in seconds; without `user` nobody logs in there.
+    """Sender, recipients and server of mail. `tls` is one of `_TLS`, `timeout` in seconds; no login without `user`.
 
-    `problem` says why there is no mail although it is configured.
+    `problem` is the reason why no mail is sent although it is configured.
     """
 
     to: tuple[str, ...]
@@ -56,10 +56,10 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """Where events go. `log` is a path below the workspace; `timeout` is in seconds, for one attempt.
+    """Receivers of events. `log` is a path below the workspace; `timeout` is in seconds, for one attempt.
 
-    `problem` says why there is no webhook although one is configured. `form` is what the webhook takes (one of `words.BODIES`),
-    `dashboard` where people open the dashboard, with its last slash, "" for nowhere.
+    `problem` is the reason why no webhook is called although one is configured. `form` is the body format of the
+    webhook (one of `words.BODIES`), `dashboard` the dashboard's public URL, with its last slash, "" if unset.
     """
 
     kinds: frozenset[str] = frozenset(DEFAULT_KINDS)
@@ -74,7 +74,7 @@ class EventSettings:
     mail: MailSettings | None = None
 
     def wants(self, kind: str) -> bool:
-        """Whether events of this kind are sent to some receiver."""
+        """Return True if a receiver gets events of this kind."""
         return kind in self.kinds or (self.mail is not None and kind in self.mail.kinds)
 
 
@@ -161,7 +161,7 @@ def _log(table: Mapping[str, Any]) -> str:
 
 
 def _target(table: Mapping[str, Any]) -> tuple[str, str, str]:
-    """URL, secret, and why there is no webhook although one is configured."""
+    """Return URL, secret, and the reason why no webhook is called although one is configured."""
     url, variable, secret = _text(table, "webhook"), _text(table, "webhook_variable"), _text(table, "secret_variable")
     for name in (variable, secret):
         if name and not _VARIABLE.fullmatch(name):

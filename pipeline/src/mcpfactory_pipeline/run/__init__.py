@@ -1,4 +1,4 @@
-"""A plan carried out: jobs of many servers are given to an executor, and what they found is recorded.
+"""Execution of a plan: gives jobs of many servers to an executor, and records the results.
 
 A job is a stage of a server as JSON; an executor runs it and never writes state.
 """

@@ -1,8 +1,9 @@
-"""Jobs on a dask cluster: one that exists, or one that is started for the run and ended with it.
+"""Jobs on a dask cluster: an existing one, or one that is started for the run and stopped with it.
 
-Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each job in a
-process of its own, with the limits and the end that `local` gives it. A worker that dies makes its job `interrupted`, which
-the run tries again; the scheduler is configured not to retry, because a stage starts in an empty folder.
+Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each
+job in a separate process, with the same limits and termination as `local`. A worker that dies makes its job
+`interrupted`, which the run retries; the scheduler is configured not to retry, because a stage starts in an empty
+folder.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """Return the client, None when the run was ended; a cluster of our own is started when the first job comes, for there may be none."""
+        """Return the client, None if the run was ended.
+
+        A new cluster is started with the first job, because a run can be without jobs.
+        """
         with self._guard:
             if self._cancelled.is_set():
                 return None
@@ -108,7 +112,7 @@ class DaskExecutor:
             return self._client
 
     def _threads(self) -> list[int]:
-        """How many jobs each worker takes at a time."""
+        """Return the number of parallel jobs per worker."""
         assert self._client is not None
         return [int(worker["nthreads"]) for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()]
 

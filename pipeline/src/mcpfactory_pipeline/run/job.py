@@ -1,8 +1,9 @@
-"""One stage of one server in a process of its own: `python -m mcpfactory_pipeline.run.job job.json`.
+"""One stage of one server in a separate process: `python -m mcpfactory_pipeline.run.job job.json`.
 
-A job is JSON in and JSON out, so that any executor can run it. What the stage and its tools print is its log, on stdout.
-A worker process runs the stage. Its parent, the supervisor, ends all processes of the job when the worker ends, however it ends,
-and when stdin closes: the executor closes it to end the job, and the system does so when the run is killed.
+A job is JSON in and JSON out, so that any executor can run it. The output of the stage and its tools is its log, on
+stdout. A worker process runs the stage. Its parent, the supervisor, ends all processes of the job when the worker
+ends for any reason, and when stdin closes: the executor closes it to end the job, and the system does so when the run
+is killed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dic
 
 
 def run_job(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a job here and return its outputs as plain data; whatever goes wrong is an outcome, never an exception."""
+    """Run a job here and return its outputs as plain data; every error is an outcome, never an exception."""
     try:
         inputs = StageInputs.from_json(job["inputs"])
         outputs = _find(str(job["run"]))(inputs)

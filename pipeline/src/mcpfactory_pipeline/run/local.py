@@ -26,7 +26,7 @@ _PROC: Final = Path("/proc")
 
 
 def available_slots() -> int:
-    """How many jobs this machine runs at a time: one for each core that we may use, and 512 MiB of free memory for each."""
+    """Return the number of parallel jobs for this machine: one per usable core with 512 MiB of free memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     free = memory_available()
     return max(1, cores if free is None else min(cores, free // _ROOM))
@@ -46,7 +46,7 @@ class LocalExecutor:
         self._abandoned = abandoned
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
-        """Run a job in a process of its own."""
+        """Run a job in a separate process."""
         work = Path(job["inputs"]["work"])
         job_file, result_file = work / "job.json", work / "result.json"
         try:

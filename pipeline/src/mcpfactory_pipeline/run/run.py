@@ -45,10 +45,10 @@ BACKOFF: Final = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a run ended: the worst outcome of each server, and how many stages ran.
+    """Result of a run: the worst outcome of each server, and the number of stages that ran.
 
-    `recorded` are the events that the run wrote, by server, as this process has them: files can be changed afterwards. `isolation`
-    is the level at which code of servers ran here; "" where no stage runs any, or not on this machine.
+    `recorded` are the events that the run wrote, by server, from this process's memory, because files can be changed
+    afterwards. `isolation` is the level at which server code ran here; "" if no stage ran any on this machine.
     """
 
     servers: dict[str, str]
@@ -58,17 +58,17 @@ class RunOutcome:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the run was ended before it was through."""
+        """Return True if the run was ended before it was complete."""
         return "interrupted" in self.servers.values()
 
     @property
     def errored(self) -> bool:
-        """Whether the machinery broke somewhere."""
+        """Return True if the machinery broke at any server."""
         return "errored" in self.servers.values()
 
     @property
     def failed(self) -> bool:
-        """Whether some server did not pass, now or in an earlier run with the same inputs."""
+        """Return True if a server did not pass, now or in an earlier run with the same inputs."""
         return any(outcome in {"failed", "inconclusive", "blocked"} for outcome in self.servers.values())
 
 
@@ -81,15 +81,15 @@ def plan_servers(
     force: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> list[PlanStep]:
-    """Return what a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
+    """Return the steps of a run: one for each stage of each named server (of all by default). Change nothing.
 
-    `force` also plans what is up to date, `again` of that only a stage and those that need it. `stages` takes the place of those of
-    the workspace; each stands behind those that it needs. A server whose files cannot be
-    read has one step that says so.
+    `force` also plans stages that are up to date; `again` does so only for one stage and those that need it. `stages`
+    replaces the stages of the workspace; each must follow those that it needs. A server whose files cannot be read
+    has one step with the error.
 
     Raises:
-        NotFoundError: for an unknown server or stage.
-        ConfigError: for a workspace that cannot be read.
+        NotFoundError: the server or stage is unknown.
+        ConfigError: the workspace cannot be read.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     store, forced = Store(workspace), _forced(stages, again, force)
@@ -136,21 +136,24 @@ def run_pipeline(
     run_id: str = "",
     stop: threading.Event | None = None,
 ) -> RunOutcome:
-    """Run what is due, several servers at a time (`jobs`, by default what the executor has room for), and record every result.
+    """Run the planned stages, several servers in parallel, and record every result.
 
-    `force` also runs what is up to date, `again` of that only a stage and those that need it. SIGINT and SIGTERM end it in order: running stages are recorded as interrupted, what had finished is kept. So does `stop`,
-    once another thread sets it. `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes;
-    what `[artifacts]` does not keep of the servers that ran is pruned in the end; `run_id` is of `new_id`, for whoever wants to follow the run. What goes wrong once stages run, or at one server, is an outcome.
+    `jobs` is the number of parallel servers, by default the executor's capacity. `force` also runs stages that are up
+    to date; `again` does so only for one stage and those that need it. SIGINT, SIGTERM, and `stop` when set by
+    another thread end the run cleanly: running stages are recorded as interrupted, finished results are kept.
+    `stages` replaces those of the workspace; `executor` is an executor, or a value for `make_executor`. At the end,
+    artifacts beyond the limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for
+    callers that follow the run. Errors while stages run, or at one server, are outcomes.
 
     Raises:
-        NotFoundError: for an unknown server or stage.
-        ConfigError: for a workspace that cannot be read.
-        StageError: `isolation = "required"`, and no level is to be had here.
+        NotFoundError: the server or stage is unknown.
+        ConfigError: the workspace cannot be read.
+        StageError: `isolation = "required"`, and no level is available here.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     forced = _forced(stages, again, force)
     servers, broken = _survey(workspace, names)
-    read_keep(workspace)  # before anything runs: a setting that cannot be used is said at once
+    read_keep(workspace)  # before the run: report invalid settings at once
     reporter, guard = reporter or NullReporter(), threading.Lock()
     if others := make_notifier(workspace):
         reporter = NotifyingReporter(reporter, others)

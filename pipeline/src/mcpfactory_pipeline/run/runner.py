@@ -49,10 +49,10 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 def broken_off(store: Store, server: str) -> tuple[Event, ...]:
-    """Return what is to be recorded of the stages of a server that began and whose process is gone: `stage.interrupted`, of the time of the start.
+    """Return `stage.interrupted` events for stages whose process died, with the time of their start.
 
     Raises:
-        StateError: where the history cannot be read.
+        StateError: the history cannot be read.
     """
     holder = read_holder(store.locks, server)
     if not holder or holder["alive"]:
@@ -72,7 +72,7 @@ _SHOWN: Final = 15  # lines
 
 
 def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
-    """Return the lines about closed gates, each with what stands below it, or the last lines where no line is about one."""
+    """Return the lines about closed gates, each with its details, or the last lines if no gate is closed."""
     found: list[str] = []
     about = False  # whether the lines are about a gate
     margin = 0
@@ -89,9 +89,9 @@ def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
 
 
 def soaking(stage: Stage, outputs: StageOutputs, candidate: str, events: Sequence[Event], clock: Clock) -> StageOutputs:
-    """Return the outputs of a stage that passed; `inconclusive` as long as the channel that it watches must go on offering the candidate.
+    """Return the outputs of a passed stage; `inconclusive` until the watched channel's soak time is over.
 
-    Neither message nor summary says how long that is: the state holds no clock.
+    Message and summary omit the remaining time, because the state contains no clock times.
     """
     if not stage.soak or outputs.outcome != "passed":
         return outputs
@@ -102,10 +102,10 @@ def soaking(stage: Stage, outputs: StageOutputs, candidate: str, events: Sequenc
 
 
 def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState, store: Store) -> list[str]:
-    """Move each channel back that offers a candidate of which a stage with `on_failure = "rollback"` says that it failed.
+    """Move channels back whose candidate failed a stage with `on_failure = "rollback"`; describe the changes.
 
-    The channel is held then; where it offered nothing older, it is held only. Returns what was done, in words. What is held
-    already is left alone, so that doing this again does nothing.
+    Each of these channels gets a hold; a channel without an earlier release only gets the hold. Channels that already
+    have a hold are skipped, so repeated calls are safe.
     """
     done = []
     for stage in stages:
@@ -143,7 +143,7 @@ _LONGEST_PAUSE: Final = 60.0  # seconds
 
 @dataclass(slots=True)
 class ServerResult:
-    """How the run of one server ended: the worst outcome, and which stages ran."""
+    """Result of the run of one server: the worst outcome, and the stages that ran."""
 
     server: str
     outcome: str = "passed"
@@ -159,7 +159,7 @@ def server_plan(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
-    """Return the plan of one server, from what is on disk now; `inputs` where they have been read already."""
+    """Return the plan of one server from the files on disk; `inputs` if they have been read already."""
     inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     state = without_unsigned(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = artifact_of(workspace, state)
@@ -174,7 +174,7 @@ def retry_delay(attempt: int, backoff: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """What the runs of all servers share. `slots` bounds the jobs of all of them, `width` those of one server."""
+    """Shared state of the runs of all servers. `slots` limits all jobs, `width` those of one server."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -222,7 +222,7 @@ class Runner:
         return ServerResult(server.name)
 
     def _recover(self, server: WorkspaceServer) -> None:
-        """Record stages that were started and never ended: we hold the run lock, so whoever ran them is gone."""
+        """Record stages that never ended: we hold the run lock, so their process is dead."""
         with self.store.transaction(server.name) as transaction:
             for event in transaction.starts:
                 transaction.append(
@@ -303,10 +303,10 @@ class Runner:
     def _run_steps(
         self, server: WorkspaceServer, steps: Sequence[PlanStep], announce: Callable[[Sequence[str]], None]
     ) -> None:
-        """Run independent steps side by side, each as often as it may be tried. Both starts and ends are recorded in their order.
+        """Run independent steps in parallel, with retries, and record starts and ends in order.
 
-        A stage is announced from before its start is recorded until after its end is: nobody finds a start without an end
-        and without a stage at work.
+        A stage is announced before its start is recorded, until after its end is recorded: readers never find a start
+        without an end unless the stage is at work.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):

@@ -1,4 +1,4 @@
-"""The workspace as the tools of the factory's server reach it: beside the event loop, with errors that a model can read, for whoever calls."""
+"""Access of the factory's MCP tools to the workspace: off the event loop, per caller, errors readable by models."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class WorkspaceAccess:
     local: bool = True
 
     def workspace(self) -> Workspace:
-        """Return the workspace as its configuration is now.
+        """Return the workspace with its current configuration.
 
         Raises:
-            ConfigError: when its configuration cannot be used.
-            WorkspaceError: when there is none.
+            ConfigError: its configuration is invalid.
+            WorkspaceError: the workspace does not exist.
         """
         return Workspace.find(self.root)
 
@@ -55,7 +55,7 @@ class WorkspaceAccess:
         *arguments: Options.args,
         **options: Options.kwargs,
     ) -> Result:
-        """Return what a function of the workspace returns, off the event loop.
+        """Run a function of the workspace off the event loop and return its result.
 
         Raises:
             ToolError: as `as_tool_error` does.
@@ -63,10 +63,10 @@ class WorkspaceAccess:
         return await in_thread(lambda: function(self.workspace(), *arguments, **options))
 
     def document(self, name: str) -> str:
-        """Return a URL as it is; a path from the root of the workspace.
+        """Return a URL unchanged; resolve a file path against the workspace root.
 
         Raises:
-            ConfigError: for a file or address that callers may not name, whether or not there is one.
+            ConfigError: callers must not name this file or address, regardless of its existence.
         """
         if re.match(r"(?i)https?://", name):
             if self._is_permitted_address(name):
@@ -86,7 +86,10 @@ class WorkspaceAccess:
         )
 
     def _is_permitted_address(self, url: str) -> bool:
-        """Return whether a URL leads to public addresses, or to a host that a person named. What nobody resolves leads nowhere."""
+        """Return True if a URL resolves to public addresses only, or its host was allowed by a person.
+
+        A host that does not resolve is allowed, because no request can reach it.
+        """
         place = host_port_of(url)
         host, _, port = place.rpartition(":")
         if {place, host} & {one.lower() for one in self.documents}:
@@ -108,7 +111,7 @@ class WorkspaceAccess:
             yield
 
     def sources(self, documents: Sequence[str]) -> list[ApiSource]:
-        """Return where documents are, each as `document`; a label may lead: `stock=api/stock.yaml`."""
+        """Return the sources of documents, each as for `document`, with an optional label: `stock=api/stock.yaml`."""
         from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - heavy; for what makes servers only
 
         return [ApiSource(self.document(one.place), one.label) for one in sources_of(documents)]
@@ -128,18 +131,18 @@ class WorkspaceAccess:
 
 
 def _is_folder(place: str) -> bool:
-    """Return whether a place that a person named is a folder, and no host."""
+    """Return True if a user's value is a folder and not a host."""
     return place.startswith(("/", ".", "~")) or Path(place).is_absolute()
 
 
 def agent(ctx: Context) -> str:
-    """`agent:` and the client's name as it introduced itself; nobody has verified it."""
+    """Return `agent:` and the client's self-reported name, which is not verified."""
     name = str(ctx.client_info.get("name") or "unknown")
     return f"agent:{re.sub(r'[^A-Za-z0-9 ._/@-]', '_', name)[:_NAME]}"
 
 
 def person(ctx: Context) -> str:
-    """Who sits before the client: whom its token names, else whoever acts at this machine."""
+    """Return the person at the client: the subject of the token, otherwise the local user."""
     principal = ctx.principal
     return actor() if principal is None else principal.subject or principal.client
 
@@ -157,7 +160,7 @@ def as_tool_error() -> Iterator[None]:
 
 
 async def in_thread(function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
-    """Return what a function returns that takes a while, from a worker thread.
+    """Run a slow function in a worker thread and return its result.
 
     Raises:
         ToolError: as `as_tool_error` does.
@@ -167,7 +170,7 @@ async def in_thread(function: Callable[..., Result], *arguments: Any, **options:
 
 
 async def in_stoppable_thread(function: Callable[[threading.Event], Result]) -> Result:
-    """Return the same for work that may take minutes: where nobody waits any more, its event is set, and its end is waited for."""
+    """Run work that may take minutes in a thread; on cancellation, set its event and wait for its end."""
     stop = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(function, stop))
     with as_tool_error():
@@ -181,7 +184,7 @@ async def in_stoppable_thread(function: Callable[[threading.Event], Result]) -> 
 
 
 async def in_own_loop(make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Return what a coroutine returns that must not hold up this event loop: it gets one of its own, in a worker thread."""
+    """Run a coroutine that would block this event loop in its own loop, in a worker thread."""
 
     async def watched(stop: threading.Event) -> Result:
         work = asyncio.ensure_future(make())

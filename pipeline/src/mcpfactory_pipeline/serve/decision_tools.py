@@ -1,8 +1,8 @@
-"""Tools that decide: only what the channel's policy leaves to agents, and only after a person said yes to exactly that.
+"""Tools for decisions: only those that the channel's policy permits to agents, each confirmed by a person.
 
-The order: the policy is asked, then the decision is rehearsed (so that nobody is asked about what cannot be), then the
-person is asked, then it is done to the candidate that the question named, as long as all is as it was when the question was asked. The
-history has the agent as actor, and who said yes.
+The order: check the policy, rehearse the decision (so that we never ask about an impossible one), ask the person,
+then apply the decision to the candidate named in the question, provided that nothing has changed since the question.
+The history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -126,19 +126,19 @@ class DecisionTools:
         *,
         expect: Expect = "",
     ) -> DecisionResult:
-        """Say that a candidate may not go into a channel; its approvals are gone. A person is asked first."""
+        """Reject a candidate for a channel, which removes its approvals. A person is asked first."""
         return await self._decide(ctx, "reject", server, channel, reason=reason, candidate=candidate, expect=expect)
 
     async def approve_stage(
         self, ctx: Context, server: Name, stage: StageName, reason: Reason, expect: Expect = ""
     ) -> StageDecisionResult:
-        """Say that what a stage of kind approval shows is as it should be. A person is asked first, and told what it shows."""
+        """Approve the output of an approval stage. A person is asked first, and sees that output."""
         return await self._decide_stage(ctx, "approve", server, stage, reason=reason, expect=expect)
 
     async def reject_stage(
         self, ctx: Context, server: Name, stage: StageName, reason: Reason, expect: Expect = ""
     ) -> StageDecisionResult:
-        """Say that what a stage of kind approval shows may not pass. A person is asked first, and told what it shows."""
+        """Reject the output of an approval stage. A person is asked first, and sees that output."""
         return await self._decide_stage(ctx, "reject", server, stage, reason=reason, expect=expect)
 
     async def promote(
@@ -170,7 +170,7 @@ class DecisionTools:
     async def hold(
         self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", expect: Expect = ""
     ) -> DecisionResult:
-        """Keep a channel as it is, until it is released. A person is asked first."""
+        """Freeze a channel until it is released. A person is asked first."""
         return await self._decide(ctx, "hold", server, channel, reason=reason, expect=expect)
 
     async def release(
@@ -253,7 +253,7 @@ class DecisionTools:
 def _or_stale(
     workspace: Workspace, decide: Callable[..., Json], *about: Any, **options: Any
 ) -> Json | StaleDecisionError:
-    """Return what was decided, or what says that things have changed since the person was asked."""
+    """Return the decision, or the error that its basis has changed since the person was asked."""
     try:
         return decide(workspace, *about, **options)
     except StaleDecisionError as error:
@@ -262,7 +262,7 @@ def _or_stale(
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a person is asked: how the decision is rehearsed with a token (or without, ""), put in words, and made."""
+    """A question to a person: how to rehearse the decision with a token (or "" without), phrase it, and make it."""
 
     key: str
     rehearse: Callable[[str], Awaitable[Json]]
@@ -270,9 +270,10 @@ class _Question:
     perform: Callable[[Json, str], Awaitable[Json | StaleDecisionError]]
 
     async def decide(self, ctx: Context, expect: str) -> tuple[Json, str]:
-        """Return what was decided once a person said yes, and who that was. Where things changed meanwhile the person is told what, and asked again.
+        """Return the decision after a person confirmed it, and that person. After a change, explain it and ask again.
 
-        The key of a question names all that the yes is to: one that was given to something else, in an earlier round, is no answer.
+        The key of a question covers everything that is confirmed: the answer to a different question, from an earlier
+        round, does not count.
         """
         rehearsed, changed = await self.rehearse(expect), ""
         for _ in range(_ASKED):
@@ -291,7 +292,10 @@ class _Question:
 
 
 def _refuse_agents_at_stage(workspace: Workspace, name: str, stage: str) -> None:
-    """Raise `PromotionError` unless a stage of kind approval leaves the decision to agents. What is no such stage is said by the decision."""
+    """Raise `PromotionError` unless an approval stage permits the decision to agents.
+
+    For any other stage, the decision itself raises the error.
+    """
     known = {one.name: one.approval for one in workspace_stages(workspace)}
     policy = known.get(stage)
     if policy is not None and name not in policy.agents:

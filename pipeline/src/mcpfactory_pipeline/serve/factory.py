@@ -67,10 +67,10 @@ class HttpAddress:
 
 
 def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Who may call: those with a token of an issuer (MCPFACTORY_AUTH_*), those who know the token, or, on loopback, everybody.
+    """Return the authorization: by an issuer's tokens (MCPFACTORY_AUTH_*), by the token, or, on loopback, none.
 
     Raises:
-        ConfigError: when that contradicts itself, or would leave an address open that others can reach.
+        ConfigError: the settings are contradictory, or would leave a non-loopback address open.
     """
     try:
         issued = read_access(environ)
@@ -124,7 +124,7 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def secret_variables(place: HttpAddress | None) -> list[str]:
-    """Variables of our environment that hold a secret of this address, and are nobody else's business."""
+    """Return the environment variables with secrets of this address, which other processes must not get."""
     if place is None:
         return []
     return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]

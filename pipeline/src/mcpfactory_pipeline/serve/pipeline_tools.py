@@ -99,15 +99,15 @@ class PipelineTools:
         return _generation_result(await in_stoppable_thread(make), dry_run=dry_run)
 
     async def update_server(self, server: str, document: str = "", dry_run: bool = False) -> GenerationResult:
-        """Make a server anew after its API document or template changed: edits are merged, and what changes for callers is told.
+        """Regenerate a server after its document or template changed: merges edits, reports changes for callers.
 
-        Files in which both sides changed the same lines are listed as conflicts: somebody must decide in them.
+        Files in which both sides changed the same lines are listed as conflicts, which a person must resolve.
 
         Args:
             server: the server's name.
-            document: URL or path of the new document; by default it is read from where it came from. For a server of several
-                its label before it: 'stock=https://…/openapi.json'. A new label adds a document.
-            dry_run: say what would change, and change nothing.
+            document: URL or path of the new document; by default its recorded source. For a server with several
+                documents, put the label first: 'stock=https://…/openapi.json'. A new label adds a document.
+            dry_run: report the changes without making them.
         """
         from mcpfactory_codegen.servers.update import update_server  # noqa: PLC0415 - as in new_server
 
@@ -120,16 +120,16 @@ class PipelineTools:
         return _generation_result(await in_stoppable_thread(make), dry_run=dry_run)
 
     async def run(self, ctx: Context, servers: SomeServers, until: str = "", force: bool = False) -> RunResult:
-        """Run what is due: generate, build, test, validate, and into the first channel. It takes minutes, and tells each step.
+        """Run the pending stages: generate, build, test, validate, and into the first channel.
 
-        A stage that failed is no error of this tool: `findings` and `log` say more about it. Cancelled, the run ends in
-        order, and what had finished is kept.
+        It takes minutes, and reports each step. A failed stage is not an error of this tool: `findings` and `log`
+        return the details. If canceled, the run ends cleanly, and finished results are kept.
 
         Args:
-            ctx: who calls.
+            ctx: the caller.
             servers: their names; an empty list means all.
             until: stop after this stage; empty for all.
-            force: run stages that are up to date, too.
+            force: also run stages that are up to date.
         """
         reporter, who = _ProgressReporter(ctx), agent(ctx)
 
@@ -171,7 +171,7 @@ def _generation_result(data: dict[str, Any], *, dry_run: bool) -> GenerationResu
 
 
 def add_log(steps: list[StepRun], event: LogLines) -> None:
-    """Give a log to the step that it is of: servers run beside each other, so the last one may be another's."""
+    """Add a log to its step: servers run in parallel, so the last step may be another server's."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

@@ -1,4 +1,4 @@
-"""Tools that look: what there is, where it stands, what waits, what is wrong. None of them changes the workspace."""
+"""Read-only tools: servers, their status, pending work, and problems."""
 
 from __future__ import annotations
 
@@ -69,40 +69,41 @@ class ReadTools:
         return ServerList([ServerRow(**row) for row in await self._access.read(list_servers)])
 
     async def status(self, servers: SomeServers = ()) -> StatusList:
-        """Show where servers stand: each stage with outcome and reasons, candidate, channels, holds, drift.
+        """Show the status of servers: each stage with outcome and reasons, candidate, channels, holds, drift.
 
         Args:
-            servers: their names; none means all.
+            servers: their names; empty means all.
         """
         return StatusList(await self._access.read(status, servers or None))
 
     async def plan(self, servers: SomeServers = (), until: str = "", force: bool = False) -> PlanResult:
-        """Say which stages a run would run, and why; run nothing.
+        """List the stages that a run would execute, with reasons, without running them.
 
         Args:
-            servers: their names; none means all.
+            servers: their names; empty means all.
             until: the last stage to plan; empty for all.
-            force: plan stages that are up to date, too.
+            force: also plan stages that are up to date.
         """
         steps = await self._access.read(plan_servers, servers or None, until=until or None, force=force)
         rows = [StepRow(step.server, step.stage, step.verdict, list(step.reasons)) for step in steps]
         return PlanResult(sum(row.verdict == "run" for row in rows), rows)
 
     async def inbox(self, servers: SomeServers = ()) -> InboxResult:
-        """List what waits for somebody, the most blocking first, with the command that comes next.
+        """List pending work, the most blocking first, each with the next command.
 
         Args:
-            servers: their names; none means all.
+            servers: their names; empty means all.
         """
         return _inbox(await self._access.read(read_inbox, servers or None))
 
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
-        """List what waits, as `inbox` does, after a look at where things came from: API documents, adopted servers and packages.
+        """List pending work as `inbox` does, after checking the origins: API documents, adopted servers, packages.
 
-        That an adopted server is no longer what was adopted is written down, and stops it until a person has looked.
+        If an adopted server differs from the adopted version, this is recorded, and stops the server until a person
+        has reviewed it.
 
         Args:
-            servers: their names; none means all.
+            servers: their names; empty means all.
         """
         return _inbox(await self._access.read(read_inbox, servers or None, refresh=True))
 

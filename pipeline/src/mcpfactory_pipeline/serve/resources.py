@@ -34,15 +34,15 @@ class FactoryResources:
         server.completion(self.complete)
 
     async def inbox(self) -> list[dict[str, Any]]:
-        """Return what waits for somebody, the most blocking first, with the command that comes next."""
+        """Return pending work, the most blocking first, each with the next command."""
         return [item.to_json() for item in await self._read(read_inbox)]
 
     async def status(self) -> Any:
-        """Where every server stands, in the shape of `mcpfactory pipeline status --json`."""
+        """Return the status of every server, in the shape of `mcpfactory pipeline status --json`."""
         return await self._read(status)
 
     async def server_status(self, server: str) -> Any:
-        """Where one server stands."""
+        """Return the status of one server."""
         found = await self._read(status, [server])
         return found and found[0]
 
@@ -56,18 +56,18 @@ class FactoryResources:
         return await self._read(history, server)
 
     async def complete(self, ref: Any, argument: Any) -> list[str]:
-        """Names of servers, stages and channels that begin with what was typed."""
+        """Return the names of servers, stages and channels that begin with the typed text."""
         kinds = {"server": _servers, "stage": _stages, "channel": _channels}
         names = await self._read(kinds[argument.name]) if argument.name in kinds else []
         return [name for name in names if name.startswith(argument.value)]
 
     async def _read(self, function: Any, *arguments: Any, **options: Any) -> Any:
-        """Return what a function of the workspace returns; None for a server, or a report, that is not there."""
+        """Return the result of a workspace function; None if the server or report does not exist."""
 
         def read(workspace: Workspace) -> Any:
             try:
                 return function(workspace, *arguments, **options)
-            except (NotFoundError, PromotionError):  # the latter: there is no candidate yet
+            except (NotFoundError, PromotionError):  # PromotionError: no candidate exists yet
                 return None
 
         return await self._access.read(read)

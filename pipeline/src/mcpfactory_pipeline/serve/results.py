@@ -1,4 +1,4 @@
-"""What the tools of the factory's server answer; their output schemas are made of these."""
+"""Results of the factory's MCP tools; their output schemas are derived from these classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ServerList:
 
 @dataclass(frozen=True, slots=True)
 class StatusList:
-    """Where servers stand, in the shape of `mcpfactory pipeline status --json`."""
+    """Status of servers, in the shape of `mcpfactory pipeline status --json`."""
 
     servers: list[Json]
 
@@ -46,7 +46,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """What a run would do."""
+    """Stages that a run would execute."""
 
     due: int
     steps: list[StepRow]
@@ -54,7 +54,7 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """A stage that ran: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of what it printed."""
+    """A stage run: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the output's end."""
 
     server: str
     stage: str
@@ -66,7 +66,7 @@ class StepRun:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended: the worst outcome of each server, the stages that ran, and what went wrong before a stage began."""
+    """Result of a run: the worst outcome of each server, the stages that ran, and errors before a stage began."""
 
     passed: bool
     servers: dict[str, str]
@@ -76,7 +76,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """One finding with its proof. `gate`: while it stands, the candidate cannot be promoted. `severity` 5 is the worst."""
+    """A finding with its proof. `gate`: it blocks promotion of the candidate. `severity` 5 is the worst."""
 
     rule: str
     severity: int
@@ -90,7 +90,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class FindingList:
-    """What `validate` found in a candidate, gates first; `total` counts those that `limit` left out, too."""
+    """Findings of `validate` in a candidate, gates first; `total` includes those beyond `limit`."""
 
     server: str
     candidate: str
@@ -104,7 +104,7 @@ class FindingList:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What an examination of a server's sources found."""
+    """Result of an examination of a server's sources."""
 
     server: str
     score: int
@@ -140,7 +140,7 @@ class ConfusedTools:
 
 @dataclass(frozen=True, slots=True)
 class SourceDiff:
-    """What a server's sources mean for its callers, and the version that this asks for."""
+    """Effect of a server's source changes on its callers, and the version that they require."""
 
     server: str
     against: str
@@ -176,7 +176,7 @@ class InboxResult:
 
 @dataclass(frozen=True, slots=True)
 class StageLog:
-    """What a stage printed when it ran last; `cut` says whether its beginning was left out."""
+    """Output of a stage's last run; `cut` is True if its beginning was omitted."""
 
     text: str
     cut: bool
@@ -204,7 +204,7 @@ class GenerationResult:
 
 @dataclass(frozen=True, slots=True)
 class StageDecisionResult:
-    """What was decided about what a stage shows, by which agent, and who said yes; `missing` says whose approval is still wanted."""
+    """Decision about a stage's output, the agent, and the person who confirmed; `missing` lists pending approvals."""
 
     decision: str
     server: str
@@ -217,7 +217,7 @@ class StageDecisionResult:
 
 @dataclass(frozen=True, slots=True)
 class DecisionResult:
-    """What was decided, by which agent, and who said yes."""
+    """Decision, its agent, and the person who confirmed."""
 
     decision: str
     server: str

@@ -65,7 +65,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[str, Any]:
-    """Return the settings of `validate`: what channels allow a server to cost, and which waivers count, where that is said."""
+    """Return the settings of `validate`: the channels' cost limits and the waiver policy, if configured."""
     limits, waivers = cost_limits(channels), workspace.config.get("waivers", {})
     read_waiver_policy(waivers)
     return ({"limits": limits} if limits else {}) | ({"waivers": waivers} if waivers else {})
@@ -107,13 +107,13 @@ def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[Chann
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
-    if stage.awaits:  # what waits for no channel is needed by the first
+    if stage.awaits:  # the first channel needs the checks that do not await a channel
         checks = [name for name in checks if channels_before(stages, name)]
     return replace(stage, needs=tuple(dict.fromkeys((*stage.needs, *checks))))
 
 
 def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> None:
-    """Refuse channels that ask for checks that are none."""
+    """Raise an error for channels that require unknown checks."""
     names = [stage.name for stage in stages if stage.check]
     for channel in channels:
         if missing := [name for name in channel.checks or () if name not in names]:

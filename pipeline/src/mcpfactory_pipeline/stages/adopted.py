@@ -40,7 +40,7 @@ _CRITICAL: Final = 5  # the worst severity (docs/reference/rules.md)
 
 
 def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> None:
-    """Write a report in each form beside the candidate, and its tool list, the contract; the text goes to the log."""
+    """Write a report in each format, and the tool list (the contract), next to the candidate; log the text."""
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - heavy, and only one job needs it
 
     inputs.keep.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> No
 def summarise(
     inputs: StageInputs, report: Report, tools: Sequence[Any], *, level: str, gates: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
-    """Return how the checks ended in a line, and the facts for the state; `gates` are those that are closed."""
+    """Return a one-line result of the checks, and the facts for the state; `gates` are the closed ones."""
     candidate = inputs.candidate.id if inputs.candidate else ""
     summary = {
         "score": report.score,
@@ -71,7 +71,7 @@ def summarise(
 
 
 def _waived(report: Report) -> dict[str, Any]:
-    """Return how many findings were waived, and of which rules; nothing where none was."""
+    """Return the number of waived findings, and their rules; empty if none were waived."""
     rules = sorted({entry.rule for entry in report.waived})
     return {"waived": len(report.waived), "waived_rules": rules} if rules else {}
 
@@ -106,7 +106,7 @@ def generate(inputs: StageInputs) -> StageOutputs:
 
 
 def build(inputs: StageInputs) -> StageOutputs:
-    """Gather what the server runs from: its packages, its bytes, or what was written down of it."""
+    """Collect the server's packages, its files, or its recorded listing."""
     adopted = _adopted(inputs)
     sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     try:
@@ -127,7 +127,7 @@ def build(inputs: StageInputs) -> StageOutputs:
 
 
 def test(inputs: StageInputs) -> StageOutputs:
-    """Run the server's own tests by their command, and the declared tests beside its `mcpfactory.toml`."""
+    """Run the server's own tests by their command, and the declared tests next to its `mcpfactory.toml`."""
     candidate, adopted = _candidate(inputs), _adopted(inputs)
     from mcpfactory_pipeline.checks.declared import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
@@ -175,7 +175,7 @@ def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[De
 
 
 def validate(inputs: StageInputs) -> StageOutputs:
-    """Start what was gathered, or go to its URL, and judge it by the rules for servers whose sources nobody looks at."""
+    """Start the collected server, or connect to its URL, and apply the rules for servers without source review."""
     candidate = _candidate(inputs)
     from mcpfactory_pipeline.checks import ValidationTarget  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks import validate as examine  # noqa: PLC0415 - as above
@@ -200,7 +200,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         )
     policy = read_waiver_policy(inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
-    # What a URL offers by now is not what its candidate is of: the contract is what was adopted.
+    # The live listing of a URL may differ from its candidate: the contract is the adopted listing.
     listed = read_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
     keep_report(inputs, report, listed)
     refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))
@@ -236,10 +236,10 @@ def _local_target(
 
 
 def _start_hint(record: Record, folder: Path, said: str) -> str:
-    """Return what to do about a server that does not start.
+    """Return the hint for a server that does not start.
 
-    Of a package that meets a dependency that it does not know, to name an older one; of one that has scripts for its
-    installation, which are not run, to adopt it as a command.
+    If a package fails because of an incompatible dependency: pin an older one. If it has installation scripts, which
+    are not run: adopt it as a command.
     """
     lock = folder / LOCKS["node"]
     if lock.name in record.files and (scripted := scripted_packages(lock.read_bytes())):

@@ -1,4 +1,4 @@
-"""The evaluation cases of a server for `validate`, and the model of its API, which runs in a sandbox of its own."""
+"""Evaluation cases of a server for `validate`, and the model of its API, which runs in its own sandbox."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mcpfactory_pipeline.workspace.model_files import PROGRAM, model_files
 
 
 def make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluations | None, tuple[Path, ...]]:
-    """Return the cases with what is needed to ask them, and the folders for their state, which the server may write.
+    """Return the evaluations with everything to run them, and the state folders that the server can write.
 
-    None where the server has no cases, or is made from a document and has no model of its API.
+    None if the server has no cases, or is made from a document and has no model of its API.
 
     Raises:
-        ConfigError: for cases that cannot be read.
-        ProgramRefusedError: when the dependency group of the tests cannot be installed.
+        ConfigError: the cases cannot be read.
+        ProgramRefusedError: the dependency group of the tests cannot be installed.
     """
     cases = read_cases(inputs.folder)
     modelled = model_files(source_files(inputs.folder))

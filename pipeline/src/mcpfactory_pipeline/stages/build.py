@@ -63,9 +63,10 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
-    """Build the server; if a channel offered its version with other bytes, build it as a local version and return the stated one, too.
+    """Build the server; return the candidate, and its stated version if it differs, else "".
 
-    The local version follows from the bytes of the first build, so equal sources have equal versions.
+    If a channel offered the stated version with other bytes, build the server as a local version. The local version
+    is derived from the bytes of the first build, so equal sources have equal versions.
     """
     candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     stated = wheel_version(_wheel(candidate))

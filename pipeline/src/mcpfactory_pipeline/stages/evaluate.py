@@ -47,7 +47,7 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Compare what was recorded with the candidate's tool list and the cases."""
+    """Compare the recorded evaluations with the candidate's tool list and the cases."""
     from mcpfactory_pipeline.checks.evaluation.recorded import judge_recorded  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy, and only this job needs it
 

@@ -1,4 +1,4 @@
-"""`generate`: the machine's files, made anew from the API document."""
+"""Stage `generate`: regenerates the generated files from the API document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BROKEN: Final = ("write", "internal")  # codes of `CreateError` that say nothin
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Write the generated files again. A server that is not made from a document has none, and passes."""
+    """Regenerate the generated files. A server without an API document passes."""
     server = Workspace.find(inputs.root).server(inputs.server)
     try:
         template = Lock.read(server.folder).template

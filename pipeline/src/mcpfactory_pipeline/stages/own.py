@@ -121,10 +121,10 @@ def _agents(name: str, value: object) -> tuple[str, ...]:
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:
-    """Refuse a stage that sends the work back to one that does not stand before it.
+    """Raise an error if a stage sends the work back to a stage that is not before it.
 
     Raises:
-        ConfigError: naming those that do.
+        ConfigError: names the stages that are before it.
     """
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
@@ -277,9 +277,9 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 
 
 def hash_sources(root: Path, entry: str) -> str:
-    """Return the hash of what the function's code stands in below the workspace's root: the top package, or the one module.
+    """Return the hash of the function's code below the workspace root: the top package, or the single module.
 
-    `none` for a module from elsewhere: of that, only the stage's `version` says that it changed.
+    The hash is `none` for a module from elsewhere: changes there are only visible by the stage's `version`.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():

@@ -1,7 +1,7 @@
 """Promotion into the first channel: the candidate whose checks passed, byte for byte.
 
-The job proves that the bytes are there and are those that were checked; whoever runs the stages then moves the channel
-and writes the state in one transaction, so that a hold which was set meanwhile is seen.
+The job proves that the bytes exist and are those that were checked. The process that runs the stages then moves the
+channel and writes the state in one transaction, so that a hold set in the meantime is respected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         raise StageError("there is no candidate to promote", hint="run the stage build first")
     for name, content in candidate.files.items():
         read_verified(candidate.folder / name, content)
-    if candidate.offered.suffix == ".whl":  # an adopted server has what it needs in its own lock
+    if candidate.offered.suffix == ".whl":  # an adopted server has its requirements in its own lock
         runtime_wheel(inputs.artifacts)
     channel = str(inputs.settings["channel"])
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # what the process of the tests has to be able to read
-_KEPT: Final = "tests.json"  # beside the report of a candidate: the tests that it passed
+_KEPT: Final = "tests.json"  # next to a candidate's report: the tests that it passed
 _LARGEST: Final = 1 << 26  # bytes of a record
 _SHOWN: Final = 3  # tests that a message names
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFiles:
-    """Where the plugin writes its record, and the nonce that the record must have; `environ` and `options` make pytest load it."""
+    """Path of the plugin's record, and its required nonce; `environ` and `options` make pytest load the plugin."""
 
     nonce: str
     record: Path
@@ -49,7 +49,7 @@ class EvidenceFiles:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What became of the tests: the names of each outcome. `with_tool` are those that passed and ran a tool, `tools` what they ran.
+    """Test results: the names by outcome. `with_tool` passed and ran a tool, `tools` are the tools they ran.
 
     `deselected` are tests that are defined and did not run, `errors` files that could not be collected.
     """
@@ -75,7 +75,7 @@ class Observed:
         }
 
     def missing(self) -> str:
-        """What the tests that passed do not show, in words; "" when there is nothing to say."""
+        """Describe the gaps in the evidence of the passed tests; return "" without gaps."""
         said = [f", {len(self.skipped)} skipped"] if self.skipped else []
         if self.deselected:
             said.append(f", {len(self.deselected)} deselected: {name_tests(self.deselected)}")
@@ -93,7 +93,7 @@ _LISTS: Final = ("passed", "failed", "skipped", "errors", "deselected", "with_to
 
 
 def prepare_evidence(folder: Path) -> EvidenceFiles:
-    """Return what the plugin is started with; its files are in `folder`, which the tests may write."""
+    """Return the plugin's start settings; its files are in `folder`, which the tests can write."""
     folder.mkdir(parents=True)
     nonce, record, tools = secrets.token_hex(16), folder / "record.json", folder / "tools.jsonl"
     settings = folder / "settings.json"
@@ -103,9 +103,9 @@ def prepare_evidence(folder: Path) -> EvidenceFiles:
 
 
 def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> Observed | None:
-    """Return what the plugin saw; None where it wrote no record of this run.
+    """Return the plugin's observations; None if it wrote no record of this run.
 
-    `defined` are the tests that stand in the files (`defined_tests`): what of them was not collected is deselected, too.
+    `defined` are the tests defined in the files (`defined_tests`): those that were not collected are also deselected.
     """
     try:
         if evidence.record.is_symlink() or evidence.record.stat().st_size > _LARGEST:
@@ -145,7 +145,7 @@ def defined_tests(folder: Path, files: Sequence[str]) -> list[str]:
             try:
                 found += (f"tests/{file}::{one}" for one in _functions(ast.parse((folder / file).read_bytes())))
             except (OSError, ValueError, SyntaxError, RecursionError):
-                continue  # pytest says what is wrong with it
+                continue  # pytest reports the error
     return found
 
 
@@ -166,7 +166,7 @@ def _without_parameters(name: str) -> str:
 
 
 def name_tests(names: Collection[str]) -> str:
-    """Return the first names of tests in words, without their files."""
+    """Return the first test names as text, without their files."""
     shown = [name.rpartition("::")[2] for name in sorted(names)]
     return ", ".join(shown[:_SHOWN]) + (" …" if len(shown) > _SHOWN else "")
 
@@ -175,7 +175,10 @@ def name_tests(names: Collection[str]) -> str:
 
 
 def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
-    """Return how many tests each candidate in a server's artifacts passed that are not among these; and, of the last one, in words."""
+    """Return per candidate in a server's artifacts the number of its passed tests that are missing here.
+
+    The text describes those of the last candidate.
+    """
     kept = {file.parent.parent.name: _read_kept(file) for file in folder.glob(f"*/test/{_KEPT}")}
     lost = {name: sorted(set(tests) - set(passed)) for name, (_, tests) in sorted(kept.items())}
     last = candidate if candidate in kept else max(kept, key=lambda name: kept[name][0], default="")
@@ -208,7 +211,7 @@ _JUDGED: Final = (0, 1, 2, 4, 5)
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Run the tests beside the installed wheel. No test at all is a failure: nothing was shown."""
+    """Run the tests next to the installed wheel. A run without tests fails, because it proves nothing."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to test", hint="run the stage build first")
@@ -252,7 +255,7 @@ def _with_history(
 def _run_pytest(
     inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox
 ) -> tuple[StageOutputs, Observed]:
-    """Return what pytest says of the tests, in a copy of them, and what the plugin saw."""
+    """Run pytest on a copy of the tests; return the outputs and the plugin's observations."""
     bench = sandbox.folder / "bench"  # the tests and their settings, without the sources: an import finds the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
@@ -320,7 +323,7 @@ def _combine(judged: StageOutputs | None, observed: Observed, replayed: Sequence
 
 
 def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> Observed:
-    """Return what declared tests show: each is a call of a tool from outside the server's process."""
+    """Return the observations for declared tests: each is a tool call from outside the server's process."""
     names = {f"tests/{one.test.file.name}::{one.test.name}": one for one in replayed}
     passed = tuple(name for name, one in names.items() if not one.faults)
     return Observed(

@@ -39,7 +39,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS), writable=state)
-    empty = sandbox.folder / "empty"  # no source tree in sight: what is started is what was installed
+    empty = sandbox.folder / "empty"  # no source tree is reachable: the installed package is started
     empty.mkdir()
     target = ValidationTarget(
         command=tuple(sandbox.command([str(environment.python), "-m", inputs.package])),
@@ -56,7 +56,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     report = with_locations(report, inputs.root, inputs.folder)
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
     keep_report(inputs, report, tools)
-    gates = report.failed_gates  # those that could not be checked, too
+    gates = report.failed_gates  # including those that could not be checked
     message, summary = summarise(inputs, report, tools, level=sandbox.level.name, gates=gates)
     if any(finding.rule == "startup.starts" for finding in report.findings):
         mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)

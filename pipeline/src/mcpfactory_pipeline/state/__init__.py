@@ -1,4 +1,5 @@
-"""Where each server stands: state is derived from an append-only history, and `store` is the only writer of both.
+"""State of each server: derived from an append-only history; `store` is the only writer of both.
 
-State is canonical text without clock, host or absolute path: two clones that did the same have the same bytes.
+State is canonical text without clock times, hosts or absolute paths: two clones with the same history have the same
+bytes.
 """

@@ -1,6 +1,6 @@
-"""What a history has lost: events that a commit of the repository has, and that are not there any more, or not as they were.
+"""Comparison of a history with a Git commit: finds events that are missing now or differ.
 
-Histories only grow. A fold of a history that somebody shortened is as consistent as any other, so the commits are asked.
+Histories only grow. The fold of a shortened history is as consistent as any other, so we compare with commits.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
-    """Return what git prints about a commit that is there; what it cannot read is not taken for empty."""
+    """Return Git's output about an existing commit; an unreadable object raises an error instead of seeming empty."""
     if (printed := git_output(workspace.root, *arguments)) is None:
         raise NotFoundError(
             f"git cannot read what {ref} has of {_HISTORIES}", hint="git fsck; git fetch it whole, without --filter"
@@ -117,7 +117,7 @@ def _told(what: str, event: Event) -> str:
 
 
 def _read(store: Store, server: str) -> bytes:
-    """Return the bytes of a history; none where they cannot be had, which `verify` says."""
+    """Return the bytes of a history; empty if it cannot be read, which `verify` reports."""
     try:
         return read_regular(store.history_file(server), LARGEST)
     except OSError:
@@ -129,7 +129,7 @@ def _by_id(data: bytes) -> dict[str, Event]:
 
 
 def _lines(data: bytes) -> list[Event]:
-    """Return the events of a file in the order of its lines; a line that is none is left out: `verify` says what is wrong with it."""
+    """Return the events of a file in the order of its lines; skip invalid lines, which `verify` reports."""
     return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
 
 
@@ -143,6 +143,6 @@ def _event(line: bytes) -> Event | None:
 
 
 def _is_blob(data: bytes, blob: str) -> bool:
-    """Whether these are the bytes of a git object."""
+    """Return True if the data is the content of a Git object."""
     make = hashlib.sha1 if len(blob) == 40 else hashlib.sha256
     return make(b"blob %d\0" % len(data) + data).hexdigest() == blob

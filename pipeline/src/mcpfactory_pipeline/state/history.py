@@ -24,13 +24,13 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[Event]:
-    """All events, in the order of their ids, each once (a union merge may repeat and reorder lines).
+    """Return all events, sorted by ID, each once (a union merge may repeat and reorder lines).
 
-    A last line without its end that is no JSON was being written when the machine stopped; nobody was told of it, and it is
-    left out: `half_written` says so.
+    An unterminated last line that is not JSON is an interrupted write, which was never acknowledged. It is left out,
+    and `half_written` reports it.
 
     Raises:
-        StateError: on any other line that cannot be read, or is no event (`schema`).
+        StateError: any other line cannot be read, or is not an event (`schema`).
     """
     try:
         data = read_regular(file, LARGEST)
@@ -81,7 +81,10 @@ def event_line(event: Event) -> str:
 
 
 def append(file: Path, events: Sequence[Event], where: str) -> tuple[int, int]:
-    """Add events, and return where they begin and end in the file when they are on disk; on failure the file is as it was. The caller holds the state lock."""
+    """Append events durably, and return their start and end in the file; on failure, restore the file.
+
+    The caller holds the state lock.
+    """
     data = "".join(f"{event_line(event)}\n" for event in events).encode()
     for event in events:
         check_event(event, where)
@@ -137,7 +140,10 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 def half_written(file: Path) -> int:
-    """Return how many bytes of a line that never was whole a history ends in, 0 for none: what `read` leaves out. Whoever writes just now has such a line, too."""
+    """Return the number of bytes of an incomplete last line, which `read` leaves out; 0 if complete.
+
+    A write in progress also has such a line.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -146,7 +152,7 @@ def half_written(file: Path) -> int:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return 0
         tail = _last_line(descriptor)[1]
-    except OSError:  # a folder, say: reading it says what is wrong
+    except OSError:  # for example a folder, which the reader reports
         return 0
     finally:
         os.close(descriptor)
@@ -154,13 +160,13 @@ def half_written(file: Path) -> int:
 
 
 def without_half_line(data: bytes) -> bytes:
-    """Return what is in a history without a last line that never was whole."""
+    """Return the content of a history without an incomplete last line."""
     whole = data.rfind(b"\n") + 1
     return data if not data[whole:].strip() or _is_json(data[whole:]) else data[:whole]
 
 
 def _is_json(line: bytes) -> bool:
-    """Whether a line is whole: what is no event and no JSON either was being written when the machine stopped."""
+    """Return True if a line is complete; an invalid event that is not JSON is an interrupted write."""
     try:
         from_json(line)
     except ValueError:

@@ -80,7 +80,7 @@ _DECIDED: Final[Members] = {"channel": _TEXT, "candidate": _TEXT}
 _ABOUT_STAGE: Final[Members] = {"stage": _TEXT, "shown": _TEXT_BY_NAME, "restart": _TEXT}
 _REASON: Final[Members] = {"reason": _TEXT}
 
-# What each kind of event needs, and what it may have besides.
+# Required and optional members of each kind of event.
 KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),
     "stage.finished": (
@@ -126,7 +126,7 @@ _PUBLICATION: Final = _record(
     dict.fromkeys(("candidate", "version", "channel", "actor"), _TEXT),
     {"digest": _TEXT, "evidence": _TEXT_BY_NAME},
 )
-# What each record of a state file has. What one has besides, its class refuses.
+# Members of each record of a state file. The record's class rejects unknown ones.
 RECORDS: Final[Mapping[str, CoreSchema]] = {
     "stages": _record(
         {"outcome": _OUTCOME},
@@ -160,7 +160,7 @@ RECORDS: Final[Mapping[str, CoreSchema]] = {
     ),
     "sent_back": _TEXT_BY_NAME,
 }
-_LATER: Final = ("published", "publishing", "decisions", "sent_back")  # absent where there is none
+_LATER: Final = ("published", "publishing", "decisions", "sent_back")  # optional: absent if empty
 
 
 @functools.cache
@@ -176,7 +176,7 @@ def read_state(text: str) -> dict[str, Any]:
     """Return the content of a state file.
 
     Raises:
-        ValidationError: when it is none; `explain` says why.
+        ValidationError: the file is invalid; `explain` gives the reason.
     """
     content: dict[str, Any] = _states().validate_json(text)
     return content
@@ -237,7 +237,7 @@ def unknown_kind(error: ValueError) -> str:
 
 
 def explain(error: ValueError) -> str:
-    """Return what is wrong with a line in words: the first member that is not as it should be."""
+    """Describe the first invalid member of a line."""
     if not (found := _first(error)):
         return str(error)
     member = ".".join(str(part) for part in found["loc"] if part not in KINDS)
@@ -275,7 +275,7 @@ class StagesUnderWay:
         return tuple(self._starts.values())
 
     def has(self, event: Event) -> bool:
-        """Whether the stage that an event is about is under way in the event's run."""
+        """Return True if the event's stage is under way in the event's run."""
         return _step(event) in self._starts
 
     def take(self, event: Event) -> None:
@@ -287,10 +287,10 @@ class StagesUnderWay:
 
 
 def misplaced(events: Iterable[Event]) -> Iterator[str]:
-    """Yield what no run recorded so, in words: stages that ended without having begun, or twice.
+    """Describe events that no run can have recorded: stages that ended without a start, or twice.
 
-    Two clones may say of one run that broke off that it was interrupted, and one of them may have gone on with it: an end
-    after an interruption, and an interruption after any end, are in order.
+    Two clones may record the same crashed run as interrupted, and one of them may have continued it. So an end after
+    an interruption, and an interruption after any end, are valid.
     """
     under_way, ended = StagesUnderWay(), dict[Step, str]()
     for event in events:

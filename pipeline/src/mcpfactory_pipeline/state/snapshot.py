@@ -34,10 +34,10 @@ class FoldedHistory:
 
 
 def fold_history(server: str, events: Iterable[Event]) -> FoldedHistory:
-    """Return what events come to, oldest first.
+    """Fold events, oldest first, into state, last event and open starts.
 
     Raises:
-        StateError: on an event that cannot be folded.
+        StateError: an event cannot be folded.
     """
     state, under_way, last = ServerState(server), StagesUnderWay(), ""
     for event in events:
@@ -52,7 +52,7 @@ _LARGEST: Final = 1 << 26  # bytes
 
 
 def stamp_of(file: Path) -> Stamp:
-    """Return what changes with any write to a file: size, times, inode; zeros if there is none."""
+    """Return values that change with any write to a file: size, times, inode; zeros if the file is missing."""
     try:
         found = file.stat()
     except OSError:
@@ -61,7 +61,7 @@ def stamp_of(file: Path) -> Stamp:
 
 
 def read_snapshot(file: Path, stamp: Stamp) -> FoldedHistory | None:
-    """Return what the history with this stamp comes to; None if the snapshot is of another one, of other rules, or damaged."""
+    """Return the folded history with this stamp; None if the snapshot is stale, of other rules, or damaged."""
     try:
         content: dict[str, Any] = from_json(read_regular(file, _LARGEST))
         if tuple(content["stamp"]) != stamp or content["rules"] != _rules():
@@ -73,7 +73,7 @@ def read_snapshot(file: Path, stamp: Stamp) -> FoldedHistory | None:
 
 
 def write_snapshot(file: Path, stamp: Stamp, folded: FoldedHistory) -> None:
-    """Keep what the history with this stamp comes to. If it cannot be written, there is none: that is no harm."""
+    """Write a snapshot of the history with this stamp; ignore write errors, because it is only a cache."""
     content = {
         "rules": _rules(),
         "stamp": stamp,

@@ -1,22 +1,23 @@
-"""Where one server stands, as the fold of its history. Pure: no file, no clock.
+"""State of one server, as the fold of its history. Pure: no files, no clock.
 
 The rules of the fold (docs/reference/state.md):
 
-- `stage.started` says nothing about the result and changes nothing.
-- `stage.finished` replaces the stage's record. With `built` it also makes a candidate, which becomes the server's; with
-  `channel` it also moves a channel; otherwise, when it names a candidate, it is a check of that candidate.
-- `stage.interrupted` replaces the stage's record: whatever was known before no longer describes what lies on disk.
+- `stage.started` has no result and changes nothing.
+- `stage.finished` replaces the stage's record. With `built` it also makes a candidate, which becomes the server's;
+  with `channel` it also moves a channel; otherwise, if it names a candidate, it is a check of that candidate.
+- `stage.interrupted` replaces the stage's record: the previous record no longer describes the files on disk.
 - `promoted` moves a channel. `rolled-back` moves it and holds it. `held` and `released` set and lift a hold.
-- `approved` and `rejected` are the last word: an approval takes away the rejections of that candidate for that channel,
-  a rejection its approvals. With `stage` they are about what that stage of kind approval `shown`: something else that is
-  shown has neither. A rejection with `restart` sends the work back to that stage, until it has finished.
-- `retired` takes the server out of a channel and holds it, or out of all of them and for good; `revived` lifts that. With `gone`
-  the server's folder went, too (`removed`, or `renamed to …`); with `kept` its channels go on offering what they offered.
+- For `approved` and `rejected` the last one counts: an approval removes the rejections of that candidate for that
+  channel, a rejection its approvals. With `stage` they apply to the content that this approval stage has `shown`:
+  other content has neither. A rejection with `restart` sends the work back to that stage, until it has finished.
+- `retired` takes the server out of a channel and holds it, or out of all of them permanently; `revived` lifts that.
+  With `gone` the server's folder was also removed (`removed`, or `renamed to …`); with `kept` its channels keep their
+  releases.
 - `renamed` begins the history of a server that had another name, `previous`; it lifts a retirement of its name.
-- `publish.started` says that something is on its way to a target; `published` that it is there, and ends that.
+- `publish.started` records that publishing to a target began; `published` records the release there, and ends that.
 
-A candidate built before keeps its number, its checks and what people decided. The newest ten are kept, those that a
-channel offers or offered before, and those that are published.
+A candidate built before keeps its number, its checks and its decisions. We keep the newest ten, those that a channel
+offers or offered before, and those that are published.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ OPTIONAL: Final = ("published", "publishing", "decisions", "sent_back")  # table
 
 @dataclass(frozen=True, slots=True)
 class StageRecord:
-    """The last run of one stage: its outcome, what it read, which candidate it was about, and what it found.
+    """Last run of one stage: its outcome, inputs, candidate, and facts.
 
-    `inputs` maps what the stage reads to a version or to `sha256:…`; `fingerprint` is the hash of all of them;
+    `inputs` maps each input of the stage to a version or to `sha256:…`; `fingerprint` is the hash of all of them;
     `artifacts` maps logs and reports below `pipeline/artifacts/<server>/` to their `sha256:…`.
     """
 
@@ -76,10 +77,10 @@ class StageRecord:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What was built once: its files with their `sha256:…`, what went in, and the checks that were made on these bytes.
+    """A build result: its files with their `sha256:…`, its inputs, and the checks made on these bytes.
 
     `facts` are small facts of its sources (coverage, tokens); `channels` names those that offered it; `approvals` and
-    `rejections` are channel → who → why.
+    `rejections` are channel → person → reason.
     """
 
     version: str
@@ -95,7 +96,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What a channel offers of a server, and which candidates it offered before, newest first."""
+    """A channel's current release of a server, and its previous candidates, newest first."""
 
     candidate: str
     version: str
@@ -104,9 +105,9 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What a target outside the workspace has of a server: which candidate, by whom, of which channel, and how that is known.
+    """A release on a target outside the workspace: the candidate, publisher, channel, and evidence.
 
-    `digest` is what the target knows it by; it and `evidence` are empty while it is on its way.
+    `digest` identifies the release at the target; it and `evidence` are empty while publishing is in progress.
     """
 
     candidate: str
@@ -119,9 +120,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class StageDecision:
-    """What people said about what a stage of kind approval showed: `shown` maps each part of it to its hash or version.
+    """Decisions about the content of an approval stage: `shown` maps each part to its hash or version.
 
-    `approvals` and `rejections` are who → why; `candidate` is the one that it was about, None before the first build.
+    `approvals` and `rejections` are person → reason; `candidate` is the subject of the decision, None before the
+    first build.
     """
 
     shown: Mapping[str, str]
@@ -132,11 +134,12 @@ class StageDecision:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Where one server stands. `candidate` is the one that was built last.
+    """State of one server. `candidate` is the latest build.
 
-    `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a server
-    that is kept no longer, with `gone` where its folder went, too. `published` is target → what it has; `publishing` target → what is on its way there, or broke off.
-    `decisions` is stage → what people said about what it showed last; `sent_back` is stage → who sent the work back to it, and why.
+    `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a
+    retired server, with `gone` if its folder was also removed. `published` is target → release there; `publishing` is
+    target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
+    latest content; `sent_back` is stage → who sent the work back to it, and why.
     """
 
     server: str
@@ -192,12 +195,12 @@ def _started(state: ServerState, _event: Event) -> ServerState:
 
 
 def _unchanged(state: ServerState, _event: Event) -> ServerState:
-    """Return the state as it is: what the event is about stands in a file of its own, waivers.toml."""
+    """Return the state unchanged: the event concerns data in a separate file, waivers.toml."""
     return state
 
 
 def finished_record(event: Event) -> StageRecord:
-    """Return what a `stage.finished` says of its stage."""
+    """Return the stage record of a `stage.finished` event."""
     return StageRecord(
         outcome=str(event["outcome"]),
         fingerprint=str(event["fingerprint"]),
@@ -378,7 +381,7 @@ def to_text(state: ServerState) -> str:
 
 
 def _shallow(state: ServerState) -> dict[str, Any]:
-    """Return what `to_json` does, of the very values that the state has: to be read only."""
+    """Return `to_json` with shared values: read-only."""
     found: dict[str, Any] = {"state": SCHEMA}
     for name in ServerState.__slots__:
         value = getattr(state, name)
@@ -394,13 +397,13 @@ def _shallow(state: ServerState) -> dict[str, Any]:
 
 
 def repair_hint(where: str) -> str:
-    """Return the hint for a file of a server, named by its path: the command that shows what is wrong and repairs it."""
+    """Return the hint for a server file, given by its path: the command that shows and repairs the error."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
 
 def newer_schema(text: str) -> bool:
-    """Whether a newer mcpfactory wrote a state file."""
+    """Return True if a newer mcpfactory wrote a state file."""
     try:
         schema = from_json(text)["state"]
     except (ValueError, TypeError, KeyError):

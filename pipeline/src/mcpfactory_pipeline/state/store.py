@@ -1,10 +1,11 @@
-"""State and history on disk: the only writer of both.
+"""Storage of state and history: the only writer of both.
 
-The new state is written beside the old one (temporary file, fsync), then the event is appended, then the state takes its
-place (rename, fsync of the folder): where there is no space for either, neither is recorded. Killed at any point, there is
-the old state file or the new one. Killed between the last two steps, the state file is a little older than the history; it is then equal to the fold of the history's beginning, and the next
-writer brings it up to date. A state that was never the fold of any beginning was written by something else, and is
-refused with a hint.
+The new state is written next to the old one (temporary file, fsync), then the event is appended, then the state
+replaces the old one (rename, fsync of the folder): if the disk is too full for either, neither is recorded. If the
+process is killed at any point, the state file is the old or the new one. If it is killed between the last two steps,
+the state file is slightly older than the history. It then equals the fold of a prefix of the history, and the next
+writer updates it. A state that is not the fold of any prefix was written by another program, and is refused with a
+hint.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Transaction:
 
     @property
     def starts(self) -> tuple[Event, ...]:
-        """The starts of stages that never ended, as they were before the transaction."""
+        """Return the starts of unfinished stages, as before the transaction."""
         return self._folded.starts
 
     def append(self, kind: str, **facts: Any) -> Event:
@@ -85,7 +86,7 @@ class Transaction:
         return event
 
     def folded(self) -> FoldedHistory:
-        """Return what the history comes to by now."""
+        """Return the folded history, including the events of this transaction."""
         under_way = StagesUnderWay((*self._folded.starts, *self.appended))
         return FoldedHistory(self.state, self._text, self._last, under_way.starts)
 
@@ -103,11 +104,11 @@ class Store:
         self._known: dict[str, tuple[Stamp, FoldedHistory]] = {}
 
     def state_file(self, server: str) -> Path:
-        """Where the state of a server is."""
+        """Return the path of a server's state file."""
         return self._folder / "state" / f"{server}.json"
 
     def history_file(self, server: str) -> Path:
-        """Where the history of a server is."""
+        """Return the path of a server's history."""
         return self._folder / "history" / f"{server}.jsonl"
 
     def history_size(self, server: str) -> int:
@@ -115,7 +116,7 @@ class Store:
         return stamp_of(self.history_file(server))[0]
 
     def snapshot_file(self, server: str) -> Path:
-        """Where what the history of a server came to is kept."""
+        """Return the path of a snapshot of a server's folded history."""
         return self.locks / f"{server}.snapshot"
 
     def where(self, server: str, kind: str) -> str:
@@ -132,16 +133,16 @@ class Store:
         return history.read(self.history_file(server), self.where(server, "history"))
 
     def half_written(self, server: str) -> dict[str, str] | None:
-        """Return message and hint where the history of a server ends in a line that never was whole; None for any other.
+        """Return message and hint if the history of a server ends in an incomplete line, else None.
 
-        It says nothing about where the server stands: nobody was told of that line, and the next write takes it away.
+        This does not affect the server's state: the line was never acknowledged, and the next write removes it.
         """
         if not history.half_written(self.history_file(server)):
             return None
         try:
-            with file_lock(self.locks / f"{server}.lock"):  # whoever writes it just now has come to its end then
+            with file_lock(self.locks / f"{server}.lock"):  # a write in progress has ended once we hold the lock
                 size = history.half_written(self.history_file(server))
-        except StateError:  # where no lock can be taken nobody writes either
+        except StateError:  # if we cannot take the lock, no other process is writing
             size = history.half_written(self.history_file(server))
         if not size:
             return None
@@ -152,10 +153,10 @@ class Store:
         }
 
     def state(self, server: str) -> ServerState:
-        """Return where a server stands: what its history comes to. A state file that does not follow from it is refused.
+        """Return the state from a server's history. Refuse a state file that contradicts it.
 
         Raises:
-            StateError: on a file that is no state, or was edited by hand, or whose history is missing.
+            StateError: the state file is invalid, was edited by hand, or has no history.
         """
         folded, text = self.folded(server), self.state_text(server)
         # Where a run is under way, or broke off, history knows better.
@@ -164,7 +165,7 @@ class Store:
         return folded.state
 
     def settled(self, server: str) -> ServerState | None:
-        """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
+        """Return the state of a server with consistent files, without a running or crashed run; otherwise None."""
         if read_holder(self.locks, server):
             return None
         try:
@@ -175,7 +176,7 @@ class Store:
         return folded.state if agree and not folded.starts else None
 
     def folded(self, server: str) -> FoldedHistory:
-        """Return what the history of a server comes to, whatever the state file says. An unchanged history is not read again."""
+        """Return the folded history of a server, regardless of the state file; reuse an unchanged one."""
         file, stamp = self.snapshot_file(server), stamp_of(self.history_file(server))
         known = self._known.get(server)
         if known is not None and known[0] == stamp:
@@ -244,9 +245,9 @@ class Store:
         )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
-        """Return what the state file of a server holds, None when there is none; `broken` instead of what cannot be read.
+        """Return the content of a server's state file, None if it does not exist.
 
-        Without `broken` a `StateError` is raised for that.
+        If it cannot be read, return `broken`; without `broken`, raise a `StateError`.
         """
         try:
             return read_regular(self.state_file(server), _LARGEST).decode()
@@ -266,12 +267,12 @@ class Store:
 
     @contextmanager
     def writing_state(self, server: str, text: str | None) -> Iterator[None]:
-        """Write the state file beside the old one before the block, and move it into its place after it; None: nothing to write.
+        """Write the new state file before the block, and move it into place after it; None: write nothing.
 
         The caller holds the state lock.
 
         Raises:
-            StateError: before the block where there is no space or no right to write.
+            StateError: before the block, if disk space or write permission is missing.
         """
         if text is None:
             yield
@@ -307,7 +308,7 @@ class Store:
 
 
 def is_older(server: str, text: str, events: list[Event]) -> bool:
-    """Whether the text is the state after some beginning of the history: a write that did not come to its end."""
+    """Return True if the text is the state after a prefix of the history: an interrupted write."""
     state = ServerState(server)
     if text == to_text(state):
         return True

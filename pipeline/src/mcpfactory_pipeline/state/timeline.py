@@ -1,4 +1,4 @@
-"""What only the history knows: when, and by whom. Pure: events and a moment in, durations and moments out."""
+"""Facts that only the history contains: times and actors. Pure: events and a time in, durations and times out."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
 
 
 def last_time(events: Iterable[Event]) -> datetime | None:
-    """When the last of some events happened; None of none."""
+    """Return the time of the last of the events; None without events."""
     last = next(iter(deque(events, maxlen=1)), None)
     return parse_time(str(last["at"])) if last else None
 
 
 def actor_of(event: Event) -> str:
-    """Who made an event happen, in words: of an agent's with the person who, as its client says, said yes."""
+    """Return the actor of an event; for an agent, with the person who, according to its client, confirmed."""
     actor, person = str(event.get("actor", "")), event.get("confirmed")
     return f"{actor}, whose client says that {person} said yes" if person else actor
 
 
 def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tuple[datetime, datetime | None]]:
-    """Yield from when to when a channel offered a candidate; the end of a stay that goes on is None."""
+    """Yield (start, end) of each period in which a channel offered the candidate; end is None while it lasts."""
     start = None
     for at, name in _moves(events, channel):
         if start is not None:
@@ -68,7 +68,7 @@ def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds:
 
 
 def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
-    """Return how each stage ended last that was about a candidate."""
+    """Return the last record of each stage that concerned a candidate."""
     about = (e for e in events if e["event"] == "stage.finished" and e.get("candidate") == candidate)
     return {str(event["stage"]): finished_record(event) for event in about}
 
@@ -156,7 +156,7 @@ def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> It
 
 
 def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
-    """Return who approved a candidate for a channel after it was rolled back out of that last; None when it never was."""
+    """Return those who approved a candidate for a channel after its last rollback; None without a rollback."""
     approvers = None
     for event in decisions_about(events, channel, candidate):
         if event["event"] == "rolled-back":

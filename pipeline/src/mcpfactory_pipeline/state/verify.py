@@ -1,6 +1,6 @@
-"""Comparison of every state with its history, and repair: states are written anew, histories lose the marks of a merge.
+"""Comparison of every state with its history, and repair: rewrites states, removes merge markers from histories.
 
-An event that cannot be read is never dropped here: it may be a hold or a rejection. A person has to put it back.
+An event that cannot be read is never dropped here: it may be a hold or a rejection. A person has to restore it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def verify(
     against: str = "",
     head: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Derive every state from its history again and compare; empty when all agree. Nothing is changed.
+    """Derive every state from its history again and return the differences. Change nothing.
 
-    Every event of the commit that is checked out must still be there, unchanged, and of the commit `against` where one is named.
+    Every event of the checked-out commit, and of the commit `against` if given, must still exist unchanged.
 
-    Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
-    what it should have. `names` are servers of the workspace, or of its past. `head` is what `head_histories` gave; it is asked where
-    it is not given.
+    Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines with the actual and the
+    expected content of the state file. `names` are present or past servers of the workspace. `head` is the result of
+    `head_histories`, which is called if `head` is not given.
 
     Raises:
-        NotFoundError: for a server that never was, or a commit.
+        NotFoundError: the server never existed, or the commit is unknown.
     """
     store, found = Store(workspace), _lost(workspace, names, against, head)
     known = store.servers()
@@ -53,11 +53,11 @@ def verify(
 
 
 def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
-    """Return what `verify` gives, each with `mended`: true when the files of that server now agree.
+    """Repair the differences that `verify` finds; return them with `mended`: True if the server's files now agree.
 
-    What stays as it was has the `hint` of what a person must do: files of a newer mcpfactory, events that cannot be read,
-    files that cannot be written. A state is never written from a history that lacks events of a commit: that would say that what
-    it leaves out never was.
+    An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, events that cannot be read, files
+    that cannot be written. A state is never written from a history that lacks events of a commit, because it would
+    confirm their loss.
     """
     store, found = Store(workspace), _lost(workspace, names, against)
     shortened = {wrong["server"] for wrong in found}
@@ -106,7 +106,7 @@ def _drop_half_line(store: Store, server: str) -> Iterator[dict[str, Any]]:
 def _lost(
     workspace: Workspace, names: Sequence[str] | None, against: str, head: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return what `lost` gives for the commit that is checked out, if there is one, and for `against`; each server once."""
+    """Return the results of `lost` for the checked-out commit, if any, and for `against`; each server once."""
     found = lost(workspace, against, names) if against else []
     named = {wrong["server"] for wrong in found}
     blobs = head_histories(workspace, names) if head is None else head
@@ -114,18 +114,18 @@ def _lost(
 
 
 def _lasting_mismatch(store: Store, server: str) -> StateError | None:
-    """Return what is wrong also while nobody writes: between history and state a writer is for a moment, and that is no fault."""
+    """Return a mismatch that persists under the lock: a write in progress causes a harmless one."""
     if (wrong := _mismatch(store, server)) is None:
         return None
     try:
         with file_lock(store.locks / f"{server}.lock"):
             return _mismatch(store, server)
-    except StateError:  # where no lock can be taken nobody writes either
+    except StateError:  # if we cannot take the lock, no other process is writing
         return wrong
 
 
 def _mismatch(store: Store, server: str) -> StateError | None:
-    """Return how the state file of a server differs from its history, as the error that a writer would get; None where it does not."""
+    """Return the difference between a server's state file and history as the writer's error; None if they agree."""
     where = store.where(server, "state")
     try:
         events, text = store.history(server), store.state_text(server)
@@ -154,7 +154,7 @@ def _no_order(store: Store, server: str, wrong: str) -> StateError:
 
 
 def _changes(store: Store, server: str) -> Iterator[str]:
-    """Yield what is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
+    """Yield one line per difference, state file → history; nothing if either cannot be read."""
     try:
         text, wanted = store.state_text(server, broken=""), fold(server, store.history(server))
         there, derived = _facts(from_json(text or "")), _facts(wanted.to_json())
@@ -178,7 +178,7 @@ def _repair(store: Store, server: str) -> list[str]:
     """Repair the files of one server; return what changed where `verify` could not say it."""
     with file_lock(store.locks / f"{server}.lock"):
         marks = _without_marks(store, server)
-        store.snapshot_file(server).unlink(missing_ok=True)  # whatever it is, the next command makes another
+        store.snapshot_file(server).unlink(missing_ok=True)  # safe to delete: the next command writes a new one
         if not (events := store.history(server)):
             raise store.without_history(server)
         if wrong := next(misplaced(events), ""):

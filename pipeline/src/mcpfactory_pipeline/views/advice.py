@@ -1,4 +1,4 @@
-"""Whether what is suggested would go through: a suggestion is tried by the function that would refuse it, and nothing is written."""
+"""Dry runs of suggested commands: the function that would refuse a suggestion tries it, without writing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through
-_REASON: Final = "…"  # stands for words that a person has to find
+_REASON: Final = "…"  # placeholder for a reason that a person has to give
 # Behind a command a verb with its object; a server may be called `lists`, and have options or nothing behind it.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
 _STRANGER: Final = "somebody"  # an actor who has decided nothing yet
@@ -36,7 +36,7 @@ class Suggestion:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises what it would print."""
+    """Parser that raises its messages instead of printing them."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message)
@@ -44,7 +44,7 @@ class _Parser(argparse.ArgumentParser):
 
 @functools.cache
 def _parser() -> _Parser:
-    """Return what reads the options of every command: making it takes longer than reading with it."""
+    """Return the cached parser for the options of every command: creating it takes longer than parsing."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     for name in ("channel", "candidate", "stage", "reason", "sign-with", "server", "tool", "expires"):
         parser.add_argument(f"--{name}", default="")
@@ -54,7 +54,7 @@ def _parser() -> _Parser:
 
 
 def read_suggestion(command: str) -> Suggestion | None:
-    """Return what a command does to which server; None for what acts on no single server, or on nothing."""
+    """Return the action and server of a command; None if it does not act on exactly one server."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -76,13 +76,16 @@ def read_suggestion(command: str) -> Suggestion | None:
 
 
 def hinted_command(hint: str) -> str:
-    """Return the command that a hint begins with, without what the hint says about it (`… shows the difference`); "" where it begins with none."""
+    """Return the command at the beginning of a hint, without its explanation (`… shows the difference`).
+
+    Return "" if the hint does not begin with a command.
+    """
     return _SAID.sub("", hint) if hint.startswith("mcpfactory ") else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Adviser:
-    """Tries suggestions about one server as it is: `row` is its `status_row`, `head` gives the `head_histories` of the workspace."""
+    """Validator of suggestions for a server: `row` is its `status_row`, `head` returns the `head_histories`."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -93,7 +96,10 @@ class Adviser:
     head: Callable[[], Mapping[str, str]]
 
     def refusal(self, command: str) -> PipelineError | None:
-        """Return what would refuse a command, in the name of somebody who may give it; None where it goes through, or is not of ours."""
+        """Return the error that would refuse a command from an authorized person.
+
+        None if the command would succeed, or is not an mcpfactory decision.
+        """
         suggestion = read_suggestion(command)
         if suggestion is None:
             return None
@@ -104,7 +110,11 @@ class Adviser:
         return None
 
     def workable(self, command: str) -> tuple[str, PipelineError | None]:
-        """Return the command where it goes through, else what its refusal names that does, or what shows where the server stands; and the refusal."""
+        """Return a command that would succeed, and the first refusal, if any.
+
+        It is the given command, else one that the refusal's hint names, else the command that shows the server's
+        status.
+        """
         first = refused = self.refusal(command)
         for _ in range(_STEPS):
             if refused is None:

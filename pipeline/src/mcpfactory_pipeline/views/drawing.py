@@ -32,7 +32,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, 
 
 _Link = Callable[[str], str]
 
-# What is said of each status: word, tone, and the sign of `_SHAPES`. The dashboard says the same of those that it has.
+# Word, tone, and sign (of `_SHAPES`) of each status. The dashboard uses the same for its statuses.
 SIGNS: Final[Mapping[str, tuple[str, str, str]]] = {
     "running": ("running", "busy", "play"),
     "failed": ("failed", "bad", "cross"),
@@ -116,20 +116,20 @@ _COLUMNS: Final = 7  # in a line: as many as a page has room for
 _NARROW: Final = 320  # of everything, down: a phone has 390 pixels, of which margins take some
 _LANE: Final = 11
 _GUTTER: Final = 4
-_GAP: Final = 20  # between cards that stand above each other
+_GAP: Final = 20  # between cards in a column
 _HEAD: Final = 46
 _CHIP: Final = 26
 _TALL_CHIP: Final = 38  # with the word below the label
 _CHIP_GAP: Final = 4
 _PAD: Final = 8
-_TITLE: Final = 200  # characters of what is said when pointed at
+_TITLE: Final = 200  # characters of a tooltip
 _LETTERS: Final = {"name": 7.8}  # pixels of a letter, rather too many
 _LETTER: Final = 6.2
 
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """Where one place is drawn."""
+    """Position and size of one place."""
 
     place: GraphPlace
     x: int
@@ -142,17 +142,17 @@ class _Card:
 
     @property
     def middle(self) -> int:
-        """Where ways begin and end: at the height of the name."""
+        """Return the height at which edges begin and end: that of the name."""
         return self.y + _HEAD // 2
 
 
 def draw(
     places: Sequence[GraphPlace], *, title: str, link: _Link | None = None, down: bool = False, extra: str = ""
 ) -> str:
-    """Return the picture as one SVG element, from left to right, or from top to bottom with `down`.
+    """Return the graph as one SVG element, from left to right, or from top to bottom with `down`.
 
-    `link` turns a path of the dashboard into a link; without it nothing leads anywhere, and the whole is one image. `extra` are
-    attributes and children that stand at the beginning.
+    `link` turns a dashboard path into a link; without it the element is one image without links. `extra` are
+    attributes and children at the beginning.
     """
     cards, ways, width, height = _down(places) if down else _across(places)
     opening = f'<svg class="flow" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -169,7 +169,7 @@ def draw(
 
 
 def to_svg(places: Sequence[GraphPlace], title: str) -> str:
-    """Return the picture as a file that stands for itself, in the light or the dark theme of whoever looks at it."""
+    """Return the graph as a standalone SVG file, which follows the viewer's light or dark theme."""
     style = f"{_style(LIGHT.__getitem__)}\n@media (prefers-color-scheme:dark){{\n{_style(DARK.__getitem__)}\n}}"
     fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif"
     svg = draw(places, title=title, extra=f' xmlns="http://www.w3.org/2000/svg" font-family="{fonts}"')
@@ -183,7 +183,7 @@ def _height(place: GraphPlace, width: int) -> int:
 
 
 def _chip_height(place: GraphPlace, width: int) -> int:
-    """Return how high the chips of a place are: where the word of one has no room beside its label, those of all stand below."""
+    """Return the height of a place's chips: if one status word does not fit next to its label, all are tall."""
     room = width - 2 * _PAD - 30
     fits = all(
         int(len(SIGNS[chip.status][0]) * _LETTER) + 6 + len(chip.label) * _LETTER <= room for chip in place.chips
@@ -270,7 +270,7 @@ def _lanes(spans: Mapping[int, int]) -> dict[int, int]:
 
 
 def _tone(place: GraphPlace) -> str:
-    """Return the tone of a place: what runs there now, or what it found itself."""
+    """Return the tone of a place: of a running chip, or of the node's status."""
     if any(chip.status == "running" for chip in place.chips):
         return "busy"
     return SIGNS[place.node.status][1] if place.node.status in SIGNS else "none"
@@ -339,13 +339,13 @@ def _text(x: int, y: int, kind: str, text: str, room: int) -> str:
     if not text:
         return ""
     shown = truncate(text, max(3, int(room / _LETTERS.get(kind, _LETTER))))
-    # What is cut fills its room, whatever the letters of the reader's font take; else it would stand out of it.
+    # Truncated text is fitted to its room, because the letters of the reader's font may be wider.
     fit = f' textLength="{int(room)}" lengthAdjust="spacingAndGlyphs"' if shown != text else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{fit}>{escape(shown)}</text>'
 
 
 def _sentence(place: GraphPlace) -> str:
-    """Return what a place says, in words."""
+    """Return a text description of a place."""
     node = place.node
     said = f"{node.name}: {_said(place)}" if _said(place) else node.name
     note = f" – {node.note}" if node.note and node.note not in said else ""
@@ -354,13 +354,13 @@ def _sentence(place: GraphPlace) -> str:
 
 
 def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_now) -> str:
-    """Return the picture of one server, or of all of them with "", as the text of an SVG file.
+    """Return the graph of one server, or of all of them with "", as the text of an SVG file.
 
-    What cannot be read stands nowhere in it; `mcpfactory pipeline status` says what is wrong with it.
+    Unreadable servers are omitted; `mcpfactory pipeline status` reports their errors.
 
     Raises:
-        NotFoundError: for an unknown server.
-        ConfigError: for a workspace, or the one server, that cannot be read.
+        NotFoundError: the server is unknown.
+        ConfigError: the workspace, or the one server, cannot be read.
     """
     stages, channels = workspace_stages(workspace), read_channels(workspace)
     desk = InboxReader(workspace, stages, channels, clock())

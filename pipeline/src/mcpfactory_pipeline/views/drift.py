@@ -1,4 +1,4 @@
-"""Where a server and what it was made from have grown apart: what it is, what it means for callers, what to type."""
+"""Drift between a server and its sources: a description, the effect on callers, the command to run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _DriftInputs:
         return record if record and record.outcome == "passed" else None
 
     def now(self, name: str) -> str:
-        """Return an input of the stage `generate` as it is now."""
+        """Return the current value of an input of the stage `generate`."""
         return self.inputs.get("generate", {}).get(name, ABSENT)
 
 
@@ -73,15 +73,15 @@ def find_drift(
     refresh: bool = False,
     seen: Sequence[Drift] = (),
 ) -> list[Drift]:
-    """Return everything in which a server drifted.
+    """Return all drift of a server.
 
     Args:
-        workspace: whose server it is.
+        workspace: the server's workspace.
         server: the server.
-        state: where it stands.
-        inputs: what its stages read now.
+        state: its state.
+        inputs: the current inputs of its stages.
         refresh: also read the document's URL again.
-        seen: what `look_again` found just now.
+        seen: the latest result of `look_again`.
     """
     if state.retired:
         return []
@@ -92,22 +92,22 @@ def find_drift(
 
 
 def look_again(server: WorkspaceServer) -> list[Drift]:
-    """Ask whether an adopted server is still what was adopted, and write down what stops it (`known_drift`); return all that differs.
+    """Check an adopted server for changes, record those that stop it (`known_drift`), and return all.
 
-    Where nobody answers, what was known stays.
+    If the source does not respond, the known drift is kept.
     """
     if server.adopted is None:
         return []
     from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
 
     seen = watch(server)
-    with suppress(OSError):  # who may only read is told all the same
+    with suppress(OSError):  # readers without write permission still get the result
         note_seen(server, seen)
     return [Drift(one.kind, one.message, one.means, one.command) for one in seen]
 
 
 def removed_servers(workspace: Workspace) -> dict[str, Drift]:
-    """Return what channels offer of servers whose folder is gone, by server; and pages that no state names, by project."""
+    """Return channel releases of servers without a folder, by server; pages missing in all states, by project."""
     found = {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
     for channel, project in ghost_pages(workspace):
         message = f"channel {channel} on this machine offers {project}, which the state of no server names"
@@ -144,7 +144,7 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _lock(case: _DriftInputs) -> dict[str, Any]:
-    """Return the server's lock; empty when it has none, or one that cannot be read: the stage `generate` says what is wrong with it."""
+    """Return the server's lock; empty if it is missing or unreadable, which the stage `generate` reports."""
     try:
         data = json.loads((case.server.folder / _LOCK).read_bytes())
     except (OSError, ValueError):
@@ -188,7 +188,7 @@ def _moved(case: _DriftInputs) -> Iterator[Drift]:
     moved: dict[str, str] = {}
     own_line = (
         _merged_with(case) != ABSENT
-    )  # then the template has a line of its own, or its changes are merged already
+    )  # then the template has a separate message, or its changes are already merged
     for stage, now in case.inputs.items():
         record = case.state.stages.get(stage)
         for part in _PARTS:
@@ -199,7 +199,7 @@ def _moved(case: _DriftInputs) -> Iterator[Drift]:
         return
     words = ", ".join(moved[part] for part in _PARTS if part in moved)
     means, command = "callers get what older parts made until it runs", case.run
-    if "template" in moved:  # a run makes the machine's files anew; the person's come from the template by update
+    if "template" in moved:  # a run regenerates generated files; update merges the template into the user's files
         means, command = f"{means}; update also merges what is new in yours", case.update
     yield Drift("moved", f"the factory moved on: {words}", means, command)
 
@@ -226,14 +226,14 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _channel(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare each channel's folder on this machine with the state. A folder that is not here is no drift."""
+    """Compare each channel's folder on this machine with the state. A missing folder is not drift."""
     if faults := state_faults(case.workspace, case.state):
         means = "who installs from pipeline/channels on this machine gets something else, or nothing"
         yield Drift("channel", "; ".join(faults), means, f"mcpfactory pipeline restore {case.server.name}")
 
 
 def _live(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare what was published last with what its channel offers now. Nobody is asked: the state says what was found."""
+    """Compare the last published release with the channel's, from the state, without network requests."""
     server = case.server.name
     for target, live in sorted(case.state.published.items()):
         offers = case.state.channels.get(live.channel)
@@ -270,7 +270,7 @@ def _upstream(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _adopted(case: _DriftInputs) -> Iterator[Drift]:
-    """Return what was found when it was asked last whether an adopted server is still what was adopted."""
+    """Yield the recorded drift from the last check of an adopted server."""
     for one in read_known_drift(case.server.folder, case.server.adopted):
         yield Drift(one.kind, one.message, one.means, one.command)
 

@@ -22,10 +22,11 @@ from mcpfactory_pipeline.views.inbox import InboxItem
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """One place of the graph: `kind` is `stage`, `approval`, `gates` or `channel`; `needs` are the nearest ones; `level` is how many stand before it in a row.
+    """A node of the graph: `kind` is `stage`, `approval`, `gates` or `channel`.
 
-    `status` is `passed`, another outcome, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`); at an
-    approval before a channel `rejected`, where somebody said no; "" without a server.
+    `needs` are the direct predecessors; `level` is the length of the longest path to the node. `status` is `passed`,
+    another outcome, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`); at an approval before
+    a channel also `rejected`; "" without a server.
     """
 
     name: str
@@ -37,7 +38,7 @@ class GraphNode:
 
 
 def gates_name(channel: str) -> str:
-    """Return the name of the place before a channel where what it measures must be met."""
+    """Return the name of the node for a channel's gates."""
     return f"gates of {channel}"
 
 
@@ -49,9 +50,10 @@ def approval_name(channel: str) -> str:
 def graph_of(
     stages: Sequence[Stage], row: Mapping[str, Any] | None = None, channels: Sequence[ChannelPolicy] = ()
 ) -> tuple[GraphNode, ...]:
-    """Return the nodes of stages, in their order, and of channels that no stage fills; `row` is the `status_row` of a server.
+    """Return the nodes of stages, in their order, and of channels that no stage fills.
 
-    A need that follows from another one is left out. Before each channel stand its gates and its approvals, where it asks for any.
+    `row` is the `status_row` of a server. Indirect needs are left out. Each channel is preceded by its gates and its
+    approvals, if it requires any.
     """
     before = {stage.name: needed_stages(stages, stage.name) for stage in stages}
     nodes: dict[str, GraphNode] = {}
@@ -78,7 +80,7 @@ def graph_of(
 
 
 def rejected_words(known: Mapping[str, Any]) -> str:
-    """Return who rejected a candidate, and why, in words: an entry of `rejected` of a `status_row`."""
+    """Describe the rejections of a candidate, with reasons, from an entry of `rejected` of a `status_row`."""
     return "; ".join(f"{known['version']} was {describe_decision('rejected', one)}" for one in known["by"])
 
 
@@ -131,7 +133,7 @@ _MARKS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def to_text(nodes: Sequence[GraphNode]) -> str:
-    """Return a line for each stage, as far indented as others stand before it; people in ( ), gates in < >, channels in [ ]."""
+    """Return a line per stage, indented by its level; people in ( ), gates in < >, channels in [ ]."""
     names = {node.name: "  " * node.level + node.name.join(_MARKS[node.kind]) for node in nodes}
     width = max(map(len, names.values()), default=0)
     needs = {node.name: f"needs {', '.join(node.needs)}" if node.needs else "" for node in nodes}
@@ -181,7 +183,7 @@ _IN_INBOX: Final = frozenset(
 )  # statuses that are kinds of the inbox; the board has the others
 _CHIPS: Final = 8  # of one place, before the rest is counted
 
-# How a server can stand at a place, the first one first.
+# Statuses of a server at a place, in order of display.
 _ORDER: Final = (
     "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "rejected", "waiting", "ready", "stale", "never", "offered",
 )  # fmt: skip
@@ -205,7 +207,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChip:
-    """What is drawn at a place: a candidate, or how many servers. `path` leads to it on the dashboard; `about` says all of it."""
+    """A chip at a place: a candidate, or a number of servers. `path` is its dashboard page; `about` its full text."""
 
     label: str
     status: str
@@ -215,7 +217,7 @@ class PlaceChip:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlace:
-    """A place with what is there. `number` counts the servers there in a picture of many, None in that of one."""
+    """A node with its chips. `number` is the number of servers there, None in the graph of one server."""
 
     node: GraphNode
     chips: tuple[PlaceChip, ...] = ()
@@ -223,7 +225,7 @@ class GraphPlace:
 
 
 def candidate_anchor(candidate: str) -> str:
-    """Return what the page of a server calls the part about a candidate."""
+    """Return the HTML anchor of a candidate on the server's page."""
     return f"candidate-{candidate}"
 
 
@@ -233,7 +235,7 @@ def stands_of(
     stages: Sequence[Stage],
     channels: Sequence[ChannelPolicy],
 ) -> tuple[Stand, ...]:
-    """Return every place at which a server stands, from its `status_row` and what waits of it; none where it is retired or broken."""
+    """Return every position of a server, from its `status_row` and inbox items; empty if retired or broken."""
     if row.get("retired") or row.get("problem") or not stages:
         return ()
     nodes = {node.name for node in graph_of(stages, None, channels)}
@@ -257,14 +259,14 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     )
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
-        if stage.name in at_work or (stage.name in names and not stage.awaits):  # what awaits a channel is told there
+        if stage.name in at_work or (stage.name in names and not stage.awaits):  # else shown at its channel
             yield _stand_at(row, stage, stages, nodes, running=stage.name in at_work)
 
 
 def _stand_at(
     row: Mapping[str, Any], stage: Stage, stages: Sequence[Stage], nodes: set[str], *, running: bool
 ) -> Stand:
-    """Return how the newest candidate stands at a stage, or what becomes one."""
+    """Return the position of the newest candidate, or of its build in progress, at a stage."""
     cells, server = row.get("stages", {}), str(row["server"])
     names = [one.name for one in stages]
     builders = [names.index(one.name) for one in stages if "candidate" in one.writes]
@@ -327,7 +329,7 @@ def _before_channels(
 def _offered(
     row: Mapping[str, Any], failed: Mapping[str, str], channels: Sequence[ChannelPolicy], nodes: set[str]
 ) -> Iterator[Stand]:
-    """Yield what channels offer. It leads to the decision about the next channel, where one is due, else to the candidate."""
+    """Yield the channels' releases. Each links to a pending decision for the next channel, or to the candidate."""
     offers, server, holds = row.get("channels", {}), str(row["server"]), row.get("holds", {})
     for name, offer in offers.items():
         if name not in nodes:
@@ -348,7 +350,7 @@ def server_places(
     stages: Sequence[Stage],
     channels: Sequence[ChannelPolicy],
 ) -> tuple[GraphPlace, ...]:
-    """Return the graph as it is for one server: each stage with its status, each candidate where it is."""
+    """Return the graph of one server: each stage with its status, each candidate at its position."""
     stands = stands_of(row, items, stages, channels)
     return tuple(
         GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here))
@@ -358,7 +360,7 @@ def server_places(
 
 
 def workspace_places(nodes: Sequence[GraphNode], stands: Iterable[Stand], servers: int) -> tuple[GraphPlace, ...]:
-    """Return the graph with so many servers: each a chip of its own, or, above `MANY`, how many stand at each place in each way."""
+    """Return the graph with this many servers: a chip for each, or, above `MANY`, counts by place and status."""
     there: dict[str, list[Stand]] = {}
     for one in sorted(stands, key=lambda one: (_ORDER.index(one.status), one.server)):
         there.setdefault(one.place, []).append(one)

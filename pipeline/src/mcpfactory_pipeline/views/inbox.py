@@ -47,10 +47,10 @@ from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, Wor
 def ready_since(
     channel: ChannelPolicy, candidate: str, events: Sequence[Event], stages: Iterable[Stage] = ()
 ) -> datetime | None:
-    """Return since when nothing has kept a candidate out of a channel, as far as events tell; None for a channel that none stands before.
+    """Return the time since which a candidate is ready for a channel, by its events; None for the first channel.
 
-    What counts is when it came to the channel before, the last approval that was needed, for the channel and at the approval
-    `stages` on the way to it, the end of its soak time, and when a hold was released or the server revived.
+    This is the latest of: its arrival in the previous channel, the last required approval (for the channel and at the
+    approval `stages` before it), the end of its soak time, and a release of a hold or revival of the server.
     """
     if channel.source is None:
         return None
@@ -112,9 +112,11 @@ _NAMED: Final = 3  # servers of a run that are named; more are all
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """One thing that waits. `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds.
+    """A pending item.
 
-    `expect` is the token of what is seen here, for a decision about a channel or an approval stage (`promotion.basis`); "" for all else.
+    `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds. `expect` is the
+    token of the state shown here, for a decision about a channel or an approval stage (`promotion.basis`); "" for all
+    others.
     """
 
     kind: str
@@ -140,13 +142,14 @@ def read_inbox(
     clock: Clock = utc_now,
     count: Callable[[int, int], None] = lambda _done, _servers: None,
 ) -> list[InboxItem]:
-    """Everything that waits in a workspace, or at the named servers. `refresh` reads the documents' URLs again.
+    """Return all pending items of a workspace, or of the named servers.
 
-    `count` is told before each server how many were read, and of how many.
+    `refresh` reads the documents' URLs again. Before each server, `count` is called with the number of servers read
+    and their total.
 
     Raises:
-        NotFoundError: for an unknown server.
-        ConfigError: for a workspace that cannot be read.
+        NotFoundError: the server is unknown.
+        ConfigError: the workspace cannot be read.
     """
     desk = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
     items: list[InboxItem] = []
@@ -161,7 +164,7 @@ def read_inbox(
 
 
 def gone_items(workspace: Workspace) -> list[InboxItem]:
-    """Return what waits where no server is any more: offers of channels that nobody keeps."""
+    """Return the items of deleted servers: releases in channels without a maintainer."""
     return [
         InboxItem("drift", server, drift.kind, f"{drift.message}; {drift.means}", drift.command)
         for server, drift in removed_servers(workspace).items()
@@ -192,7 +195,10 @@ def _broken_item(one: BrokenServer) -> InboxItem:
 
 
 def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
-    """Return what waits where files of a server cannot be read; its command is the one that the hint names, or shows what is wrong with them."""
+    """Return the item for a server whose files cannot be read.
+
+    Its command is the one that the hint names, or one that shows the error.
+    """
     named = (command for command in (f"{_VERIFY} --repair {server}", f"{_VERIFY} {server}") if command in hint)
     command = next(named, f"{_STATUS} {server}")
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
@@ -200,7 +206,7 @@ def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
 
 @dataclass(frozen=True)  # no slots: cached properties
 class InboxReader:
-    """What the items of all servers are found with, at one moment."""
+    """Shared context for the items of all servers, at one time."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -234,7 +240,7 @@ class InboxReader:
             yield item if item.kind in _SURE else self._tried(item, adviser)
 
     def adviser(self, row: Mapping[str, Any], state: ServerState) -> Adviser:
-        """Return what tries commands about the server of a `status_row`."""
+        """Return the validator of commands for the server of a `status_row`."""
         return Adviser(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
@@ -294,7 +300,10 @@ class InboxReader:
         }
 
     def _may_follow(self, state: ServerState, message: str) -> bool:
-        """Whether the first channel may be promoted to the newest candidate, of which it is behind: of other channels `_channels` speaks."""
+        """Return True if the first channel can be promoted to the newest candidate, which it does not offer yet.
+
+        Other channels are handled by `_channels`.
+        """
         first = self.channels[0]
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False
@@ -303,7 +312,10 @@ class InboxReader:
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Return the first stage that must run; "" when there is none. Those that a soak keeps running, and what waits for them, need time only."""
+        """Return the first stage that must run; "" if none must.
+
+        Stages that are soaking, and those that wait for them, only need time.
+        """
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():
@@ -348,7 +360,7 @@ class InboxReader:
                 return
 
     def _approval(self, state: ServerState, stage: Stage, reasons: Sequence[str]) -> InboxItem:
-        """Return what waits where a stage of kind approval asks people: the question, what it shows, and who is missing."""
+        """Return the item of an approval stage: the question, its content, and the missing approvers."""
         assert stage.approval is not None
         shown = [item["file"] or item["text"] or item["part"] for item in shown_items(stage, state)]
         words = "; ".join([*filter(None, [stage.approval.message]), *reasons, f"look at: {', '.join(shown)}"])
@@ -382,7 +394,7 @@ class InboxReader:
                 yield InboxItem("failed", state.server, channel.name, said, command)
 
     def _due(self, server: WorkspaceServer, state: ServerState, channel: ChannelPolicy, candidate: str) -> list[str]:
-        """Return the checks that have to run again before a candidate may be promoted; the item about what is stale says so."""
+        """Return the checks to repeat before a candidate can be promoted; they are reported by the stale item."""
         required = required_stages(self.stages, channel, self.channels)
         inputs = read_inputs(self.stages, InputReader(server, state))
         return due_checks(due_stages(self.stages, required), state, candidate, inputs)
@@ -438,7 +450,7 @@ class InboxReader:
                 yield InboxItem("hold", state.server, channel.name, message, unhold_command(state.server, channel))
 
     def _publishing(self, state: ServerState) -> Iterator[InboxItem]:
-        """Yield what was on its way to a target when it broke off."""
+        """Yield the items for interrupted publishing to a target."""
         if not state.publishing or is_locked(Store(self.workspace).locks / f"{state.server}.publish.lock"):
             return
         for target, known in sorted(state.publishing.items()):
@@ -500,7 +512,7 @@ class InboxReader:
 
 
 def _covers_known(waiver: Waiver, server: WorkspaceServer) -> bool:
-    """Whether a waiver of what drifted covers what is known to be there now."""
+    """Return True if a drift waiver covers the drift known now."""
     offer = offered_now(read_known_drift(server.folder, server.adopted))
     return bool(offer) and not uncovering(waiver, offer)
 
@@ -512,7 +524,10 @@ def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return what shows why a stage failed; of a server at a URL, which nothing here tells of its mending, what looks again."""
+    """Return the command that shows why a stage failed.
+
+    For a server at a URL, this validates again, because a repair there is not visible here.
+    """
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

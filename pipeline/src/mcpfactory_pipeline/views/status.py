@@ -1,4 +1,4 @@
-"""Where every server stands, as plain data for the command line, the dashboard and other programs."""
+"""Status of every server, as plain data for the command line, the dashboard and other programs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
 def _tools(server: WorkspaceServer) -> int | None:
     try:
         report = inspection_report(server.folder)
-    except StageError:  # the stage generate says so, and writes it anew
+    except StageError:  # the stage generate reports and rewrites it
         return None
     return len(report["tools"]) if report is not None else None
 
@@ -69,9 +69,9 @@ def status(
     *,
     count: Callable[[int, int], None] = lambda _done, _servers: None,
 ) -> list[dict[str, Any]]:
-    """Return a row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`.
+    """Return a row for each server (shape: docs/reference/state.md). A server with broken files has a `problem`.
 
-    `count` is told before each server how many were read, and of how many.
+    Before each server, `count` is called with the number of servers read and their total.
     """
     stages, store = workspace_stages(workspace), Store(workspace)
     servers, broken = workspace.survey(names)
@@ -97,10 +97,10 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
 
 
 def read_log(workspace: Workspace, server: str, stage: str) -> str:
-    """Return what a stage of a server printed when it ran last.
+    """Return the output of a stage's last run.
 
     Raises:
-        NotFoundError: when that is not on this machine.
+        NotFoundError: the log is not on this machine.
     """
     workspace.server(server)
     known = [one.name for one in workspace_stages(workspace)]
@@ -137,9 +137,9 @@ def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple
 def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
 ) -> tuple[dict[str, Any], ServerState]:
-    """Return the row of one server, and its state; an empty state where that cannot be read.
+    """Return the row of one server, and its state, which is empty if it cannot be read.
 
-    Of a stage whose run died the row says that it was interrupted; the state says so once the next run has recorded it.
+    If the run of a stage died, the row shows it as interrupted; the state does so after the next run has recorded it.
     """
     at_work, problem = stages_at_work(store.locks, server.name), None
 
@@ -170,7 +170,7 @@ def status_row(
         },
         "published": {target: asdict(live) for target, live in sorted(state.published.items())},
         "publishing": sorted(state.publishing),
-        # A hold of a channel that the workspace no longer has waits for nobody; it is there again when the channel is.
+        # A hold of a channel that the workspace no longer has is hidden; it reappears with the channel.
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
         "rejected": {name: known for name, policy in policies.items() if (known := _rejected(state, policy))},
         "expect": {name: channel_basis(state, policy).token for name, policy in policies.items()},
@@ -186,7 +186,7 @@ def status_row(
 
 
 def broken_row(one: BrokenServer) -> dict[str, Any]:
-    """Return the row of a server of which nothing can be said but what is wrong."""
+    """Return the row of a server that only has an error."""
     lists: dict[str, Any] = {"publishing": [], "drift": [], "at_work": []}
     tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds", "rejected", "expect")}
     unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running", "half_written"))
@@ -195,7 +195,7 @@ def broken_row(one: BrokenServer) -> dict[str, Any]:
 
 
 def _rejected(state: ServerState, policy: ChannelPolicy) -> dict[str, Any]:
-    """Return the candidate that is next for a channel where somebody rejected it for that, and who; empty where nobody did."""
+    """Return the next candidate of a channel with its rejections; empty if it was not rejected."""
     source, there = state.channels.get(policy.source or ""), state.channels.get(policy.name)
     known = state.candidates.get(source.candidate) if source else None
     if (

@@ -23,9 +23,9 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def name_holders(items: Iterable[InboxItem], workspace: Workspace, home: Home, project: Path) -> list[InboxItem]:
-    """Return what waits; what is about another offer at a URL also names the clients that have it, and what takes it out there.
+    """Return the items; one about a changed offer at a URL also names its clients, and the commands to uninstall it.
 
-    The clients' files are read only where there is such an item.
+    The clients' files are read only if there is such an item.
     """
     listed = list(items)
     if not any(_about_url(item) for item in listed):
@@ -64,11 +64,11 @@ def decision_path(server: str, about: str, channel: str) -> str:
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_TOLD: Final = "told.json"  # below pipeline/artifacts: what each receiver was told, by id
+_TOLD: Final = "told.json"  # below pipeline/artifacts: sent IDs by receiver
 
 
 class _Waits(Protocol):
-    """What an id is made of: a thing of the inbox, as its reader or its page has it."""
+    """Attributes that identify an inbox item, shared by its reader and its page."""
 
     @property
     def server(self) -> str: ...
@@ -83,8 +83,9 @@ class _Waits(Protocol):
 
 
 def waiting_id(workspace: str, item: _Waits) -> str:
-    """Return a name for a thing that waits: the same as long as it does, whatever is said of it meanwhile."""
-    # What nobody knows the beginning of is named by what it says; the words of a waiver that ends count its days.
+    """Return the ID of a pending item: constant while it is pending, even if its message changes."""
+    # Without a start time, the message identifies an item, except for an expiring waiver, whose message counts the
+    # days.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])
@@ -94,13 +95,14 @@ def waiting_id(workspace: str, item: _Waits) -> str:
 def tell_waiting(
     workspace: Workspace, names: Sequence[str] | None = None, *, stages: Sequence[Stage] | None = None
 ) -> list[InboxItem]:
-    """Tell the receivers of `[pipeline.events]` what waits and was not told yet, at all servers or those named; return that.
+    """Send pending items that were not sent before to the receivers of `[pipeline.events]`; return those items.
 
-    What could not be delivered counts as not told, and is tried again the next time. Without a receiver nothing is read.
+    Covers all servers or the named ones. Failed notifications are retried the next time. Without a receiver nothing
+    is read.
 
     Raises:
-        ConfigError: for settings that cannot be used.
-        NotFoundError: for an unknown server.
+        ConfigError: the settings are invalid.
+        NotFoundError: the server is unknown.
     """
     if not read_events(workspace).wants("waits") or (notifier := make_notifier(workspace)) is None:
         return []
@@ -123,14 +125,14 @@ def tell_waiting(
     # What waits no more is new when it comes again.
     now = {one: {name for name in told[one] if names or name in ids} | heard[one] for one in wanting}
     if now != told:
-        with suppress(OSError):  # a full disk, say: it is told once more
+        with suppress(OSError):  # for example on a full disk: it is sent again
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, json.dumps({receiver: sorted(some) for receiver, some in now.items()}).encode())
     return [item for name, item in ids.items() if name in fresh]
 
 
 def _read(file: Path, receivers: Iterable[str]) -> dict[str, set[str]]:
-    """Return what each receiver was told, by id; nothing from a file that is none of ours."""
+    """Return the IDs sent to each receiver; empty if the file is not ours."""
     try:
         found: Any = json.loads(file.read_bytes())
         return {one: {str(name) for name in found.get(one, ())} for one in receivers}

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.base.ids import Clock, utc_now
 
 @dataclass(frozen=True, slots=True)
 class KindFields:
-    """What the table of one kind must say, and what it may say besides; `says` is what the kind is, in words."""
+    """Required and optional fields of the table of one kind; `says` describes the kind."""
 
     says: str
     required: tuple[str, ...]
@@ -47,12 +47,13 @@ _LISTS: Final = ("start", "files", "test", "build", "constraints")
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """How a server that exists is built, started and tested.
+    """Settings to build, start and test an adopted server.
 
-    `kind` is one of `KINDS`. `start` is its command line: a program of the package, or a file below `path`, and arguments.
-    `path` is the folder of its own files, as seen from the root of the workspace; `files` are those of it that a command
-    needs. `package`, `version` and `hash` pin a package; `constraints` are versions that what it depends on must have.
-    `test` is the command of its own tests, and `report` the file that this writes; `build` makes what a project of Node.js runs.
+    `kind` is one of `KINDS`. `start` is its command line: a program of the package, or a file below `path`, and
+    arguments. `path` is the folder of the server's files, relative to the workspace root; `files` are those of them
+    that a command needs. `package`, `version` and `hash` pin a package; `constraints` pin versions of its
+    dependencies. `test` is the command of the server's tests, and `report` the file that this writes; `build` is the
+    build command of a Node.js project.
     """
 
     kind: str
@@ -70,27 +71,27 @@ class Adopted:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, as people read it: what `mcpfactory adopt` was given."""
+        """Return the human-readable origin: the argument given to `mcpfactory adopt`."""
         if self.package:
             return f"{self.kind}:{self.package}{'==' if self.kind == 'pypi' else '@'}{self.version}"
         return self.url or self.path or " ".join(self.start)
 
     @property
     def again(self) -> str:
-        """What `mcpfactory adopt` is given to take what is newest; for a command, in the folder of its files."""
+        """Return the argument of `mcpfactory adopt` for the newest version; for a command, to run in its folder."""
         if self.package:
             return f"{self.kind}:{self.package}"
         return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin
 
     def folder(self, root: Path) -> Path | None:
-        """Return the folder of its own files; None for what has none in the workspace."""
+        """Return the folder of the server's files; None if they are not in the workspace."""
         return root / self.path if self.path else None
 
     def own_files(self, root: Path) -> list[str]:
-        """Return its own files, as seen from `folder`: those that a command runs, else all sources that stand there.
+        """Return the server's files, relative to `folder`: those that a command runs, else all sources in the folder.
 
         Raises:
-            StageError: for a link that leads out of the folder.
+            StageError: a link points out of the folder.
         """
         folder = self.folder(root)
         if folder is None:
@@ -107,10 +108,10 @@ class Adopted:
 
 
 def read_adopted(file: Path, config: Mapping[str, Any]) -> Adopted | None:
-    """Return what the table `[adopted]` of a server's file says; None where there is none.
+    """Return the table `[adopted]` of a server's file; None if it is missing.
 
     Raises:
-        ConfigError: for one that cannot be used.
+        ConfigError: the table is invalid.
     """
     table = config.get("adopted")
     if table is None:
@@ -147,7 +148,7 @@ def _texts(value: object) -> tuple[str, ...] | None:
 
 
 FILE: Final = "drift.json"
-STOPPING: Final = ("replaced", "offers")  # kinds that nothing may pass by; a newer version is none of them
+STOPPING: Final = ("replaced", "offers")  # kinds that block the server; a newer version does not
 DRIFT_RULE: Final = "security.drift"  # the rule of `validate` that says so, and by which it is waived
 OFFERS: Final = "offers.json"
 _SCHEMA: Final = 2
@@ -170,7 +171,7 @@ class KnownDrift:
 
 
 def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift, ...]:
-    """Return what is known of a server, in its folder; nothing where it was not adopted, or something else is adopted by now.
+    """Return the known drift in a server's folder; empty if it is not adopted, or was adopted again since.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -192,27 +193,29 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift,
 
 
 def offered_now(known: Sequence[KnownDrift]) -> str:
-    """Return one hash of all that is there instead of what was adopted; "" where nothing is."""
+    """Return one hash of everything that replaced the adopted version; "" if nothing did."""
     return known[0].offer if len(known) == 1 else hash_record({one.kind: one.offer for one in known}) if known else ""
 
 
 def offer_words(offer: str, seen: str) -> str:
-    """Return in words which offer a waiver covers: `what was offered on 2026-11-28, sha256 0123456789ab`."""
+    """Describe the offer that a waiver covers: `what was offered on 2026-11-28, sha256 0123456789ab`."""
     return f"what was offered on {seen}, sha256 {offer.removeprefix('sha256:')[:_SHORT]}"
 
 
 def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[KnownDrift], *, clock: Clock = utc_now) -> None:
-    """Write down what is known of a server; without anything the file goes. What was known before keeps the day on which it was found.
+    """Write the known drift of a server, or delete the file without drift.
+
+    Drift that was known before keeps its discovery date.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     file = folder / FILE
     if not found:
         file.unlink(missing_ok=True)
         return
     days: dict[tuple[str, str], str] = {}
-    with suppress(ConfigError):  # one that cannot be read is written anew
+    with suppress(ConfigError):  # an unreadable file is overwritten
         days = {(one.kind, one.offer): one.seen for one in read_known_drift(folder, adopted)}
     today = clock().date().isoformat()
     dated = [replace(one, seen=days.get((one.kind, one.offer), today)) for one in found]

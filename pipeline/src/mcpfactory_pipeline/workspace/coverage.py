@@ -1,4 +1,4 @@
-"""How much of an API a server covers, from `.mcpfactory/report.json`: operations made into tools, left out, missing."""
+"""API coverage of a server, from `.mcpfactory/report.json`: operations made into tools, left out, missing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _REASON: Final = 200  # characters of a reason that are kept
 
 
 def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
-    """Return what became of each operation of the API document of the server in `folder`; empty when it has no report.
+    """Return the result for each operation in the API document of the server in `folder`; empty without a report.
 
-    `operations` is how many the document has, where that is known. In the answer `made` counts those that are tools,
-    `left_out` maps the others to the reason, `missing` counts those that nothing was said of, and `share` is what part of all
-    is tools, in percent, rounded down: 100 means every one.
+    `operations` is the number of operations in the document, if known. In the result `made` counts those that are
+    tools, `left_out` maps the others to the reason, `missing` counts those that the report does not mention, and
+    `share` is the percentage of tools, rounded down: 100 means every operation.
 
     Raises:
-        StageError: for a report that cannot be read.
+        StageError: the report cannot be read.
     """
     report = _read(folder / _REPORT)
     if report is None:
@@ -43,10 +43,10 @@ def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
 
 
 def inspection_report(folder: Path) -> dict[str, Any] | None:
-    """Return what `inspect` prints of the server in `folder`; None when it has no report.
+    """Return the output of `inspect` for the server in `folder`; None without a report.
 
     Raises:
-        StageError: for a damaged one.
+        StageError: the report is damaged.
     """
     report = _read(folder / _REPORT)
     if report is not None and not isinstance(report.get("tools"), list):
@@ -71,7 +71,7 @@ def source_facts(folder: Path) -> dict[str, Any]:
 
 
 def operation_name(operation: Mapping[str, Any]) -> str:
-    """Return what a report calls an operation, with the label of its document where that has one: "shelf: GET /books"."""
+    """Return a report's name of an operation, with the label of its document if it has one: "shelf: GET /books"."""
     label = f"{operation['document']}: " if operation.get("document") else ""
     return f"{label}{operation['method']} {operation['path']}"
 

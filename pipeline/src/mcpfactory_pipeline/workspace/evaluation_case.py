@@ -22,14 +22,14 @@ class _Part(BaseModel):
 
 
 class ExpectedCall(_Part):
-    """One call of a right way.
+    """An expected tool call.
 
     Attributes:
         tool: its name in `tools/list`.
-        arguments: all that it needs, accepted by the tool's schema.
-        free: names of arguments that a caller words itself: they must be there, and may say anything.
-        says: what the answer must contain.
-        person: what a person answers whom the tool has to ask: the members of the form. None where nobody is asked.
+        arguments: all required arguments, accepted by the tool's schema.
+        free: names of arguments that the caller phrases: they must be present, with any value.
+        says: text that the answer must contain.
+        person: the answer of a person if the tool has to ask one: the members of the form. None if it does not ask.
     """
 
     tool: str
@@ -60,7 +60,7 @@ class EvaluationCase(_Part):
 
     @property
     def asks_person(self) -> bool:
-        """Whether a call of it has to ask a person."""
+        """Return True if the call must ask a person."""
         return any(call.person is not None for way in self.right for call in way)
 
 

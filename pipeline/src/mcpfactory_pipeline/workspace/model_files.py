@@ -1,4 +1,4 @@
-"""Which files of a server's folder are its evaluation cases, and which the model of its API consists of. Light: every plan asks."""
+"""Evaluation case files and API model files of a server. Imports little, because every plan uses it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ _NO_MODEL: Final = re.compile(r"tests/(_generated/.*|(.*/)?(test_[^/]*|[^/]*_tes
 
 
 def is_evaluation(path: str) -> bool:
-    """Whether a file, by its path below the server's folder, has evaluation cases."""
+    """Return True if a file, by its path below the server's folder, contains evaluation cases."""
     return _EVALUATION.fullmatch(path) is not None
 
 
 def model_files(paths: Iterable[str]) -> list[str]:
-    """Return the files that the model may use: what is below `tests/`, without tests and generated files; none where there is no model."""
+    """Return the files that the model can use; empty without a model.
+
+    These are the files below `tests/`, except tests and generated files.
+    """
     found = [path for path in paths if path.startswith("tests/") and not _NO_MODEL.fullmatch(path)]
     return found if PROGRAM in found else []

@@ -1,4 +1,4 @@
-"""Who takes care of which server: `[owners]` of the root `mcpfactory.toml`, else the CODEOWNERS file of the repository.
+"""Owners of servers: `[owners]` of the root `mcpfactory.toml`, else the CODEOWNERS file of the repository.
 
 ```toml
 [owners]
@@ -7,7 +7,7 @@ bookshop = ["Ada", "Grace"]
 "*" = ["Margaret"]
 ```
 
-Of several patterns that fit, the longest counts. Of CODEOWNERS, the last line that fits `servers/<name>/` does, as forges read it.
+The longest matching pattern counts. In CODEOWNERS, the last line that matches `servers/<name>/` counts, as on forges.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Owners = Callable[[str], tuple[str, ...]]
 
 
 def owners_of(workspace: Workspace) -> Owners:
-    """Return what names the owners of a server; nobody where no line is about it.
+    """Return the lookup of server owners; a server without a matching line has no owners.
 
     Raises:
-        ConfigError: for an `[owners]` that cannot be used.
+        ConfigError: `[owners]` is invalid.
     """
     if "owners" in workspace.config:
         return read_owners(workspace.config["owners"])

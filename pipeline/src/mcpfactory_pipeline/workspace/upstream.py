@@ -26,9 +26,9 @@ from mcpfactory_runtime.urls import describe_private, host_port_of
 class ApiAddress:
     """An address that the server calls.
 
-    `url` is "" when nobody says where the API is. `said_by` is the variable that it comes from, "" for the document. `nature`
-    says in words what is private about it, "" when nothing is. `works` is False when each call of it fails; `hint` then says
-    what to do, and also where a person moved the root of the API and not this.
+    `url` is "" if the API's address is unknown. `said_by` is the variable that it comes from, "" for the document.
+    `nature` describes why it is private, "" if it is public. `works` is False if every call to it fails; `hint` then
+    gives the remedy, also if a person moved the API's root and not this address.
     """
 
     url: str
@@ -82,13 +82,13 @@ def api_addresses(
 
 
 def _whose(server: Mapping[str, Any]) -> str:
-    """Say what is at a server. Reports of an older mcpfactory do not count the tools."""
+    """Describe the tools at an API server. Reports of an older mcpfactory do not count them."""
     tools = server["tools"]
     return f"{tools} tools are" if tools > 1 else "1 tool is" if tools else "some operations are"
 
 
 def _permitted(settings: Settings, addresses: Addresses, place: str, private: Sequence[str]) -> str:
-    """Return who permits a private address that the document names; "" when nobody does."""
+    """Return the setting that permits a private address of the document; "" if none does."""
     if settings.value("ALLOW_PRIVATE") == "1":
         return settings.set_by("ALLOW_PRIVATE")
     if place in private or place.rpartition(":")[0] in private:
@@ -105,9 +105,9 @@ def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddres
 
 @dataclass(frozen=True, slots=True)
 class SchemeStatus:
-    """What is known of one scheme. `missing` is "" when nothing is; `hint` says what to set or run, and where to get it.
+    """Status of one security scheme. `missing` is "" if complete; `hint` is the setting or command, and its source.
 
-    `tools` is how many tools cannot be called for want of it: 0 when every tool has another way.
+    `tools` is the number of tools that cannot be called without it: 0 if every tool has an alternative.
     """
 
     scheme: str
@@ -162,7 +162,7 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
 
 
 def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str:
-    """Return what to set or run."""
+    """Return the instruction to set a variable or run a command."""
     if scheme.kind != "oauth2":
         needed = scheme.variables[:2] if scheme.kind == "awsSigV4" else scheme.variables
         return f"export {' '.join(f'{name}=…' for name in needed)} before `mcpfactory run {server}`"
@@ -185,17 +185,17 @@ _NAMED: Final = 3  # servers that a message names
 
 
 def address_variable(server: WorkspaceServer) -> str:
-    """Return the variable that says where the API of this server lives, and of no other."""
+    """Return the environment variable for the API address of this server only."""
     return f"{server_prefix(server)}_BASE_URL"
 
 
 def server_prefix(server: WorkspaceServer) -> str:
-    """Return what the variables of a server begin with: an existing server keeps the names that people have set."""
+    """Return the prefix of a server's variables: an existing server keeps the names that people have set."""
     return published(server.folder).prefix or variable_prefix(server.name)
 
 
 def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` where one address would be that of all these servers: one would send its credentials to another's API."""
+    """Raise `ConfigError` if all these servers would share one address: credentials would reach another API."""
     if not environ.get(SHARED_ADDRESS):
         return
     concerned = [one for one in servers if one.document is not None and not environ.get(address_variable(one))]
@@ -210,15 +210,16 @@ def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]
 
 
 def refuse_among_many(workspace: Workspace, server: WorkspaceServer, environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` as the above, for one server of a workspace where others have an API, too."""
+    """Raise `ConfigError` as `refuse_shared`, for one server of a workspace in which others also have an API."""
     if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
         refuse_shared([server], environ)
 
 
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
-    """Variables that several servers read, by the names of those: one's value goes to the others' APIs, too.
+    """Return variables read by several servers, by server names: a value for one also reaches the others' APIs.
 
-    `shop` with a scheme called eu and `shop-eu` both have MCPF_SHOP_EU_TOKEN. Servers without a readable report are left out.
+    `shop` with a scheme called eu and `shop-eu` both have MCPF_SHOP_EU_TOKEN. Servers without a readable report are
+    left out.
     """
     readers: dict[str, list[str]] = defaultdict(list)
     for server in servers:

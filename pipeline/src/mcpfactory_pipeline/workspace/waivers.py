@@ -1,4 +1,4 @@
-"""Waivers: findings that a person accepts for a time, in `waivers.toml` beside a server's `mcpfactory.toml`.
+"""Waivers: findings that a person accepts for a time, in `waivers.toml` next to a server's `mcpfactory.toml`.
 
 ```toml
 [[waivers]]
@@ -9,10 +9,10 @@ reason = "the vendor promised descriptions for the next release"
 until = 2027-01-31                   # the last day on which it holds
 ```
 
-One of `security.drift` also says which offer it covers: `offer`, the hash of what was there instead of what was adopted, and `seen`, since
-when. Another offer is not covered.
+A waiver of `security.drift` also names the offer that it covers: `offer`, the hash of the version that replaced the
+adopted one, and `seen`, its discovery date. Other offers are not covered.
 
-They have a file of their own so that a repository can say who must review it.
+Waivers have a separate file so that a repository can require specific reviewers.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One accepted rule: `tool` is the tool that it is accepted for ("" for all), `until` the last day on which it holds.
+    """One accepted rule: `tool` is the tool that it is accepted for ("" for all), `until` the last valid day.
 
-    `offer` is the hash of what it covers, and `seen` the day on which that was found, for a waiver of what drifted; "" for others.
+    `offer` is the hash of the covered offer, and `seen` its discovery date, for a waiver of drift; "" for others.
     """
 
     rule: str
@@ -56,7 +56,7 @@ class Waiver:
 
     @property
     def covers(self) -> str:
-        """`covers what was offered on 2026-11-28, sha256 0123456789ab`, for one of what drifted; "" for others."""
+        """Return `covers what was offered on 2026-11-28, sha256 0123456789ab` for a drift waiver; "" for others."""
         return f"covers {offer_words(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
@@ -79,7 +79,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class WaiverPolicy:
-    """What waivers of one server are allowed: how many at a time, ending how many days from now, of whom (empty: anyone).
+    """Limits for waivers of one server: the maximum number, days until expiry, and people (empty: anyone).
 
     It is `[waivers]` of the root `mcpfactory.toml`.
     """
@@ -111,7 +111,10 @@ def read_waiver_policy(table: object) -> WaiverPolicy:
 
 
 def uncovering(waiver: Waiver, offer: str) -> str:
-    """Return why a waiver does not cover `offer`, the hash of what is there instead of what was adopted ("": nothing is); "" where it may."""
+    """Return the reason why a waiver does not cover `offer`; "" if it can.
+
+    `offer` is the hash of the version that replaced the adopted one, "" if none did.
+    """
     if waiver.rule != DRIFT_RULE:
         return ""
     if waiver.tool:
@@ -126,9 +129,9 @@ def uncovering(waiver: Waiver, offer: str) -> str:
 def refused_waivers(
     waivers: Sequence[Waiver], policy: WaiverPolicy, today: date, *, offer: str = ""
 ) -> dict[Waiver, str]:
-    """Return the waivers that hold by their day and that do not count, with the reason: a policy does not allow them, or what they cover is not `offer`.
+    """Return the unexpired waivers that do not count, with the reason: policy, or an offer other than `offer`.
 
-    Of too many none is allowed.
+    If there are too many, all are refused.
     """
     valid, refused = in_force(waivers, today), dict[Waiver, str]()
     for waiver in valid:
@@ -145,10 +148,10 @@ def refused_waivers(
 
 
 def read_waivers(folder: Path) -> tuple[Waiver, ...]:
-    """Return the waivers of the server in `folder`, expired ones too; none when there is no file.
+    """Return the waivers of the server in `folder`, including expired ones; empty without a file.
 
     Raises:
-        ConfigError: for a file that cannot be read, and for a waiver without rule, person, reason or expiry.
+        ConfigError: the file cannot be read, or a waiver lacks rule, person, reason or expiry.
     """
     file = folder / FILE
     try:
@@ -209,7 +212,7 @@ def waiver_rows(waivers: Sequence[Waiver]) -> dict[str, str]:
 
 
 def _text(waiver: Waiver) -> str:
-    # A TOML basic string is written as a JSON string, except for one character (DEL) that JSON leaves as it is.
+    # A TOML basic string is written as a JSON string, except for one character (DEL) that JSON does not escape.
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
         for key, value in waiver.to_json().items()

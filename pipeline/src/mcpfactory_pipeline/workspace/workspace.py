@@ -35,7 +35,7 @@ class BrokenServer:
 
 
 def contain(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
-    """Return what the work on one server gives, or what broke it, whatever was raised."""
+    """Return the result of work on one server, or the error, of any type, that broke it."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
@@ -43,7 +43,7 @@ def contain(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
 
 
 def explain_broken(name: str, error: Exception) -> BrokenServer:
-    """Return an error as one server's problem. What is no `PipelineError` is named with its kind: nobody foresaw it."""
+    """Return an error as one server's problem. An error other than a `PipelineError` is unexpected: show its type."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
     if isinstance(error, OSError) and error.filename is not None:
@@ -87,7 +87,7 @@ TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
 
 
 def unknown_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return what is wrong, and a hint, when the file has an unknown table or field; None when it has none."""
+    """Return an error message and a hint for an unknown table or field in the file; None if all are known."""
     if found := unread(data, FIELDS):
         return found
     targets = data.get("publish")
@@ -112,7 +112,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDocument:
-    """An API document of a server on disk, and where it came from, "" when nobody says. `label` is "" for the only one."""
+    """An API document of a server on disk, and its source ("" if unknown). `label` is "" for the only one."""
 
     path: Path
     source: str = ""
@@ -121,7 +121,7 @@ class WorkspaceDocument:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceServer:
-    """One server of a workspace, with its API documents; it may have none. One that was adopted says how it is built and started."""
+    """A server of a workspace, with its API documents, if any. An adopted server has build and start settings."""
 
     name: str
     folder: Path
@@ -138,7 +138,7 @@ class WorkspaceServer:
 
     @property
     def source(self) -> str | None:
-        """Where the API documents came from, or an adopted server, as people read it; None for a server of neither kind."""
+        """Return the human-readable source of the API documents or of an adopted server; None if neither."""
         if self.adopted is not None:
             return self.adopted.origin
         places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]
@@ -160,11 +160,11 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path) -> Workspace:
-        """Return the workspace around `start`, which is that folder or one above it.
+        """Return the workspace that contains `start`: that folder or one above it.
 
         Raises:
-            WorkspaceError: when there is none.
-            ConfigError: when its file cannot be read.
+            WorkspaceError: no workspace is found.
+            ConfigError: its file cannot be read.
         """
         start, mistyped = start.resolve(), ""
         for folder in (start, *start.parents):
@@ -182,7 +182,7 @@ class Workspace:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The table `[pipeline]` of the root `mcpfactory.toml`; empty when there is none."""
+        """Return the table `[pipeline]` of the root `mcpfactory.toml`; empty if it is missing."""
         table = self.config.get("pipeline", {})
         if not isinstance(table, dict):
             raise ConfigError(f"{self.root / CONFIG}: pipeline is not a table", hint="write [pipeline] on its own line")
@@ -199,7 +199,7 @@ class Workspace:
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
-        """Every folder below `servers/` with an `mcpfactory.toml` that can be used, by name; `survey` returns the others, too."""
+        """Return the servers in `servers/` with a valid `mcpfactory.toml`, by name; `survey` also returns others."""
         return self.survey()[0]
 
     def survey(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
@@ -224,7 +224,7 @@ class Workspace:
         servers = f"{self.root}/servers"
         try:
             folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - asked for every page about 1,000 servers; pathlib takes four times as long
-        except OSError:  # there is none yet
+        except OSError:  # the folder does not exist yet
             return []
         return sorted(name for name in folders if _exists(f"{servers}/{name}/{CONFIG}"))
 
@@ -232,8 +232,8 @@ class Workspace:
         """Return the server of that name.
 
         Raises:
-            NotFoundError: when there is none.
-            ConfigError: when its file is bad.
+            NotFoundError: the server does not exist.
+            ConfigError: its file is invalid.
         """
         folder = self.root / "servers" / name
         if not self.has_folder(name) and name not in (known := self.names()):
@@ -244,7 +244,7 @@ class Workspace:
         return _read_server(folder)
 
     def has_folder(self, name: str) -> bool:
-        """Whether there is a folder of that name with an `mcpfactory.toml`, whatever that says."""
+        """Return True if a folder of that name has an `mcpfactory.toml`, valid or not."""
         return is_name(name) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
@@ -253,12 +253,12 @@ class Workspace:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a server may have that name: one word for a shell, a path and a page, which is no option."""
+    """Return True if the name is valid: one word in a shell, a path and a page, and not an option."""
     return bool(_NAME.fullmatch(text))
 
 
 def _exists(file: str | Path) -> bool:
-    """Whether there is such a file; where that cannot be seen there may be one, and reading it says why not."""
+    """Return True if a file exists, or if we cannot check: reading it then reports the error."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - as above
     except (ValueError, OSError) as error:

@@ -1,15 +1,16 @@
-"""Calls of every tool, the requests they must make, and the answers: what tests and checks hold a server against.
+"""Test cases of every tool: calls, the requests they must make, and the responses.
 
-For each tool one case: a call with all its arguments. With it go
-- `offers`: the arguments that the list must show;
-- `variants`: with the required arguments alone, and with characters that must be encoded;
-- `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
-- `reads`: that nothing is changed by it, where that does not follow from the method;
-- `answers`: the other documented answers, and a failure where none is documented.
+Each tool has one case: a call with all its arguments. The case also has
+- `offers`: the arguments that the tool list must show;
+- `variants`: calls with only the required arguments, and with characters that must be encoded;
+- `refused`: calls with one invalid argument, which must be rejected before they reach the API;
+- `reads`: set if the call changes nothing although its method does not imply that;
+- `answers`: the other documented responses, and a failure if none is documented.
 
-The expected requests are `expected`'s. A tool whose path these plain rules cannot state, or whose operation has a server of
-its own (which a stub cannot stand in for), has no case; `untested` says so. Arguments differ from each other wherever their
-schemas permit, so that two that are swapped are seen, and arrays have two items, so that it is seen how they are written.
+`expected` builds the expected requests. A tool has no case if these rules cannot express its path, or if its
+operation has its own server, which a stub cannot replace; `untested` reports it. Arguments differ from each other
+wherever their schemas permit, so that swapped arguments are detected. Arrays have two items, so that their
+serialization is visible.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ _WORDS: Final = (
     "error",
     "title",
 )  # members that say why (RFC 9457 §3.1, RFC 6749 §5.2)
-_STEPS: Final = 9  # neighbours that are tried for a value that another argument has, too
+_STEPS: Final = 9  # nearby values to try if another argument already has the value
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _ONCE: Final = frozenset({"POST", "PATCH"})
@@ -106,7 +107,10 @@ class _Callee:
         return named
 
     def takes(self, values: dict[Slot, Any]) -> bool:
-        """Whether the tool's own schema takes them; composed schemas can ask for more than `samples` sees."""
+        """Return True if the tool's schema accepts the values.
+
+        Composed schemas can require more than `samples` takes into account.
+        """
         given = self.given(values)
         try:
             return self.accepts.validate(given) == given
@@ -114,7 +118,7 @@ class _Callee:
             return False
 
     def refuses(self, arguments: Json) -> bool:
-        """Whether the tool's own schema refuses these arguments."""
+        """Return True if the tool's schema rejects these arguments."""
         try:
             self.accepts.validate(arguments)
         except ArgumentError:
@@ -122,7 +126,7 @@ class _Callee:
         return False
 
     def request(self, values: dict[Slot, Any]) -> Json:
-        """Return what the API must see of them."""
+        """Return the request that the API must receive for these values."""
         return expected_request(self.operation, self.items, values, self.api, self.names)
 
 
@@ -144,7 +148,7 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
 
 
 def count(built: Sequence[Json]) -> int:
-    """How many tests these cases are."""
+    """Return the number of tests in these cases."""
     return sum(3 + sum(len(case[name]) for name in ("variants", "refused", "answers")) for case in built)
 
 
@@ -205,7 +209,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
 
 
 def _asks(operation: ApiOperation) -> bool:
-    """Whether an operation reads although its method does not say so."""
+    """Return True if an operation only reads although its method does not imply that."""
     return not is_certain(operation.method, operation.path) and effect_of(operation).kind == "reads"
 
 
@@ -219,13 +223,13 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _slots(one: _Callee, name: str) -> list[Slot]:
-    """Return the slots that an argument fills: its own, or those of all that it stands for."""
+    """Return the slots that an argument fills: its own, or those of all arguments merged into it."""
     members = one.tool.merged[name].members if name in one.tool.merged else (name,)
     return [slot for slot, argument in one.arguments.items() if argument in members]
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Arguments that stand for several give each of them the same value, or a piece that is a plain text or number."""
+    """Give the members of a merged argument the same value, or a plain piece if it has a separator."""
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -237,7 +241,10 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 
 
 def _is_passed(slot: Slot, one: _Callee) -> bool:
-    """Return optional arguments are given too, so that their binding is tested; a whole query is one that nothing plain can be said of."""
+    """Return True if the argument is passed, including optional ones, so that its binding is tested.
+
+    Optional whole-query arguments are excluded: they have no simple sample.
+    """
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
 
@@ -263,7 +270,7 @@ def _sample_of(item: Input, api: Api) -> Any:
 
 
 def _members(item: Input, api: Api) -> Json:
-    """Return an object with its optional members, too: without any it would be nothing in a path."""
+    """Return an object including its optional members, because an empty object disappears in a path."""
     schema = lookup(item.schema, api.schemas)
     parts = schema.get("properties", {}) if isinstance(schema, dict) else {}
     made = {name: sample(part, api.schemas) for name, part in parts.items()}
@@ -340,7 +347,7 @@ def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
 
 
 def _is_free(schema: Any, one: _Callee) -> bool:
-    """Whether a schema takes any text."""
+    """Return True if a schema accepts any string."""
     schema = lookup(schema, one.api.schemas)
     return isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
 
@@ -428,7 +435,10 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
 
 
 def _with_words(answer: Json) -> Json:
-    """Return a documented failure with words of its own where its format has a place for some: they must reach the model."""
+    """Return a documented failure with a message text, if its format has a member for one.
+
+    Tests check that the text reaches the model.
+    """
     body = answer["body"]
     for name in _WORDS if isinstance(body, dict) else ():
         if isinstance(body.get(name), str):

@@ -32,14 +32,14 @@ Pairs = list[list[Any]]
 def expected_request(
     operation: ApiOperation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
 ) -> dict[str, Any]:
-    """Return the `request` of a case; {} when the plain rules do not know its path.
+    """Return the `request` of a case; {} if these rules cannot express its path.
 
-    The path is below the address that stands for the API; an operation of another server than the root is in the folder of its name.
+    The path is relative to the API's base URL. An operation of another server is in the folder of that server's name.
 
     Args:
-        operation: what is called.
+        operation: the operation to call.
         items: its inputs, in the order of the document.
-        values: what is given, by slot.
+        values: the given values, by slot.
         api: for its security schemes.
         names: for the variables that hold credentials.
     """
@@ -52,7 +52,7 @@ def expected_request(
     template = _ENDS_PATH.split(operation.path, maxsplit=1)[0]
     within = sum(
         str(value).count("/")
-        * template.count(f"{{{item.name}}}")  # it may have a parameter twice, or in a query of its own
+        * template.count(f"{{{item.name}}}")  # a path can contain a parameter twice, or only in its query
         for item, value in given
         if item.place == "path" and not _is_segments(item)
     )
@@ -91,7 +91,7 @@ def _style(item: Input, default: str) -> str:
 
 
 def _is_segments(item: Input) -> bool:
-    """Whether a parameter of the path may be several of its segments, with the slashes between them."""
+    """Return True if a path parameter can span several segments, including the slashes between them."""
     return item.place == "path" and _style(item, "simple") == "segments"
 
 
@@ -112,14 +112,17 @@ def _path(template: str, given: Given) -> str | None:
 
 
 def _stays(text: str, style: str, reserved: bool) -> bool:
-    """Whether a value stands in a path as it is, decoded: no part of it is empty or only dots, and nothing of it needs more rules."""
+    """Return True if a decoded value appears unchanged in a path.
+
+    Every segment must be non-empty and not only dots, and the value must not need further encoding rules.
+    """
     return all(one and not set(one) <= {"."} for one in text.split("/")) and not (
         reserved and re.search(r"[?#%\\]" if style == "segments" else r"[/?#%\\]", text)
     )
 
 
 def _in_path(item: Input, value: Any) -> str | None:
-    """Return what a value is in a path, decoded; None where that needs more than these rules."""
+    """Return a value as decoded path text; None if these rules do not cover it."""
     assert item.parameter is not None
     style, reserved = _style(item, "simple"), item.parameter.allow_reserved
     prefix, joint = _PATH[style]
@@ -141,7 +144,7 @@ _PATH: Final[Mapping[str, tuple[str, str]]] = complete(
     PathStyle,
     "cases/expected.py _PATH",
 )
-"""What stands before a value, and between its items or members where they are exploded."""
+"""The prefix of a value, and the separator of its items or members when exploded."""
 
 
 def _query(given: Given) -> Pairs | None:
@@ -197,7 +200,7 @@ _QUERY: Final[Mapping[str, tuple[str | None, bool]]] = complete(
     QueryStyle,
     "cases/expected.py _QUERY",
 )
-"""The delimiter of items in one value, None where each member has a pair of its own; and `explode` by default."""
+"""The delimiter of items in one value (None if each member has its own pair), and the default of `explode`."""
 
 
 def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
@@ -338,7 +341,7 @@ def _texts(value: Any) -> list[str] | None:
 
 
 def _scalar(value: Any) -> str | None:
-    """How a plain value is written in a URL: as in JSON, a text without quotes. None for null, objects and arrays."""
+    """Return a scalar as URL text: as in JSON, strings without quotes. None for null, objects and arrays."""
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, bool | int | float) else None

@@ -208,7 +208,10 @@ _SET_SERVERS: Final = (
 
 
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
-    """Return the files below `tests/_generated`, by path. `dialect`: the server offers its tools in one of its own."""
+    """Return the files below `tests/_generated`, by path.
+
+    `dialect`: the server sets a default dialect, so the tests select `standard`.
+    """
     module = _TEST.replace("PACKAGE", package)
     if api.own_servers:
         module = module.replace(_SET_ADDRESS, f"{_SET_ADDRESS}{_SET_SERVERS}")

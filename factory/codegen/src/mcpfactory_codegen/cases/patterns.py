@@ -1,8 +1,8 @@
-"""Texts that a regular expression of a schema matches, the same on every machine and on every day.
+"""Deterministic texts that match a schema's regular expression.
 
-Expressions are read as far as samples need it: characters, classes, groups, choices and counts; what looks around is passed
-over. Whether a text matches in truth is said by an engine whose time is linear: a document's patterns may be made to keep
-`re` busy for years. What looks around is beyond that engine, and is asked of `re` about short texts only.
+The parser covers what samples need: characters, classes, groups, choices and counts. Lookaround is skipped. A
+linear-time engine decides if a text matches, because a malicious pattern could keep `re` busy for years. That engine
+has no lookaround, so such patterns are checked with `re`, on short texts only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_sc
 LONGEST: Final = 2_000
 """Characters of a text made here."""
 _REPEATS: Final = (0, 1, 3, 8, 24, 64)
-"""How often what may be repeated at will is repeated, in the texts that are tried."""
+"""Repeat counts to try for unbounded repetitions."""
 _CANDIDATES: Final = "a1A0f_-./: "
 _CLASSES: Final[dict[str, str]] = {
     "d": "1",
@@ -43,7 +43,7 @@ class _UnknownSyntaxError(Exception):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a text matches; False where nobody can say."""
+    """Return True if the text matches; False if that cannot be determined."""
     compiled = _validator(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)
@@ -56,7 +56,7 @@ def matches(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _validator(pattern: str) -> SchemaValidator | None:
-    """Return what judges texts by the pattern; None for look-around and the like, of which nobody can say."""
+    """Return a validator for the pattern; None for unsupported syntax such as lookaround."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern))
     except SchemaError:
@@ -64,7 +64,7 @@ def _validator(pattern: str) -> SchemaValidator | None:
 
 
 def is_judged(pattern: str) -> bool:
-    """Whether servers judge by this pattern; what looks around they let through."""
+    """Return True if servers enforce this pattern; they skip patterns with lookaround."""
     return _validator(pattern) is not None
 
 
@@ -76,7 +76,7 @@ def _searched(pattern: str, text: str) -> bool:
 
 
 def texts(pattern: str) -> Iterator[str]:
-    """Yield texts that match the pattern, the shortest first; none for what is not understood."""
+    """Yield texts that match the pattern, shortest first; nothing for unsupported syntax."""
     seen = set()
     for repeats in _REPEATS:
         try:
@@ -105,7 +105,7 @@ class _Reader:
         return text
 
     def _choice(self) -> str:
-        """Return the first of the choices that says something, else the empty one."""
+        """Return the first non-empty choice, or "" if all are empty."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise _UnknownSyntaxError
@@ -178,7 +178,7 @@ class _Reader:
         return sign
 
     def _count(self) -> tuple[int, int]:
-        """Return how often what was read last stands there, at least and at most."""
+        """Return the minimum and maximum repeat count of the last item."""
         sign = self._next()
         found = _COUNT.match(self._pattern, self._at) if sign == "{" else None
         if found is not None:

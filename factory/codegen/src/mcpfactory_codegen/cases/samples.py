@@ -1,7 +1,7 @@
-"""A sample value for a schema, the same on every machine and on every day.
+"""Deterministic sample values for schemas.
 
-An author's own example, default or enumeration comes first; else the smallest value that the schema's formats and
-bounds allow. Cyclic schemas end: below a few levels only what is required is filled in, and then nothing.
+The author's own example, default or enumeration comes first, then the smallest value that the schema's formats and
+bounds allow. Cyclic schemas terminate: below a few levels only required members are filled in, and then nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def lenient_sample(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Any:
 
 
 def _author_value(schema: dict[str, Any]) -> Any:
-    """Return what the author gave: `const`, an example, the first of an enumeration, or a default."""
+    """Return the author's value: `const`, an example, the first enum value, or a default."""
     if "const" in schema:
         return schema["const"]
     enum = schema.get("enum")
@@ -110,7 +110,10 @@ def _examples(schema: dict[str, Any]) -> list[Any]:
 
 
 def _fits_plainly(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether an author's example has one of the schema's types and keeps its plain bounds; many do not."""
+    """Return True if an author's example has one of the schema's types and keeps its simple bounds.
+
+    Many examples do not.
+    """
     if not _has_type(value, schema):
         return False
     if isinstance(value, dict | list):  # a composed example must fit composed schemas: not worth the risk
@@ -144,7 +147,7 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], depth: float) -> Any:
-    """Return the first branch that a value can be made for, joined with what stands beside it."""
+    """Return a sample of the first usable branch, merged with the sibling keywords."""
     rest = {name: value for name, value in schema.items() if name != key}
     for branch in schema[key]:
         inner = lookup(branch, schemas)
@@ -160,7 +163,10 @@ def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], de
 
 
 def _beside(depth: float) -> float:
-    """Return the depth of a schema for the same value: less than a level, so that what is composed of much has a sample."""
+    """Return the depth for a schema of the same value.
+
+    It grows by less than a full level, so that deeply composed schemas still get a sample.
+    """
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 
@@ -171,7 +177,7 @@ _PLAIN: Final = ("string", "number", "integer", "boolean")
 
 
 def _describes_object(schema: dict[str, Any], schemas: dict[str, JsonSchema], levels: int = 3) -> bool:
-    """Whether a schema, or a part of it, has members."""
+    """Return True if a schema, or a part of its `allOf`, describes an object."""
     if schema.get("type") == "object" or "properties" in schema:
         return True
     parts = [lookup(part, schemas) for part in schema.get("allOf", ())] if levels else []
@@ -184,7 +190,7 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
     parts = [inner for part in schema["allOf"] if isinstance(inner := lookup(part, schemas), dict)]
     if any(
         _describes_object(part, schemas) for part in parts
-    ):  # what is a text as well fits nothing: the object is meant
+    ):  # drop scalar parts: no value is both an object and a scalar
         parts = [part for part in parts if part.get("type", "object") not in _PLAIN]
     for inner in parts:
         for key, value in inner.items():
@@ -265,7 +271,7 @@ def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
 
 
 def _named(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> dict[str, Any]:
-    """Return what the names of an object's members have to be."""
+    """Return the schema for an object's property names."""
     names = lookup(schema.get("propertyNames", {}), schemas)
     return names if isinstance(names, dict) else {}
 
@@ -375,10 +381,10 @@ _MAKERS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-# --- Values at the edges of a schema, just beyond them, and beside a sample: what tests of a tool are made of ---
+# --- Values on and just outside a schema's bounds, and near a sample: the inputs of tool tests ---
 #
-# Everything follows from the schema's plain keywords, and is the same on every machine and on every day. Whether a value is
-# in truth inside or outside is for the tool's whole schema to say (`cases` asks it), as combined schemas can ask for more.
+# All values follow from the schema's simple keywords and are deterministic. The tool's whole schema decides if a
+# value is really inside or outside (`cases` checks it), because combined schemas can require more.
 
 
 _LONGEST_EDGE: Final = 500  # characters of a text made here

@@ -104,7 +104,7 @@ _PUBLIC: Final = frozenset(
 
 
 def is_secret(name: str) -> bool:
-    """Whether a header, cookie, parameter or member of this name holds a credential, or something as private."""
+    """Return True if a header, cookie, parameter or member of this name holds a credential or other secret."""
     plain = _WORDS.sub("_", name).replace("-", "_").lower()
     if plain.endswith(tuple(_PUBLIC)):
         return False
@@ -117,7 +117,7 @@ def squashed(name: str) -> str:
 
 
 def is_credential(place: str, name: str) -> bool:
-    """Whether a header, cookie or query parameter of this name is what the API knows its caller by, and no data of the call."""
+    """Return True if a header, cookie or query parameter of this name authenticates the caller."""
     if place == "query":
         return any(place in rule.places and re.fullmatch(rule.name, squashed(name)) for rule in RULES)
     return is_secret(name)
@@ -129,7 +129,7 @@ Alternatives = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class CredentialOptions:
-    """What a person decided, by names of parameters: `parameters` are credentials, `arguments` are not, whatever they look like."""
+    """User overrides by parameter name: `parameters` are credentials, `arguments` are not."""
 
     parameters: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -152,15 +152,18 @@ _INSTEAD: Final = re.compile(
 )
 _AUTHORIZATION: Final = ("header", "authorization")
 _COMMON: Final = 0.8  # of the operations
-_RARE: Final = 0.2  # of them: where others have security of their own, this is what one operation is about
-_FEW: Final = 5  # a document with fewer operations says nothing by what they have in common
+_RARE: Final = 0.2  # share of operations; rarer in a secured operation: data, not a credential
+_FEW: Final = 5  # operations; fewer give no meaningful share
 _SUBSETS: Final = 2  # optional credentials that are combined freely; of more, all or none
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
 
 @dataclass(slots=True)
 class _Binding:
-    """What is asked of each parameter, and what became of it: the schemes of the document and those that parameters add."""
+    """State of credential binding: the rules' inputs, the schemes, and the outcome per parameter.
+
+    `schemes` has those of the document and those that parameters add.
+    """
 
     api: Api
     options: CredentialOptions
@@ -195,7 +198,7 @@ def bind_credentials(api: Api, options: CredentialOptions = NO_OPTIONS) -> Api:
 
 
 def _shares(operations: Collection[ApiOperation]) -> Mapping[Slot, float]:
-    """Return how many of the operations have each parameter, as a share; {} when there are too few to say anything."""
+    """Return the share of operations that have each parameter; {} if there are too few operations."""
     counts = Counter(slot for one in operations for slot in {_slot(parameter) for parameter in one.parameters})
     return {slot: count / len(operations) for slot, count in counts.items() if len(operations) >= _FEW}
 
@@ -228,7 +231,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
     return replace(operation, parameters=tuple(kept), security=security)
 
 
-# --- what is a credential ---
+# --- detection of credentials ---
 
 
 def _slot(parameter: ApiParameter) -> Slot:
@@ -239,7 +242,7 @@ def _slot(parameter: ApiParameter) -> Slot:
 def _rule(
     parameter: ApiParameter, operation: ApiOperation, binding: _Binding, pairs: Collection[str]
 ) -> NameRule | None:
-    """Return what makes a parameter a credential; None for data."""
+    """Return the rule that makes a parameter a credential; None for data."""
     place, name = _slot(parameter)
     if (place, name) == _AUTHORIZATION:
         return NameRule("authorization", ("header",), token=True)  # never an argument
@@ -272,7 +275,7 @@ def _rule(
 
 
 def _plain(parameter: ApiParameter, api: Api) -> bool:
-    """Whether it is one text of any kind: no credential has a list of values to choose from."""
+    """Return True for an unrestricted string: credentials have no enumerated values."""
     schema = lookup(parameter.schema, api.schemas)
     if not isinstance(schema, dict):
         return True
@@ -289,7 +292,10 @@ def _signed(operation: ApiOperation, binding: _Binding) -> bool:
 
 
 def _sent_already(parameter: ApiParameter, rule: NameRule, operation: ApiOperation, binding: _Binding) -> bool:
-    """Whether a scheme of the operation sends this token in its own way. A required one must say that it is that token."""
+    """Return True if a scheme of the operation already sends this token.
+
+    The description of a required parameter must confirm that it is that token.
+    """
     if not rule.token:
         return False
     kinds = {binding.schemes[name].kind for one in operation.security for name in one if name in binding.schemes}
@@ -303,11 +309,11 @@ def _sent_already(parameter: ApiParameter, rule: NameRule, operation: ApiOperati
     return bool(kinds & {"bearer", "oauth2"}) and (not parameter.required or certain is not None)
 
 
-# --- what it becomes ---
+# --- conversion to security schemes ---
 
 
 def _scheme(parameter: ApiParameter, binding: _Binding) -> str:
-    """Return the name of the scheme that sends what the parameter would; it is added when there is none."""
+    """Return the name of the scheme that replaces the parameter; add the scheme if it is missing."""
     slot = _slot(parameter)
     if slot in binding.by_slot:
         return binding.by_slot[slot]

@@ -1,1 +1,1 @@
-"""What a model sees of each tool: description, arguments, schemas; and what the person decided about it in `mcpfactory.toml`."""
+"""Model-facing descriptions of tools: texts, arguments, schemas, and the user's curation in `mcpfactory.toml`."""

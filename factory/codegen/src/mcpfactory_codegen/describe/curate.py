@@ -46,7 +46,7 @@ class Curated:
 
 
 def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> Renamed:
-    """Give tools and arguments the names that the person chose; a name that cannot be had is a problem, and not given."""
+    """Give tools and arguments the names that the user chose; report invalid or taken names as problems."""
     problems: list[Problem] = []
     keys = {named.tool: key for key, named in names.operations.items()}
     decisions = {keys[tool]: one for tool, one in wanted.items() if tool in keys}
@@ -89,7 +89,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the names after the change, and those who cannot have theirs: it would not be unique, whatever its case."""
+    """Return the new names, and the keys whose wanted name is taken (compared without case)."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}
@@ -102,7 +102,7 @@ def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[s
 
 
 def curate(tools: Iterable[ApiTool], renamed: Renamed) -> Curated:
-    """Apply what is left of the decisions: titles, descriptions, defaults, and what is hidden."""
+    """Apply the remaining curation: titles, descriptions, defaults and hidden arguments."""
     shown: list[ApiTool] = []
     hidden: list[str] = []
     problems: list[Problem] = []
@@ -160,7 +160,7 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
 
 
 class _MergeContext(NamedTuple):
-    """What merging has to know of the rest: the place of the decisions, the arguments with defaults, and the problems."""
+    """Context for merging arguments: the config location, the defaults and the problem list."""
 
     where: str
     defaults: Mapping[str, JsonValue]
@@ -232,7 +232,7 @@ def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[s
 
 
 def check_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
-    """Return what of `[names]` (operation → the name that its tool must have) has no effect."""
+    """Return a problem for each entry of `[names]` (operation → required tool name) that has no effect."""
     problems = []
     for key, name in wanted.items():
         named = names.operations.get(key)
@@ -312,7 +312,7 @@ def _groups(
 
 
 def _prefixes(operations: Sequence[ApiOperation]) -> dict[str, tuple[str, ...]]:
-    """Return the beginning of each path up to the first segment that says something and divides the paths."""
+    """Return each path's prefix up to the first literal segment that splits the paths into groups."""
     paths = {operation.key: operation.path.strip("/").split("/") for operation in operations}
     sharing = Counter("/".join(path[:end]) for path in paths.values() for end in range(1, len(path) + 1))
     found: dict[str, tuple[str, ...]] = {}

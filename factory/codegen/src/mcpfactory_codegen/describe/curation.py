@@ -1,4 +1,4 @@
-"""What a person decided about tools and their answers in a server's `mcpfactory.toml`: the records of `[tools.<name>]` and `[responses]`, and their readers."""
+"""Records of `[tools.<name>]` and `[responses]` in a server's `mcpfactory.toml`, and their readers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _finite(value: JsonValue) -> JsonValue:
 
 
 FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
-"""What JSON can say: no NaN and no infinity."""
+"""A JSON value: no NaN, no infinity."""
 
 
 class ConfigRecord(BaseModel):
@@ -31,9 +31,10 @@ class ConfigRecord(BaseModel):
 
 
 class ArgumentCuration(ConfigRecord):
-    """One argument. A `default` of None is none: TOML has no null. A hidden one is always sent with its default.
+    """Curation of one argument.
 
-    `fix` is both in one: the value that is always sent, and nothing to be seen of the argument.
+    A `default` of None is unset, because TOML has no null. A hidden argument is always sent with its default. `fix`
+    combines both: the value is always sent and the argument is hidden.
     """
 
     rename: str = ""
@@ -63,10 +64,10 @@ class ToolCuration(ConfigRecord):
 
 
 def read_table(adapter: TypeAdapter[_T], table: Mapping[str, Any], name: str, *models: type[BaseModel]) -> _T:
-    """Return the table `[name]` of a person's `mcpfactory.toml`, whose records are these models.
+    """Return the table `[name]` of the user's `mcpfactory.toml`, validated against these models.
 
     Raises:
-        ValueError: an unknown key or a value of the wrong type; the text says where.
+        ValueError: unknown key or value of the wrong type; the message names the place.
     """
     try:
         return adapter.validate_python(dict(table))

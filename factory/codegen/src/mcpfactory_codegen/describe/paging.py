@@ -1,7 +1,8 @@
-"""Recognise, from an operation's inputs and its answer, how a list goes on; the runtime then says to the model how to get more.
+"""Detection of pagination from an operation's inputs and response.
 
-The tables say which words mean what; names are compared without case and punctuation (`page[number]` is `pagenumber`). An
-argument that looks like a cursor and an answer that says nothing of one is reported, not guessed.
+The runtime uses it to tell the model how to get the next page. The tables map names to roles; names are compared
+without case and punctuation (`page[number]` is `pagenumber`). If an argument looks like a cursor but the response has
+no matching member, that is reported, not guessed.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _NEXT: Final = _paths("""
     paginationtoken nextpage.offset nextpage.cursor next.after next.cursor cursors.after cursor.after cursor.next
     endcursor iterator bookmark scrollid pagination.after paging.after pagination.cursor cursor after lastid
 """)
-"""Ends of the path to a cursor, the surest first; `.` stands between members."""
+"""Endings of the path to a cursor, most reliable first; `.` separates members."""
 
 _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
@@ -74,14 +75,14 @@ _MOST: Final = 300  # members of an answer that are looked at
 def recognise(
     operation: ApiOperation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
 ) -> tuple[Paging | None, str]:
-    """How the operation pages, or None; and what is unclear about it ("" when nothing is).
+    """Return the operation's paging, or None, and a note about anything ambiguous ("" if clear).
 
     Args:
         operation: the operation.
-        given: what a caller can give to it.
-        named: how that is called.
+        given: the caller's inputs.
+        named: the names of the operation and its arguments.
         api: for the schemas of inputs.
-        answer: gives what comes back, in the plain form of `outputs`; called only where it is needed.
+        answer: returns the response in the plain form of `outputs`; called only if needed.
     """
     found = {_plain(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
@@ -168,7 +169,7 @@ class _AnswerMembers:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """Return the first of these ends of a path that a plain value stands at; () when none does."""
+        """Return the path of the first of these endings that has a scalar value; () if none matches."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:

@@ -129,7 +129,7 @@ class Library:
         return closed, tuple(cut)
 
     def outline(self, name: str) -> dict[str, Any]:
-        """Return what must be given of a definition that is left open: its required members with their types and choices."""
+        """Return an outline of an unexpanded definition: its required members with types and enums."""
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
@@ -154,7 +154,7 @@ def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first_level(schema: JsonSchema) -> JsonSchema:
-    """Return the type and the choices of a member, without what is in it."""
+    """Return only the type and the enumerated values of a member."""
     if not isinstance(schema, dict):
         return schema
     short: dict[str, Any] = {key: schema[key] for key in ("type", "const") if key in schema}
@@ -165,7 +165,7 @@ def _first_level(schema: JsonSchema) -> JsonSchema:
 
 
 def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
-    """Return what is added to a cleaned schema about its values: what they mean, and an example."""
+    """Return the additions to a cleaned schema: the meanings of its values, or an example."""
     told = meanings(schema) or constant_title(schema)
     if told:
         text = schema["description"] if isinstance(schema.get("description"), str) else ""
@@ -225,27 +225,28 @@ def _compiles(pattern: str) -> bool:
     return True
 
 
-# --- What a tool says about its answer: `outputSchema`, made of the response that the document declares for success ---
+# --- `outputSchema` of a tool, derived from the success response that the document declares ---
 #
-# A client must be able to rely on it, and documents are wrong about answers far more often than about requests. So the
-# schema is brought into one plain form, in which each place has the types that occur there, and nothing else that could be wrong:
+# A client must be able to rely on it, and documents are wrong about responses far more often than about requests. So
+# the schema is reduced to a plain form, which gives each place the types that occur there and nothing else that could
+# be wrong:
 #
 # kept      `type` (null where the document permits it), `properties`, `items`, a schema in `additionalProperties`
-# merged    `allOf`, `anyOf` and `oneOf` into that form: the types and the properties of all branches; so no `$ref` is needed
+# merged    `allOf`, `anyOf` and `oneOf` into that form: the types and properties of all branches; no `$ref` is needed
 # left out  formats, patterns, bounds and lengths (never checked by the APIs that document them)
 # loose     also without `required` and `enum` (members come and go; new values are not a new version of an API),
-#           and without `additionalProperties: false` (nobody keeps it); small enumerations stay as `examples`
+#           and without `additionalProperties: false` (APIs ignore it); small enumerations stay as `examples`
 # declared  with these three, as the document has them
 #
-# The root is an object in every revision that knows structured content: other answers are its member `result`, as at run
-# time. The tokens of the list are the model's: a schema is cut at the depth at which it fits the bound, and left out, with a
-# reason, if its first level alone is too much.
+# The root is an object in every revision with structured content: other responses become its member `result`, as at
+# run time. The tool list costs the model tokens: a schema is cut at the depth at which it fits the limit. If its
+# first level alone exceeds the limit, the schema is left out, with a reason.
 
 
 OutputMode = Literal["declared", "loose", "none"]
 
 OUTPUT_TOKENS: Final = 200
-"""Of one output schema, unless the person says otherwise."""
+"""Token limit of one output schema, unless the user sets another."""
 
 _BYTES_A_TOKEN: Final = 4
 _OUTPUT_DEPTH: Final = 6  # levels of properties; deeper ones are left open
@@ -269,7 +270,7 @@ Shape = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The schema, or None and why there is none ("" when the document says nothing of the answer)."""
+    """Output schema, or None with the reason ("" if the document does not describe the response)."""
 
     schema: dict[str, Any] | None = None
     reason: str = ""
@@ -294,7 +295,7 @@ class Outputs:
         self._done: dict[tuple[tuple[int, ...], bool], Output] = {}  # ids of schemas, which live as long as the API
 
     def of(self, operation: ApiOperation) -> Output:
-        """Return the output schema of an operation: whatever its successes with JSON may be."""
+        """Return the output schema of an operation, which covers all its successful JSON responses."""
         if self._mode == "none":
             return Output()
         success = [one for one in operation.responses if one.status.startswith("2")]
@@ -312,7 +313,7 @@ class Outputs:
         return Output(reason=f"its answer is {others[0]}") if others else Output()
 
     def is_json(self, operation: ApiOperation) -> bool:
-        """Whether some success is, or may be, JSON with content."""
+        """Return True if a successful response is or can be non-empty JSON."""
         success = [one for one in operation.responses if one.status.startswith("2")]
         return any(one.schema is not None and self._carries_json(one) for one in success)
 
@@ -320,7 +321,10 @@ class Outputs:
         return carries_json(response.content_type, response.schema, self._schemas)
 
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
-        """Return what an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
+        """Return the shape of an operation's first successful JSON response in the plain form.
+
+        The depth is limited; {} means anything.
+        """
         found = (one.schema for one in operation.responses if one.status.startswith("2") and self._carries_json(one))
         levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # all is in `data` there
         return next((self._shape(one, levels) for one in found if one is not None), {})
@@ -346,7 +350,7 @@ class Outputs:
     def _root(self, shape: Shape) -> Shape:
         if shape.get("type") == "object":
             return shape
-        if "object" in shape.get("type", ()):  # an object is the root itself, whatever else is below `result`
+        if "object" in shape.get("type", ()):  # an object is the root itself; other types would be in `result`
             members = {"properties": shape["properties"]} if "properties" in shape else {}
             return {"type": "object", **members}
         wrapped: Shape = {"type": "object", "properties": {"result": shape}}
@@ -381,7 +385,7 @@ class Outputs:
         return self._known[key]
 
     def _own(self, schema: dict[str, Any], depth: int) -> Shape:
-        """Return what the schema's own keywords say."""
+        """Return the shape from the schema's own keywords."""
         shape: Shape = {}
         values = [schema["const"]] if "const" in schema else schema.get("enum")
         kinds = _kinds(schema, values)
@@ -460,7 +464,7 @@ def _types(shape: Shape) -> list[str]:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """Return what satisfies two shapes, as `allOf` says; where they cannot both be right, what satisfies one of them."""
+    """Return a shape that satisfies both, as `allOf` requires; if they conflict, one that satisfies either."""
     if not first or not second:
         return first or second
     others = _types(second)
@@ -479,7 +483,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _either(first: Shape, second: Shape) -> Shape:
-    """Return what satisfies one of two shapes, and perhaps a little more."""
+    """Return a shape that accepts everything that either shape accepts, possibly slightly more."""
     if not first or not second:
         return {}
     if first == second:

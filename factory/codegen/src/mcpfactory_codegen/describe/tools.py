@@ -43,7 +43,7 @@ _SELECT: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Where an argument travels, in the words of `inspect --json`: `place` is its `in`."""
+    """Location of an argument in the request; `place` is its `in` in `inspect --json`."""
 
     place: str
     name: str
@@ -51,7 +51,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MergedArgument:
-    """An argument that stands for several: their names, the JSON types of their pieces, and where a text is cut for them."""
+    """Argument that replaces several: their names, the JSON types of their pieces, and the separator to split by."""
 
     members: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -60,12 +60,11 @@ class MergedArgument:
 
 @dataclass(frozen=True, slots=True)
 class ApiTool:
-    """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
+    """A tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
 
-    `title` is "" when there is nothing that `name` does not say.
-    `defaults` are sent for arguments that are left out, `fixed` for arguments that are not shown at all.
-    `merged`: arguments that are shown in place of several.
-    `output` is what it says of its answers, `paging` how a list goes on, `select` the argument that selects of the answer.
+    `title` is "" if it would only repeat `name`. `defaults` are sent for omitted arguments, `fixed` for arguments
+    that are not shown at all. `merged`: arguments that are shown in place of several. `output` describes its
+    response, `paging` its pagination, and `select` is the argument that selects parts of a response.
     """
 
     key: str
@@ -100,7 +99,7 @@ class ApiTool:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The tools, the operations that could not become one, and what was assumed on the way."""
+    """The tools, the operations that could not become one, and the assumptions made."""
 
     tools: tuple[ApiTool, ...]
     skipped: tuple[Skipped, ...] = ()
@@ -108,7 +107,7 @@ class Description:
 
 
 def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
-    """Return the tools of an API, in the order of its operations. `describe_all` says what is missing, too."""
+    """Return the tools of an API, in the order of its operations. `describe_all` also reports omissions."""
     return describe_all(api, names).tools
 
 
@@ -189,7 +188,10 @@ def _tool(
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
-    """Return what every call sends: required inputs of which the document admits one value, which nobody has to be asked for."""
+    """Return the constant inputs of every call: required inputs for which the document permits one value.
+
+    The caller need not supply them.
+    """
     told = {name for choice in operation_inputs.choices for name in choice}  # the description speaks of these
     values = {
         item.slot: only_value(item.schema, schemas)
@@ -230,7 +232,7 @@ def _property(item: Input, library: Library) -> JsonSchema:
 
 
 def _is_described(schema: dict[str, Any], library: Library) -> bool:
-    """Whether a schema has a description, or the definition that it refers to has one."""
+    """Return True if a schema, or the definition that it references, has a description."""
     name = str(schema.get("$ref", "")).rpartition("/")[2]
     target = library.definition(name) if name else {}
     return "description" in schema or (isinstance(target, dict) and "description" in target)
@@ -246,14 +248,14 @@ def _file(item: Input, library: Library) -> dict[str, Any]:
 
 
 def _title(operation: ApiOperation, named: OperationNames) -> str:
-    """Return the summary; "" when there is none, or when it says no more than the name does."""
+    """Return the summary; "" if it is missing or only repeats the name."""
     title = one_line(operation.summary, _TITLE).rstrip(".")[:_TITLE]
     said = {singular(word) for word in words(title)} - _ARTICLES
     return title if said - {singular(word) for word in words(named.tool)} or not title.isascii() else ""
 
 
 def _description(operation: ApiOperation, operation_inputs: Inputs, named: OperationNames) -> str:
-    """Return what the tool does, what it needs, and what is deprecated; never empty, at most 1,024 characters."""
+    """Return the description: purpose, requirements and deprecations; never empty, at most 1,024 characters."""
     notes = _notes(operation, operation_inputs, named)
     tail = "\n".join(notes)
     room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION
@@ -283,7 +285,7 @@ def _notes(operation: ApiOperation, operation_inputs: Inputs, named: OperationNa
 
 
 def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
-    """Return what is odd about an operation whose method promises that it changes nothing, and whose words say that it does."""
+    """Return a warning if the operation's text reports a change that its method must not make."""
     if not effect.contradicts:
         return None
     what = f"says that it will {effect.verb}" if effect.verb else "says that it changes something"
@@ -292,12 +294,12 @@ def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
 
 
 _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperties", "items", "enum", "const", "$ref"})
-"""Keywords of which one says what is in a value; `allOf`, `anyOf` and `oneOf` say it, too."""
+"""Keywords that constrain a value; `allOf`, `anyOf` and `oneOf` do as well."""
 _JOINS: Final = ("allOf", "anyOf", "oneOf")
 
 
 def hardships_of(tool: ApiTool, operation: ApiOperation) -> list[str]:
-    """Return the codes of what is hard about a tool, as `report.json` has them: `undescribed`, `free-form`, `nested`."""
+    """Return the codes of a tool's difficulties, as in `report.json`: `undescribed`, `free-form`, `nested`."""
     schema = tool.input_schema
     needed = [schema["properties"][name] for name in schema.get("required", ())]
     known = schema.get("$defs", {})
@@ -310,7 +312,7 @@ def hardships_of(tool: ApiTool, operation: ApiOperation) -> list[str]:
 
 
 def _is_open(schema: Any) -> bool:
-    """Whether an argument is an object, or anything, of which nothing more is said."""
+    """Return True if an argument is an object or any value without further constraints."""
     if not isinstance(schema, dict):
         return bool(schema)
     kind = schema.get("type")
@@ -319,7 +321,7 @@ def _is_open(schema: Any) -> bool:
 
 
 def _depth(schema: Any, known: Mapping[str, Any], seen: frozenset[str] = frozenset()) -> int:
-    """Return how many objects stand inside of each other where every one is required."""
+    """Return the nesting depth of required objects."""
     if not isinstance(schema, dict):
         return 0
     if isinstance(reference := schema.get("$ref"), str):
@@ -330,7 +332,7 @@ def _depth(schema: Any, known: Mapping[str, Any], seen: frozenset[str] = frozens
 
 
 def _needed(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield what has to be given inside of a value."""
+    """Yield the schemas of the required parts of a value."""
     properties = schema.get("properties", {})
     yield from (properties[name] for name in schema.get("required", ()) if name in properties)
     yield schema.get("items")

@@ -1,6 +1,7 @@
-"""What a schema says of its values beside their type: what each one of an enumeration means, and an example.
+"""Texts about a schema's values in addition to their type: the meanings of enum values, and an example.
 
-Extensions that many tools write are read: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`, `x-enum-varnames`, `x-ms-enum`.
+Extensions that many tools write are read: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
+`x-enum-varnames`, `x-ms-enum`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from mcpfactory_codegen.ir import JsonSchema, lookup
 from mcpfactory_codegen.text import compact, one_line
 
 EXAMPLE_DEPTH: Final = 1
-"""Levels of a schema at which examples are shown: arguments, and what is directly in one."""
+"""Schema depth down to which examples are shown: arguments and their direct members."""
 
 _MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions")
 _NAMES: Final = ("x-enumNames", "x-enum-varnames", "x-enum-names")
 _MOST_VALUES: Final = 16
-_ONE: Final = 80  # characters of what one value means
+_ONE: Final = 80  # characters of one value's meaning
 _ALL: Final = 400
 _LONGEST_EXAMPLE: Final = 32
 _BESIDE_A_PART: Final = frozenset({"allOf", "title", "description", "default", "example", "examples", "deprecated"})
@@ -27,7 +28,7 @@ _PLACEHOLDERS: Final = frozenset(
 
 
 def meanings(schema: dict[str, Any]) -> str:
-    """Return what the values of an enumeration mean, `1: open; 2: closed`, as far as that is short; "" when nothing says it."""
+    """Return the meanings of enum values, `1: open; 2: closed`; "" if unknown or too long."""
     values = schema.get("enum")
     if not isinstance(values, list) or len(values) > _MOST_VALUES:
         return ""
@@ -38,7 +39,7 @@ def meanings(schema: dict[str, Any]) -> str:
 
 
 def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
-    """Return what is said of each value, by its place."""
+    """Return the description of each value, by its index."""
     for key in _MEANINGS:
         if found := _texts(schema.get(key), values):
             return found
@@ -75,9 +76,9 @@ def constant_title(schema: dict[str, Any]) -> str:
 
 
 def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int | float | None:
-    """Return the one text or number that a schema admits, by `const` or an `enum` of one; None when there is a choice.
+    """Return the only string or number that a schema permits (`const` or a one-value `enum`), else None.
 
-    A boolean of one value is none: it is a consent (`accept_terms: true`), which the caller has to give.
+    A boolean is excluded: a fixed one is a consent (`accept_terms: true`), which the caller has to give.
     """
     found = lookup(schema, schemas)
     if isinstance(found, dict) and isinstance(parts := found.get("allOf"), list) and len(parts) == 1:
@@ -92,7 +93,7 @@ def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int 
 
 
 def example_of(schema: dict[str, Any]) -> Any:
-    """Return a short example of a text that nothing else says the form of; None when there is none."""
+    """Return a short example of a string whose format is not documented otherwise; None if missing."""
     kinds = schema.get("type")
     if not (kinds == "string" or (isinstance(kinds, list) and "string" in kinds)):
         return None

@@ -1,7 +1,8 @@
-"""Workflows: several tools as one, as a person wrote it in `[workflows.<name>]` of `mcpfactory.toml`. Records, reader and checks; pure.
+"""Workflows: several tools combined into one in `[workflows.<name>]` of `mcpfactory.toml`. Pure.
 
-A text in `arguments` or `result` that begins with `$` is a JSONPath into `inputs` and the answers of earlier steps; `$$` stands for a
-plain `$`. Names, indexes and `[*]` are understood: filters and slices are a matter for Python, in server.py.
+This module has the records, the reader and the checks. A string in `arguments` or `result` that starts with `$` is a
+JSONPath into `inputs` and the results of earlier steps; `$$` is a literal `$`. Names, indexes and `[*]` are
+supported. For filters and slices, write Python in server.py.
 """
 
 from __future__ import annotations

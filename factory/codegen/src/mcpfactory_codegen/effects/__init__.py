@@ -69,7 +69,7 @@ ADDITIVE: Final = verbs("add append create insert")
 ADDS: Final = verbs(
     "add append charge dequeue deposit enqueue increment pay pop redeliver refund requeue resend send toggle transfer"
 )
-"""Verbs of which a second call does more than the first: such a call is not idempotent, whatever its method."""
+"""Verbs whose second call does more than the first: not idempotent, regardless of the method."""
 WRITES: Final = verbs(
     "accept ack acknowledge acquire activate add adjust advertise allocate allow amend append apply approve assign"
     " associate attach authorise authorize ban bind bootstrap bundle buy cancel capture change charge checkin"
@@ -97,7 +97,10 @@ MAYBE: Final = verbs(
     " record redirect refund reply request review rollover schedule seal share sign skip snapshot split star swap test ticket touch"
     " ring vibrate transfer trade train transcribe unfreeze verify work"
 )
-"""Verbs that are as often nouns: they count where an article or pronoun follows, or where nothing else says what is done."""
+"""Verbs that are equally common as nouns.
+
+They count if an article or pronoun follows, or if no other word describes the effect.
+"""
 NOUNS_TOO: Final = verbs(
     "allow bundle buy cancel capture change charge checkin checkout claim complete connect copy deploy edit"
     " exchange extend grant hide import increment install kick launch lease leave login logon migrate move notify"
@@ -105,7 +108,7 @@ NOUNS_TOO: Final = verbs(
     " rollback run save seed set setup sign signin signup start stop store submit switch sync tag toggle transition"
     " trash trigger update upgrade upload vote write mark"
 )
-"""Verbs of writing that are in names of things, too: cancel policy, release notes, stop points, import jobs."""
+"""Writing verbs that also occur in noun phrases: cancel policy, release notes, stop points, import jobs."""
 CLEAR: Final = (WRITES | DESTROYS) - NOUNS_TOO
 """Verbs of changing that are never nouns."""
 NOUN_HEADS: Final = verbs(
@@ -119,7 +122,7 @@ NOUN_HEADS: Final = verbs(
     " store stream streams summary task tasks template templates time times token tokens token type types uri url urls usage version versions via"
     " window windows"
 )
-"""What makes a noun of the verb before it: cancel policy, delete markers, updates of."""
+"""Words that make the verb before them a noun: cancel policy, delete markers, updates of."""
 NOT_FIRST: Final = verbs(
     "a admin all also an and api apis async asynchronously asynchronous bulk batch beta cli current experimental first helper"
     " internal mass me multi multiple my new or our please post public quickly service sync then to user users v1 v2 v3 v4"
@@ -128,9 +131,9 @@ NOT_FIRST: Final = verbs(
 ISSUED: Final = verbs(
     "challenge code codes login magic new next nonce otp pin session sessions signed ticket token tokens upload"
 )
-"""What a POST that “gets” or “returns” it has rather made."""
+"""Objects that a POST creates even if its text says “gets” or “returns”."""
 ASKS: Final = verbs("count fetch find get list lookup query retrieve search")
-"""What a text has to begin with that makes a POST read-only where name and path have no verb."""
+"""First words of a text that make a POST read-only if its name and path have no verb."""
 OTHERS: Final = verbs(
     "admit assume audit authenticate batch begin bulk classify clean clone compile continue debug decrease define"
     " deliver derive dislike dissociate draw emit encode end enroll enter exclude expand extract fill forget forgot"
@@ -140,20 +143,20 @@ OTHERS: Final = verbs(
     " solve sort stage succeed synthesize take trace transform try tweet unassociate undo unenroll unflag uninvite"
     " unlike unlist unmap unmark unsnooze unsuspend void wait wake warm withhold perform"
 )
-"""Verbs that say nothing of what is changed, or too little."""
+"""Verbs that do not reveal whether something changes."""
 _RATHER_NOUNS: Final = verbs(
     "access answer ask attempt bid boost broadcast bundle call can charge collect comment contain control credit"
     " debit demote deposit diff do does draft drain empty exists favorite feature fund gift has hold increase info is"
     " label lease license mail message minimize mirror mount onboard optin optout order park play pop rate rollover"
     " seal seed setup snapshot stat status tail ticket touch trade work"
 )
-"""Words that are no verbs in a name unless something else says so: `getRate`, `listOrders`."""
+"""Words that count as nouns in a name without other evidence: `getRate`, `listOrders`."""
 METHODS: Final = frozenset({"get", "put", "post", "delete", "patch", "head", "options", "trace", "query"})
 BARE: Final = METHODS | frozenset(
     {"list", "create", "update", "read", "index", "show", "find", "add", "remove", "fetch", "search", "all", "destroy"}
     | {"store", "edit", "save", "set", "new", "replace", "retrieve", "upsert", "do", "run", "execute", "call"}
 )
-"""What says no more than a method, when it is the whole operationId."""
+"""Names that add nothing to the method if they are the whole operationId."""
 
 ACTIONS: Final = verbs(
     "abort accept acknowledge activate add apply approve archive assign attach authorize ban batch block cancel"
@@ -168,7 +171,7 @@ ACTIONS: Final = verbs(
     " unban unblock undo unfollow unfreeze uninstall unlike unlink unlock unmute unpin unpublish unshare unstar"
     " unsubscribe upgrade upload validate verify void vote withdraw"
 )
-"""What a last segment of a path says when it is done to what stands before it: `POST /books/{id}/publish`."""
+"""Verbs in the last path segment that act on the resource before it: `POST /books/{id}/publish`."""
 VERBS: Final = (READS | SHOWS | DESTROYS | WRITES | MAYBE | OTHERS | METHODS) - _RATHER_NOUNS
 """The verbs of names."""
 
@@ -178,7 +181,7 @@ READING: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 """Methods that promise to change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 _REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
-"""Methods that change or replace what is there (RFC 9110 §9.3.4, RFC 5789 §2), whatever the words say."""
+"""Methods that change or replace existing resources (RFC 9110 §9.3.4, RFC 5789 §2), regardless of the text."""
 _CHANGES: Final = WRITES | DESTROYS | MAYBE
 _ENUMERATES: Final = ASKS - {"fetch", "get", "retrieve"}
 _KNOWN: Final = READS | SHOWS | _CHANGES
@@ -206,7 +209,7 @@ _LED: Final = re.compile(
     r"|parties|for|also|automatically)\s+)*(?=[A-Za-z])|\b(?:allows?|enables?|lets?|permits?|used|you can|us)\s+(?:[\w-]+\s+){0,3}?to\s+|\byou can\s+",
     re.I,
 )
-"""What leads to the verb of a sentence: “Use this method to delete …”, “This endpoint allows you to delete …”."""
+"""Phrases before the verb of a sentence: “Use this method to delete …”, “This endpoint allows you to delete …”."""
 _LEADS: Final = verbs("allow call enable invoke let make permit send use")
 _SENT: Final = re.compile(r",?\s*\b(?:send|make)(?:ing)? an? [A-Z]+\s+(?:request|call)\b")
 _JOINED: Final = re.compile(
@@ -219,34 +222,38 @@ _RELATIVE: Final = re.compile(r"\b(which|that|who|where|when|can|may|must|should
 _COMMAND: Final = re.compile(
     r"(?:[A-Za-z]+ an?|[A-Za-z]*[A-RT-Za-rt-z] (?:the|this|your|my|it|them)) (?!response|answer|reply)[a-z]"
 )
-"""What a sentence begins with whose first word is a verb: “Ring a lost phone”. “Accounts the user follows” begins with a noun."""
+"""Start of a sentence whose first word is a verb: “Ring a lost phone”.
+
+Not a match: “Accounts the user follows”, which starts with a noun.
+"""
 _NO_COMMAND: Final = verbs(
     "to if when for in while once as before after by on with via at about above across against along among around because behind below beside"
     " between both but combine classify data derive details during dump either except examine explore from given highlight how illustrate"
     " infer information inside instead interpret into is it like measure near not of only outline over paginate per perform performs ping predict present rank recommend"
     " represent since such sum survey than then there these this those through to tokenize toward trace under until upon what where which who why within without are"
 )
-"""Words before “the” or “a” that are no verbs, or verbs that change nothing."""
+"""Words before “the” or “a” that are not verbs, or verbs that change nothing."""
 _EACH: Final = re.compile(
     r"\b(?:each|every) (?:call|request|invocation|time)\b[^.;]{0,40}?\b(?:makes?|creates?|adds?|sends?|appends?|charges?|increments?)\b"
     r"|\b(?:receiv|retriev|fetch|read|return|get|tak)(?:es|s|e)? and (?:then )?(?:deletes?|removes?)\b",
     re.I,
 )
-"""What a second call does again: `each call makes a new one`, `Receive and delete the first message`."""
+"""Phrases for calls with a repeated effect: `each call makes a new one`, `Receive and delete the first message`."""
 _REPLACED: Final = re.compile(
     r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:revoca|cancell?a|termina|rota|restora|invalida)tions?|deletions?"
     r"|removals?|reversals?|erasures?|purges?|restores?|resets?|rollbacks?|rotate|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
     re.I,
 )
-"""What is done to what is there already: “Create or update a book”, “Create a deletion”."""
+"""Phrases for changes to existing resources: “Create or update a book”, “Create a deletion”."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an operation does. `verb` is the word that decided, "" if the method did.
+    """Effect of an operation. `verb` is the deciding word, "" if the method decided.
 
-    `contradicts`: the method promises to change nothing, and the words say that it changes something. `adds`: the words say that
-    a second call does more than the first. `additive`: they say that something is created or added, and nothing else.
+    `contradicts`: the method promises to change nothing, but the text reports a change. `adds`: according to the
+    text, a second call does more than the first. `additive`: the text only reports that something is created or
+    added.
     """
 
     kind: EffectKind
@@ -258,7 +265,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """The verb of a name, a path or a text. `clear`: it is not a noun here. `unknown`: it is one whose effect nobody knows."""
+    """Verb of a name, a path or a text.
+
+    `clear`: it is not a noun here. `unknown`: its effect is not known.
+    """
 
     verb: str = ""
     clear: bool = False
@@ -291,7 +301,7 @@ class _Words:
 
 
 def effect_of(operation: ApiOperation) -> Effect:
-    """Return what an operation of an API document does."""
+    """Return the effect of an operation of an API document."""
     method, path = operation.method, operation.path
     action = next(filter(None, map(_action_of, operation.parameters)), "")
     path = f"{path}#Action={action}" if action else path
@@ -359,7 +369,10 @@ def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
 
 
 def _change(found: _Words, *, certain: bool, reading: bool) -> str:
-    """Return the word that says that something is changed, or "". `certain`: the method says the opposite, so nouns do not count."""
+    """Return the word that reports a change, or "".
+
+    `certain`: the method promises that nothing changes, so nouns do not count.
+    """
     reads = any(said.reads for said in found.texts)
     if told := next((said for said in (*found.texts, found.second) if said.changes and said.clear), None):
         return told.verb
@@ -496,9 +509,9 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def _of_text(sentence: str, *, later: bool) -> _Said:
-    """Return the verb that a sentence begins with, in any of “Delete …”, “Deletes …”, “Use this method to delete …”.
+    """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
-    `later`: a text before says that it reads, so that only what the sentence begins with counts, and no noun.
+    `later`: an earlier sentence describes a read, so only an initial verb counts, and no noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:

@@ -116,16 +116,17 @@ def _value(value: Any) -> str:
 
 _INSTRUCTIONS: Final = 800
 _OWNER: Final = "Made by mcpfactory from the API document and rewritten whole: changes belong in server.py."
-# Arguments are called as the API calls them, and its sentences are as long as they are.
+# The API's own argument names and long sentences violate these rules.
 _NOQA: Final = "# Argument names, and sentences longer than a line, are the API's own.\n# ruff: noqa: A002, D301, D402, D403, E501, N803, RUF100\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the document does not say: the server's name, its import package and its version, and the bound of one answer.
+    """Generator settings that the document does not contain.
 
-    `offer` is copied into the manifest. `workflows` are the tools that consist of others. `private` are the hosts that
-    the person permits although they are private.
+    These are the server's name, its import package, its version and the size limit of a response. `offer` is copied
+    into the manifest. `workflows` are the tools that combine others. `private` are the private hosts that the user
+    allows.
     """
 
     server: str
@@ -285,12 +286,12 @@ def _uses(text: str, name: str) -> bool:
 
 _JSON: Final = "application/json"
 _REPEATED: Final = READING | {"PUT", "DELETE"}
-"""Methods that the runtime repeats where nothing else is said (RFC 9110 §9.2.2)."""
+"""Methods that the runtime retries by default (RFC 9110 §9.2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What is needed to write one operation."""
+    """Data needed to write the function of one operation."""
 
     operation: ApiOperation
     named: OperationNames
@@ -425,7 +426,7 @@ def _given(name: str, tool: ApiTool) -> str:
 
 
 def _entries(name: str, tool: ApiTool) -> list[str]:
-    """Return what an argument is sent as: itself, or each of the several that it stands for."""
+    """Return the entries sent for an argument: itself, or each of the arguments merged into it."""
     merged = tool.merged.get(name)
     if merged is None:
         return [_given(name, tool)]
@@ -443,7 +444,7 @@ def _fixed(tool: ApiTool) -> list[str]:
 
 
 def _optional(kind: str) -> str:
-    """Return the annotation of an argument that may be left out; None stands last."""
+    """Return the annotation of an optional argument, with None last."""
     if kind == "Any":
         return kind
     return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"

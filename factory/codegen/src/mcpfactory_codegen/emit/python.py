@@ -54,7 +54,7 @@ def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
 
 
 def _wrapped(paragraph: str, indent: str) -> list[str]:
-    """Lines of at most `_WIDTH`; a line that is indented keeps its indent, and more for what is wrapped."""
+    """Return lines of at most `_WIDTH` characters; an indented line keeps its indent and wraps deeper."""
     lines = []
     for line in clean(paragraph).split("\n"):
         hanging = line[: len(line) - len(line.lstrip())]
@@ -92,7 +92,7 @@ class _Annotations:
         self._known: dict[tuple[str, int], str] = {}
 
     def of(self, schema: Any, depth: int) -> str:
-        """Return the annotation of a value of a schema that stands so deep in another."""
+        """Return the annotation for a value of a schema at this nesting depth."""
         if not isinstance(schema, dict) or depth > _DEPTH:
             return "Any"
         if isinstance(schema.get("$ref"), str):

@@ -1,16 +1,17 @@
-"""Every name that generated code needs, chosen in one pass over the whole API.
+"""All names of the generated code, chosen in one pass over the whole API.
 
 Rules, in this order:
 1. Total and unique: every operation, argument, module and variable has a name, and no two share one.
-2. A name depends on its own operation (operationId, method, path, summary) and on those that would have had the same name;
-   never on the order of the document, and never on a counter. Reordering, adding or renaming elsewhere changes nothing.
-   One that is too long depends on how common its words are in the API, too.
-3. Nobody keeps a name by having come first: of operations that would share one, that one gets it whose operationId says
-   just that, or whose path is the beginning of the others'. The others get longer ones, from words of their own
-   path, their method, and in the end a digest of method and path.
-4. `pinned` names win: a server that was published keeps the names that its callers know.
-5. Each document of a server is named by itself, and where two would share a name the label leads: `messaging_list_services`
-   and `verify_list_services`. The document without a label, which was there before the others, keeps its names.
+2. A name depends on its own operation (operationId, method, path, summary) and on those that would have the same
+   name; never on the order of the document, and never on a counter. Reordering, adding or renaming elsewhere changes
+   nothing. A name that is too long also depends on how common its words are in the API.
+3. Position in the document gives no priority. If operations want the same name, it goes to the one whose operationId
+   is exactly that name, or whose path is a prefix of the others' paths. The others get longer names, from words of
+   their own path, their method, and finally a digest of method and path.
+4. `pinned` names win: a published server keeps the names that its callers know.
+5. Each document of a server is named separately. If two would share a name, it gets the label as a prefix:
+   `messaging_list_services` and `verify_list_services`. The document without a label, the oldest one, keeps its
+   names.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str,
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # A name that two documents have without what was pinned tells nothing, even where one of them got another long ago.
+    # A name that two documents share without pinning is ambiguous, even if one of them was renamed long ago.
     taken |= _shared(_each(operations, lambda some: name_tools(some, {})).values())
     waiting = [(key, _candidates(key, labels[key], plain[key])) for key in plain if key not in names]
     while waiting:
@@ -260,7 +261,7 @@ def _led(label: str, module: str) -> str:
 def _each(
     operations: Sequence[ApiOperation], name: Callable[[Sequence[ApiOperation]], dict[str, str]]
 ) -> dict[str, str]:
-    """Return what a function gives for the operations of each document by itself."""
+    """Return the merged results of a naming function called for each document separately."""
     documents: dict[str, list[ApiOperation]] = defaultdict(list)
     for operation in operations:
         documents[operation.label].append(operation)

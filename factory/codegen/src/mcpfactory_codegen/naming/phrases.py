@@ -1,7 +1,7 @@
-"""What an operation says of itself, as words of a name: its operationId, its path, its summary.
+"""Name words of an operation, from its operationId, its path and its summary.
 
-Of the operationId that counts which a person chose. A path has nouns, and with the method and the summary a verb:
-`GET /books/{id}` is get book.
+Only operationIds that a person chose count. A path provides nouns, and together with the method and the summary a
+verb: `GET /books/{id}` is get book.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """Segments that many paths begin with, and that name nothing."""
 
 _ROOM: Final = 48
-"""Characters that verb and nouns of a path may take while the operation needs no more of them to be told apart."""
+"""Characters for the verb and nouns of a path, while no more are needed for a unique name."""
 _NEAREST: Final = 2  # segments that are named in any case
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
 _EXTENSION: Final = re.compile(r"(?<=[\w}])\.(json|xml|csv|txt|html|htm|yaml|yml|php|aspx|do)\Z", re.I)
@@ -77,7 +77,7 @@ def _flat(segments: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _once(nouns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words without those that the next one says again: /marketing/marketing-events is marketing events."""
+    """Return the words without those that the next word repeats: /marketing/marketing-events is marketing events."""
     pairs = zip(nouns, (*nouns[1:], ""), strict=False)
     return tuple(word for word, after in pairs if singular(word) != singular(after))
 
@@ -129,7 +129,7 @@ def _phrase(
 
 
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
-    """Whether the last segment says what is done; before a parameter the summary must say it, too."""
+    """Return True if the last segment is an action; before a parameter, the summary must confirm it."""
     method = operation.method
     if last[0] in said and last[0] in VERBS:
         return True
@@ -141,7 +141,7 @@ def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, 
 
 
 def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
-    """Return the method's verb, unless the summary says that the operation does something else."""
+    """Return the method's verb, or the summary's verb if the two are of different kinds."""
     if not said or kind(verb) in {kind(one) for one in said}:
         return verb
     if verb == "set" and "create" in said:
@@ -175,7 +175,7 @@ class IdWords:
 
 
 def id_words(operation: ApiOperation) -> IdWords:
-    """Return the words of the operationId, as far as it says something."""
+    """Return the meaningful words of the operationId."""
     text = operation.operation_id
     for pattern in (_ONE_WORD, _MANY):  # `OAuth2` is oauth2, and `IDs` ids
         text = pattern.sub(lambda match: match.group().capitalize(), text)
@@ -197,12 +197,12 @@ def id_words(operation: ApiOperation) -> IdWords:
 
 
 def _nouns(path: str) -> bool:
-    """Whether a path says something beside its parameters."""
+    """Return True if a path has words outside its parameters."""
     return bool(words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", path, maxsplit=1)[0])))
 
 
 def _is_bare(parts: tuple[str, ...]) -> bool:
-    """Whether the name is a verb without a noun."""
+    """Return True if the name is a verb without a noun."""
     return len(parts) == 1 and parts[0] in BARE
 
 
@@ -225,9 +225,9 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
 
 
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
-    """Whether `parts` are the method and the path's words, parameters and all, so that the path says it better.
+    """Return True if `parts` only repeat the method and the path, including parameters.
 
-    `getUserBooks` on /user/books stays: somebody chose it.
+    The path then gives the better name. `getUserBooks` on /user/books stays, because a person chose it.
     """
     method = operation.method.lower()
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]
@@ -291,15 +291,15 @@ _WRITTEN: Final = re.compile(r"^(\[[^\]]*\]|\([^)]*\)|[\W\d_])+")
 
 
 def kind(verb: str) -> str:
-    """Return what a verb does to a resource: read, create, update, delete; other verbs are a kind of their own."""
+    """Return the kind of a verb: read, create, update or delete; any other verb is a separate kind."""
     return _KIND_OF.get(verb, verb)
 
 
 def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
-    """Return the verbs that a summary begins with, in their plain forms: ("create", "update") of "Creates or updates a book".
+    """Return the verbs at the start of a summary, in base form.
 
-    () when its first word is no verb, or may be a noun: "Request details", and for an operation that is `reading`
-    "Upload file" or "Request the time".
+    ("create", "update") for "Creates or updates a book". () if the first word is not a verb or can be a noun:
+    "Request details", and for an operation that is `reading` also "Upload file" or "Request the time".
     """
     said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
     while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":

@@ -1,28 +1,29 @@
-"""Tool names: the operationId when it says something, else method, path and summary.
+"""Tool names: the operationId if it is meaningful, else method, path and summary.
 
-Gather, then resolve: each operation has its forms in order, plainest first; in each phase, whoever is alone with a
-proposal that is still free gets it, and the others go on to their next one. Of several with one proposal:
+Each operation has candidate names, simplest first. In each round, an operation that is the only one to propose a free
+name gets it; the others continue with their next candidate. If several propose the same name:
 
-- the one whose operationId says just that keeps it, as nothing of it is lost; or else the one whose path is written so
-- the one whose path is the beginning of the others' keeps it: `get_kit` of /kit, `get_kit_by_id` of /kit/{id};
-- of those that had to be shortened, each keeps the words that the others lack, and tries again.
+- the one whose operationId is exactly that name keeps it, since nothing is lost; otherwise the one whose path
+  spells that name
+- the one whose path is a prefix of the others' keeps it: `get_kit` of /kit, `get_kit_by_id` of /kit/{id};
+- those that had to be shortened keep the words that the others lack, and try again.
 
-The last candidates carry a digest of method and path, so that the phases end.
+The last candidates contain a digest of method and path, so that the rounds end.
 
-Names that are too long for a tool: which of their words can go, and what stays to tell them from their siblings.
+Names that are too long for a tool are shortened by words, and keep those that distinguish them from similar names.
 
-A word tells the more, the fewer names of the API have it: `projects` and `locations` tell nothing where every
-operation has them. In this order, as far as needed:
+The fewer names of the API contain a word, the more useful it is: `projects` and `locations` carry no information if
+every operation has them. In this order, as far as needed:
 
-1. words that most operations of the API have
-2. a phrase that is there twice stays once
-3. long words with a usual short form take it: `configuration` is `config`
-4. articles and prepositions
-5. words that are there twice
-6. the commonest words that are left, but no verb, and not the last noun
+1. drop words that most operations of the API have
+2. drop repetitions of a phrase
+3. abbreviate long words that have a usual short form: `configuration` is `config`
+4. drop articles and prepositions
+5. drop repeated words
+6. drop the most common remaining words, but never a verb or the last noun
 
-What `kept` names goes last: the words that tell an operation from those that would have the same name. Only what is too long
-even then is cut, and gets a digest.
+The words in `kept` are dropped last: they distinguish the operation from those that would have the same name. Only a
+name that is still too long is cut, and gets a digest.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _DIGESTS: Final = (8, 16, 32)
 
 
 def may_be_tool(name: str) -> bool:
-    """Whether every client accepts the name."""
+    """Return True if every client accepts the name."""
     return _NAME.match(name) is not None
 
 
@@ -75,7 +76,7 @@ class _Claimant:
         return f"{lead}_{digest(self.key, length)}" if lead else digest(self.key, length)
 
     def exact(self) -> int:
-        """2 where the form that is tried is the whole operationId, 1 where it is the path as it is written, else 0."""
+        """Return 2 if the current form is the whole operationId, 1 if it is the literal path, else 0."""
         if self.at >= len(self.forms) or self.forms[self.at] not in self.chosen or not self.fits():
             return 0
         return 2 - self.chosen.index(self.forms[self.at])
@@ -130,7 +131,7 @@ def _phase(
             for claimant in unchanged:
                 claimant.at += 1
         if all(claimant.fits() for claimant in group):
-            holders.setdefault(name, rivals[0])  # a name that was refused to several is free for nobody else
+            holders.setdefault(name, rivals[0])  # a name refused to several is not available to any other
         left += losers
     return left
 
@@ -140,7 +141,7 @@ def _forms(group: Sequence[_Claimant]) -> list[tuple[str, ...]]:
 
 
 def _winner(group: Sequence[_Claimant]) -> _Claimant | None:
-    """Return who of those with one proposal gets it."""
+    """Return the claimant that gets the name that all proposed; None if undecided."""
     if len(group) == 1:
         return group[0]
     most = max(claimant.exact() for claimant in group)
@@ -153,7 +154,7 @@ def _winner(group: Sequence[_Claimant]) -> _Claimant | None:
 
 def _claimant(operation: ApiOperation) -> _Claimant:
     said = id_words(operation)
-    # What was made of method and path is information, too: its nouns stay while there is room.
+    # The words derived from method and path are useful as well: keep their nouns while there is room.
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
@@ -231,12 +232,12 @@ USUAL: Final = {
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
-"""Operations from which on it says something that half of them have a word."""
+"""Minimum number of operations for which a word in half of them counts as common."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commonness:
-    """How many operations of an API have a word; `total` of them there are."""
+    """Number of an API's operations that contain each word, and the `total` number of operations."""
 
     counts: Counter[str]
     total: int
@@ -248,7 +249,7 @@ class Commonness:
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 
     def everywhere(self, word: str) -> bool:
-        """Whether at least half of the operations have the word, and there are enough of them."""
+        """Return True if at least half of the operations have the word, and there are enough of them."""
         return self.total >= _ENOUGH and 2 * self.counts[singular(word)] >= self.total
 
     def rarity(self, word: str) -> int:
@@ -259,7 +260,10 @@ class Commonness:
 def shortened(
     parts: Sequence[str], limit: int, key: str, common: Commonness, kept: Collection[str] = frozenset()
 ) -> str:
-    """Join words by `_` within `limit` characters; `key` is what the digest is of, where there is no other way."""
+    """Return words joined by `_`, at most `limit` characters.
+
+    As a last resort, cut the name and add a digest of `key`.
+    """
     middle = limit // 2  # more words than characters: what is in between would go in any case
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _Cut(words, limit, common, frozenset(kept))
@@ -316,7 +320,7 @@ class _Cut:
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
 
     def abbreviate(self) -> None:
-        """Give long words their usual short forms, in the plural, too; those first that save most."""
+        """Abbreviate long words, including plurals, those that save most first."""
         short = {word: found for word in self.left() if (found := _usual(word))}
         for word in sorted(short, key=lambda word: (len(short[word]) - len(word), word)):
             if self.fits():
@@ -342,7 +346,7 @@ class _Cut:
         self._drop_until_it_fits(sorted(twice))
 
     def commonest(self) -> None:
-        """Leave out what most others have, too; kept words and verbs only when nothing else is left."""
+        """Drop the most common words; kept words and verbs only if nothing else is left."""
         order = sorted(self._droppable(), key=lambda index: (self.common.rarity(self.parts[index]), index))
         self._drop_until_it_fits(order)
         if not self.fits():
@@ -353,7 +357,10 @@ class _Cut:
             self._drop_until_it_fits(spared[: max(0, len(spared) - 1)])
 
     def _droppable(self) -> list[int]:
-        """Return where words are that may go: no verbs, none that are kept, and not the two last, which say what it is about."""
+        """Return the indexes of droppable words.
+
+        Excluded are verbs, kept words and the last two words, which name the subject.
+        """
         return [
             index
             for index, word in enumerate(self.parts[:-2])

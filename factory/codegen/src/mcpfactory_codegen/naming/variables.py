@@ -1,14 +1,15 @@
-"""Environment variables of a server: its settings, `<PREFIX>_BASE_URL` and the like, its credentials, and the addresses of its servers.
+"""Environment variables of a server: settings such as `<PREFIX>_BASE_URL`, credentials and server URLs.
 
-The prefix is `MCPF_<SERVER>`. A server is named after its document's title, so that a name without `MCPF_` would let a stranger's
-document choose a variable that is set for something else: GITHUB_TOKEN.
+The prefix is `MCPF_<SERVER>`. A server is named after its document's title. Without `MCPF_`, an untrusted document
+could choose a variable that is set for another purpose: GITHUB_TOKEN.
 
-Credentials are `<PREFIX>_<SCHEME>_<PART>`, without the words that say nothing: `bearerAuth` of the server bookshop is
-MCPF_BOOKSHOP_TOKEN; a scheme with a name of its own keeps it: MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
+Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
+MCPF_BOOKSHOP_TOKEN; a scheme with a specific name keeps it: MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of
+settings.
 
-A server beside the root has a name, which leads the variable that moves it: `uploads.github.com` of the server github is moved by
-MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable is none of a credential, for it ends as no part of a credential does. Names are given all
-at once, so that none depends on an order.
+A server other than the root has a name, which is part of the variable that overrides its URL: `uploads.github.com` of
+the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide with a credential,
+because credential parts have other endings. All names are chosen together, so that none depends on an order.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _EMPTY_WORDS: Final = frozenset(_SAYING_NOTHING.split())
 
 
 def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
-    """Return what a scheme needs to know, in the order in which the runtime reads it."""
+    """Return the parts of a scheme's credential, in the order in which the runtime reads them."""
     grants = {flow.grant for flow in scheme.flows}
     account = "serviceAccount" in grants
     further = (*(("REFRESH_TOKEN",) if account or grants & _LOGIN else ()), *(("SERVICE_ACCOUNT",) if account else ()))
@@ -52,15 +53,15 @@ def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
 
 
 def variable_prefix(server: str) -> str:
-    """Return what the names of all variables of a server begin with."""
+    """Return the common prefix of a server's variables."""
     return f"{_NAMESPACE}_{'_'.join(words(server)).upper() or 'API'}"
 
 
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
     """Return the variables of each scheme, in the order of `environment_parts`; no two schemes share one.
 
-    Of several that would have the same, one whose own name is that variable has it: `api_key` beside `api_token`.
-    `prefix` is "" for that of a new server.
+    If several would have the same variable, it goes to the scheme with exactly that name: `api_key` next to
+    `api_token`. If `prefix` is "", the prefix of a new server is used.
     """
     prefix = prefix or variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
@@ -108,7 +109,7 @@ def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, 
     return tuple(variables)
 
 
-# --- servers beside the root ---
+# --- servers other than the root ---
 
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -118,14 +119,20 @@ _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
 
 
 def is_same_server(url: str, root: str) -> bool:
-    """Whether an address is the root's: the same host, port and path; `http` of a host whose root is `https` is, too."""
+    """Return True if a URL is the root's: same host, port and path.
+
+    `http` on a host whose root is `https` also matches.
+    """
     ours, theirs = _split(url), _split(root)
     same = ours.scheme == theirs.scheme or (ours.scheme, theirs.scheme) == ("http", "https")
     return bool(root) and same and ours[1:] == theirs[1:]
 
 
 def name_servers(urls: Collection[str], root: str) -> tuple[ApiServer, ...]:
-    """Return a server for each address, sorted by name: short words of its host and path that tell it from the root and the others."""
+    """Return a server for each URL, sorted by name.
+
+    A name consists of short words of the host and path that distinguish the URL from the root and the others.
+    """
     named: dict[str, str] = {}
     taken: set[str] = set()
     waiting = [(url, _candidates(url, root)) for url in sorted(urls)]
@@ -148,7 +155,7 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     `known` has the address of each name, "" for the root, as the server was last made.
     """
     root = known.get("", "")
-    if is_mock(root) and root in api.servers:  # whoever made the server with it has it there, and moves by a variable
+    if is_mock(root) and root in api.servers:  # created with this URL; a variable overrides it
         api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
     stay = [one.name for one in api.own_servers if is_same_server(one.url, known.get(one.name, ""))]
@@ -178,20 +185,20 @@ _LOOPBACK: Final = re.compile(r"127(\.\d+){3}|::1|0\.0\.0\.0")
 
 
 def is_mock(url: str) -> bool:
-    """Whether an address is that of an example, of a mock, or of this machine: nobody's API."""
+    """Return True if a URL is an example, a mock or on this machine, so not a real API."""
     host, path = _split(url).host.lower(), _split(url).path
     example = _EXAMPLE.search(host) is not None
     return example or bool(_MOCKS & _labels(host)) or is_loopback(url) or path[:1] in {("mock",), ("mocks",)}
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address is, by its host, of this machine."""
+    """Return True if the URL's host is this machine."""
     host = _split(url).host.lower()
     return host == "localhost" or _LOOPBACK.fullmatch(host) is not None
 
 
 def is_sandbox(url: str) -> bool:
-    """Whether an address is, by its host, one to try an API at."""
+    """Return True if the URL's host is a sandbox for trying an API."""
     return bool(_SANDBOXES & _labels(_split(url).host))
 
 
@@ -200,7 +207,7 @@ def _labels(host: str) -> set[str]:
 
 
 class _ServerParts(NamedTuple):
-    """What an address consists of. `port` is "" for that of the scheme."""
+    """Components of a URL. `port` is "" for the scheme's default."""
 
     scheme: str
     host: str
@@ -245,6 +252,9 @@ def _candidates(url: str, root: str) -> Iterator[str]:
 
 
 def _name(parts: Sequence[str]) -> str:
-    """`dl_boxcloud`: the words of a host or path, as a part of a variable's name in small letters; "" when there are none, or too many."""
+    """Return the words of a host or path as lower-case part of a variable name (`dl_boxcloud`).
+
+    Return "" if the result is empty or too long.
+    """
     name = "_".join(word for part in parts for word in words(part))
     return name if len(name) <= _LONGEST else ""

@@ -1,7 +1,7 @@
-"""From an API document to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0.
+"""Conversion of API documents to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0.
 
-`reading` says what differs between versions, `references` where things stand, `translate` what becomes of a schema;
-operations are read with `parameters`, `content`, `security` and `servers`. All pure.
+`reading` handles differences between versions, `references` locations and references, `translate` schemas. Operations
+are read with `parameters`, `content`, `security` and `servers`. All pure.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["read_api"]
 
 
 def read_api(document: Document) -> Api:
-    """Read a document. Never raises for what stands in it: everything wrong is a `Problem` of the result.
+    """Read a document. Never raises for invalid content: every error is a `Problem` of the result.
 
-    Each operation of the document is either in `operations` or in `skipped`. Pointers of problems are JSON pointers into
-    the document; those into another of its files are written `file#pointer`.
+    Each operation of the document is either in `operations` or in `skipped`. Pointers of problems are JSON pointers
+    into the document; those into another of its files are written `file#pointer`.
     """
     problems = Problems()
     problems.extend(document.problems)
@@ -90,7 +90,7 @@ def _info(reading: Reading) -> dict[str, str]:
 
 
 def _title(document: Document) -> str:
-    """Return a name for a document that has none: that of its file."""
+    """Return a title for a document without one: its file name."""
     name = document.source.rstrip("/").replace("\\", "/").rpartition("/")[2]
     return name.partition("?")[0].partition(".")[0] or "API"
 
@@ -125,7 +125,10 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
 
 
 class WrittenOperation(NamedTuple):
-    """One operation as the document has it. `location` is its identity, also when its path item stands elsewhere."""
+    """One operation as written in the document.
+
+    `location` is its identity, also if its path item is elsewhere.
+    """
 
     path: str
     method: str
@@ -205,7 +208,7 @@ def _written(reading: Reading) -> Iterator[WrittenOperation]:
 
 
 def _item(reading: Reading, written: Any, location: Location) -> LocatedNode | None:
-    """Return the path item; keywords beside its `$ref` count, and win."""
+    """Return the path item; keywords next to its `$ref` override the target's."""
     if isinstance(written, dict) and isinstance(written.get("$ref"), str):
         target = reading.follow(written, location)
         if target is None:
@@ -222,7 +225,10 @@ def _item(reading: Reading, written: Any, location: Location) -> LocatedNode | N
 
 
 def _methods(reading: Reading, item: LocatedNode, location: Location) -> Iterator[tuple[str, Any, Location]]:
-    """Yield the operations of a path item. `location` is the path's in the document, wherever the item itself stands."""
+    """Yield the operations of a path item.
+
+    `location` is the path's in the document, even if the path item is elsewhere.
+    """
     spec = reading.spec
     for key, value in item.node.items():
         if key in spec.methods:
@@ -252,7 +258,7 @@ def _methods(reading: Reading, item: LocatedNode, location: Location) -> Iterato
 
 
 def _read(reading: Reading, security: Security, servers: tuple[str, ...], written: WrittenOperation) -> ApiOperation:
-    """One operation. Problems inside name the place where the words really stand."""
+    """Return one operation. Problems inside it point to the actual location of the text."""
     path, method, item, _, location = written
     operation = _resolved(reading, written.node, _standing(item, location))
     node, at = operation
@@ -327,7 +333,7 @@ def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
 
 
 def _standing(item: LocatedNode, location: Location) -> Location:
-    """Where the operation's own words stand: below its path item, which may be elsewhere."""
+    """Return the operation's actual location, which is below its path item and can be elsewhere."""
     tokens = location.pointer.split("/")
     tail = tokens[3:]  # "", "paths", the path, …
     return Location(item.location.part, "/".join([item.location.pointer, *tail]))

@@ -19,7 +19,7 @@ _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(
 
 
 class Media(NamedTuple):
-    """The chosen media type, its object and where that stands."""
+    """The chosen media type, its object and the object's location."""
 
     content_type: str
     node: dict[str, Any]
@@ -35,7 +35,7 @@ _RANKS: Final = (
     (r"text/.*", 6),
     (r".*\*.*", 7),
 )
-"""JSON first, then what says how its fields travel, then text; the rest comes as it stands."""
+"""Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
 _LAST: Final = 8
 _XML: Final = 4  # where its members are described: as plain text it would be the model's to write
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
@@ -49,11 +49,11 @@ def rank(content_type: str) -> int:
 
 
 def _fitting_rank(reading: Reading, content_type: str, schema: Any, location: Location) -> int:
-    """Return the place of a media type among several, the last ones for those that do not fit their schema.
+    """Return the preference rank of a media type; types that do not fit their schema come last.
 
     media type                        fits
     application/json-patch+json       lists (RFC 6902)
-    application/merge-patch+json      anything but lists (RFC 7396); Kubernetes has a strategic one, too
+    application/merge-patch+json      anything but lists (RFC 7396); Kubernetes also has a strategic one
     XML                               objects, before text
     """
     name = essence(content_type)
@@ -66,7 +66,7 @@ def _fitting_rank(reading: Reading, content_type: str, schema: Any, location: Lo
 
 
 def _carries_files(reading: Reading, schemas: dict[str, LocatedNode]) -> bool:
-    """Whether `multipart/form-data` is among several media types, and every other one that would be used describes its files, too."""
+    """Return True if `multipart/form-data` has files and no preferred media type omits them."""
     known = {name: properties_of(reading.references, *one) for name, one in schemas.items()}
     parts = known.get("multipart/form-data", {})
     files = {name for name, one in parts.items() if file_like(reading.references, *one)}
@@ -85,7 +85,7 @@ def _is_object(reading: Reading, schema: Any, location: Location) -> bool:
 
 
 def _followed(reading: Reading, schema: Any, location: Location) -> dict[str, Any]:
-    """Return the schema behind references; nothing where it is none."""
+    """Return the schema after following references; {} if the result is not a schema."""
     try:
         node, _ = reading.references.follow(schema, location)
     except UnresolvedError:
@@ -94,13 +94,13 @@ def _followed(reading: Reading, schema: Any, location: Location) -> dict[str, An
 
 
 def choose(reading: Reading, content: Any, location: Location) -> Media | None:
-    """Return the media type that is used out of a `content` map, or None when there is none."""
+    """Return the preferred media type of a `content` map, or None if it has no usable one."""
     content, location = reading.references.mapping(content, location)
     if not isinstance(content, dict):
         if content is not None:
             reading.report("media-invalid", location, "`content` has to be an object of media types; ignored")
         return None
-    usable: dict[str, str] = {}  # media type → the key that it stands under
+    usable: dict[str, str] = {}  # media type → its key in the document
     for key in content:
         name = key.partition(",")[0].strip()  # a list, as an Accept header has it: its first entry
         name = SHORT_MEDIA.get(name.lower(), name)
@@ -136,7 +136,7 @@ def _best(reading: Reading, usable: dict[str, str], content: dict[str, Any], loc
 
 
 def read_media(reading: Reading, media: Media, direction: Direction) -> JsonSchema | None:
-    """Return the schema of a media type, None when it has none. For streams of items (3.2) it is the list of them."""
+    """Return the schema of a media type, None if missing. For streams of items (3.2), return the list schema."""
     for keyword in ("schema", "itemSchema"):
         if keyword in media.node:
             schema = reading.translate(media.node[keyword], media.location.down(keyword), direction)
@@ -171,7 +171,7 @@ def read_body(reading: Reading, operation: LocatedNode, parameters: list[Located
     """Return the body of one operation, or None.
 
     Raises:
-        BrokenError: there is a body, but what it is cannot be found out.
+        BrokenError: there is a body, but its definition cannot be resolved.
     """
     written = operation.node.get("requestBody")
     old = reading.spec.shape == "2"
@@ -239,7 +239,7 @@ def _sendable(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
 
 
 def _shortened(reading: Reading, node: dict[str, Any], location: Location) -> Media | None:
-    """Return a body whose schema stands where its media type should: in itself, or directly below `content`."""
+    """Return a body whose media type is missing: its schema is in the body itself, or directly below `content`."""
     content = node.get("content")
     inside = isinstance(content, dict) and "schema" in content and not any("/" in key for key in content)
     if not inside and ("schema" not in node or content):

@@ -1,7 +1,7 @@
-"""The keywords of a schema as tables: what each may hold in JSON Schema 2020-12, and what happens to the others.
+"""Tables of schema keywords: their permitted values in JSON Schema 2020-12, and the handling of other values.
 
-A keyword in none of the tables is unknown and is dropped with a warning, so whatever passes through here satisfies the
-metaschema. The checks return the value to keep, or raise ValueError with what is wrong.
+A keyword in none of the tables is unknown and is dropped with a warning, so all output satisfies the metaschema. The
+checks return the value to keep, or raise ValueError with the reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TYPE_FORMATS: Final[dict[str, str]] = {
     "datetime": "date-time", "date-time": "date-time", "time": "time", "uuid": "uuid", "uri": "uri", "url": "uri",
     "email": "email", "binary": "binary", "file": "binary", "byte": "byte", "base64": "byte",
 }  # fmt: skip
-"""What a repaired type says about the format."""
+"""Formats implied by a repaired type."""
 
 INPLACE: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 """Keywords that apply a schema to the same value: a cycle of only these never ends."""
@@ -45,7 +45,7 @@ ANNOTATIONS: Final = frozenset({"title", "description", "default", "deprecated",
 MEANINGS: Final = frozenset(
     {"x-enum-descriptions", "x-enumDescriptions", "x-enumNames", "x-enum-varnames", "x-enum-names", "x-ms-enum"}
 )
-"""Extensions that say what the values of an enumeration mean; they are kept as they are."""
+"""Extensions that describe the values of an enumeration; they are kept unchanged."""
 DROPPED: Final = frozenset(
     {
         # said elsewhere, or by us
@@ -128,7 +128,7 @@ def _examples(value: Any) -> list[Any]:
 
 
 def _any(value: Any) -> Any:
-    """Return data passes as it is: shared with the document, never copied, never looked into."""
+    """Return data unchanged: shared with the document, never copied, never inspected."""
     return value
 
 
@@ -149,7 +149,7 @@ def _expression(value: str) -> str:
         raise ValueError("it is longer than 5000 characters")
     if any(int(count) > MOST for count in _REPEATED.findall(value)):
         raise ValueError(f"it repeats something more than {MOST:,} times, which no call carries")
-    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript's slashes are no part of the expression
+    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
     if literal is not None and "i" in literal[2]:
         raise ValueError("it takes capitals for small letters, which a pattern cannot say")
     text = literal[1] if literal is not None else value
@@ -297,7 +297,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
 
 
 def _split(written: Any) -> list[Any]:
-    """Return the types that `string | null` means; anything else as it is."""
+    """Return the types in `string | null`; anything else unchanged."""
     parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
     return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 
@@ -331,7 +331,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def _normalize_default(out: Object, report: Report) -> None:
-    """Drop a default of another type than the schema's: a model would send what is refused."""
+    """Drop a default that does not match the schema's type: a model would send a value that is rejected."""
     value, kind = out["default"], out["type"]
     if value is None or kind not in _KINDS:
         return
@@ -352,7 +352,7 @@ def _fit(value: Any, types: frozenset[str]) -> Any:
     if isinstance(value, bool) and types <= {"string", "null"}:
         return json.dumps(value)
     if isinstance(value, (int, float)) and types <= {"string", "null"}:
-        return str(value)  # as it was written
+        return str(value)  # the same text as in the document
     if not isinstance(value, str) or "string" in types:
         return value
     try:
@@ -370,7 +370,7 @@ def _show(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)[:200]
 
 
-# --- bounds that no value keeps: a schema with one would be a tool that nobody can call ---
+# --- bounds that no value satisfies: they would make the tool impossible to call ---
 
 
 MOST: Final = 1_000_000
@@ -399,7 +399,7 @@ def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
 
 
 def spread_enum(out: dict[str, Any], report: Report) -> None:
-    """Give values that are listed beside `type: array` to its items: the array itself is none of them."""
+    """Move enum values next to `type: array` to its items, because they cannot match the array itself."""
     values, items = out.get("enum"), out.get("items", {})
     if out.get("type") in ("array", ["array"]) and isinstance(values, list) and isinstance(items, dict):
         if any(isinstance(value, list) or value is None for value in values):

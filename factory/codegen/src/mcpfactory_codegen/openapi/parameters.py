@@ -230,7 +230,7 @@ def _fit_template(
     return tuple(fitting)
 
 
-# --- what people write instead, where there is no doubt about what they mean ---
+# --- common mistakes with only one plausible meaning ---
 
 _PLACES: Final = {
     "headers": "header", "cookies": "cookie", "querystring": "querystring", "params": "query", "form": "formData",

@@ -1,4 +1,4 @@
-"""What all readers of one document share: what its version means, its references and problems, and small questions to its nodes."""
+"""Shared state of all readers of one document: spec version, references, problems, and node helpers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcpfactory_codegen.openapi.references import LocatedNode, Location, Referen
 from mcpfactory_codegen.read.document import Document
 
 Direction = Literal["", "request", "response"]
-"""Whether a schema is that of what is sent, of what comes back, or as it is written."""
+"""Direction of a schema: "request" for data sent, "response" for data received, "" as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class SpecVersion:
     methods: tuple[str, ...]
     schemas: str  # pointer of the named schemas
     schemes: str  # pointer of the security schemes
-    siblings: bool  # do keywords beside a schema's `$ref` count?
+    siblings: bool  # True if keywords next to a schema's `$ref` count
     objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic check Info, Server, Security Scheme and Parameter
     xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
 
@@ -43,7 +43,7 @@ SPEC_VERSIONS: Final[tuple[SpecVersion, ...]] = (
 
 
 def spec_version(data: dict[str, Any], problems: Problems) -> SpecVersion | None:
-    """Return the row for a document, or None (and an error) when its version is none that we know."""
+    """Return the `SpecVersion` of a document; None (and an error) if its version is unknown."""
     key = "openapi" if "openapi" in data else "swagger"
     written = str(data[key]).strip()
     version = written.lower().removeprefix("v").removeprefix("openapi").strip()
@@ -86,9 +86,10 @@ class BrokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The state of reading one document. The dictionaries remember what several operations refer to.
+    """State of reading one document. The dictionaries cache definitions that several operations reference.
 
-    `translate` gives the schema of a parameter, body or response: the node, where it stands, and in which direction it is used.
+    `translate` returns the schema of a parameter, body or response. Its arguments are the node, its location, and the
+    direction in which it is used.
     """
 
     document: Document
@@ -105,7 +106,7 @@ class Reading:
         self.problems.add(code, str(location), message, hint)
 
     def follow(self, node: Any, location: Location) -> LocatedNode | None:
-        """Return the node, or what its `$ref` leads to; None (and a problem) when that is nothing."""
+        """Return the node, or the target of its `$ref`; None (and a problem) if it cannot be resolved."""
         try:
             return self.references.follow(node, location)
         except UnresolvedError as error:
@@ -140,7 +141,7 @@ class Reading:
             try:
                 target = self.references.follow(one, location.down("examples", name))
             except UnresolvedError:
-                continue  # an example that is missing costs nobody anything
+                continue  # a missing example does no harm
             if isinstance(target.node, dict):
                 for key in ("value", "dataValue"):
                     if key in target.node:
@@ -185,7 +186,7 @@ def check_object(reading: Reading, kind: Kind, node: dict[str, Any], location: L
 
 
 def flags(reading: Reading, node: dict[str, Any], location: Location, keys: tuple[str, ...]) -> dict[str, Any]:
-    """Return the node with texts such as "true" and `yes` as what they say."""
+    """Return the node with strings such as "true" and `yes` converted to booleans."""
     said = {"true": True, "yes": True, "false": False, "no": False}
     found = {
         key: said[node[key].lower()] for key in keys if isinstance(node.get(key), str) and node[key].lower() in said

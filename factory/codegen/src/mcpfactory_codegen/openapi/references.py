@@ -1,7 +1,7 @@
-"""Where things stand in a document, and what a `$ref` leads to. Pure: all parts were loaded before.
+"""Locations in a document, and resolution of `$ref`. Pure: all parts are already loaded.
 
-A location is a part and a JSON pointer into it. References are never expanded here, so a document cannot make itself
-bigger by referring: each distinct reference is resolved once, and each chain is followed at most `MAX_HOPS` far.
+A location is a part and a JSON pointer into it. References are never expanded here, so a document cannot grow
+by referencing: each distinct reference is resolved once, and each chain is followed for at most `MAX_HOPS` steps.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class Location(NamedTuple):
         return Location(self.part, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
 
     def __str__(self) -> str:
-        """Return what problems print: a bare pointer in the document itself, `file#pointer` in another part."""
+        """Return the form used in problems: a bare pointer in the main document, `file#pointer` in another part."""
         return f"{self.part}#{self.pointer}" if self.part else self.pointer
 
 
 class LocatedNode(NamedTuple):
-    """A node and where it stands."""
+    """A node and its location."""
 
     node: Any
     location: Location
 
     def parts(self, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the schemas in the lists of these keywords, as they are written."""
+        """Yield the schemas in the lists of these keywords, unresolved."""
         for keyword in keywords:
             listed = self.node.get(keyword) if isinstance(self.node, dict) else None
             for index, part in enumerate(listed if isinstance(listed, list) else ()):
@@ -69,13 +69,13 @@ class References:
         self._anchors: dict[str, dict[str, Location]] = {}
         self._ids: dict[str, Location] | None = None
         self.repaired: list[tuple[Location, str]] = []
-        """Where references stand that were read as others, and what was assumed."""
+        """Locations of repaired references, and the assumption made for each."""
 
     def follow(self, node: Any, location: Location) -> LocatedNode:
-        """Return the node itself, or what its `$ref` leads to at the end of the chain.
+        """Return the node itself, or the node at the end of its `$ref` chain.
 
         Raises:
-            UnresolvedError: the chain ends nowhere, or in itself.
+            UnresolvedError: the chain ends at a missing target, or is a cycle.
         """
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
@@ -86,19 +86,19 @@ class References:
         return LocatedNode(node, location)
 
     def mapping(self, node: Any, location: Location) -> LocatedNode:
-        """Return a map of things by name that is itself written as a reference (`properties: {$ref: …}`), followed; else the node.
+        """Return the node, or the target if a map by name is itself written as a reference (`properties: {$ref: …}`).
 
-        A key "$ref" whose value is no text is the name of a thing.
+        A key "$ref" whose value is not a string is an entry of the map.
         """
         if isinstance(node, dict) and isinstance(node.get("$ref"), str):
             try:
                 return self.follow(node, location)
             except UnresolvedError:
-                pass  # reported where the text "$ref" turns out to be no thing of its own
+                pass  # reported later, where "$ref" is read as an entry of the map
         return LocatedNode(node, location)
 
     def resolve(self, reference: str, at: Location) -> LocatedNode:
-        """Return what one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
+        """Return the target of one `$ref` located at `at` (one step; the target can itself be a reference).
 
         Raises:
             UnresolvedError: with the code reference-dangling, reference-refused or reference-cycle.
@@ -113,7 +113,7 @@ class References:
             target = self._found[key] = self._direct(reference, at)
         except UnresolvedError as error:
             if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
-                return nearby  # depends on where the reference stands, so it is not remembered
+                return nearby  # depends on the location of the reference, so it is not cached
             if error.code == "reference-cycle" or (target_ := self._repaired(reference, at)) is None:
                 raise
             target = self._found[key] = target_
@@ -137,7 +137,7 @@ class References:
         except UnresolvedError:
             if "%" not in fragment:
                 raise
-            return self._descend(base, _tokens(fragment), reference)  # a key that holds "%" as it stands
+            return self._descend(base, _tokens(fragment), reference)  # a key with a literal "%"
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
         """Return the top of the part, or the location of the schema, that the file or address of a reference means."""
@@ -200,7 +200,10 @@ class References:
         return None
 
     def _repaired(self, reference: str, at: Location) -> LocatedNode | None:
-        """Return what a reference means that lacks its `#`, names the place of another version, or has other capitals."""
+        """Return the intended target of a broken reference.
+
+        Repaired are a missing `#`, a path of another spec version, and wrong capitalization.
+        """
         for tokens in candidates(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
                 parent = self._descend(Location(at.part, ""), tokens[:-1], reference).node

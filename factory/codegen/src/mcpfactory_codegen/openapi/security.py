@@ -56,7 +56,10 @@ class Security:
 
     @property
     def unapplied(self) -> tuple[tuple[str, ...], ...]:
-        """When nothing in the document asks for credentials although schemes are there: each of them, or none; else ()."""
+        """Return each scheme, or no credentials, as alternatives if the document defines but never uses schemes.
+
+        Return () otherwise.
+        """
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: dict[str, Any], location: Location) -> tuple[tuple[str, ...], ...]:
@@ -99,7 +102,10 @@ class Security:
         return tuple(dict.fromkeys(found))
 
     def _apart(self, alternative: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Return what is left to choose where several schemes of an alternative write the same header: a request has it once."""
+        """Return the remaining alternatives if several schemes of one write the same header.
+
+        A request has each header once.
+        """
         by_place: dict[object, list[str]] = {}
         for name in alternative:
             scheme = self._schemes[name]
@@ -118,11 +124,11 @@ class Security:
         return list(product(*by_place.values()))
 
     def _merge(self) -> Mapping[str, str]:
-        """Let the ways to one token be one scheme; return the names that are gone, each with the one that stays.
+        """Merge schemes that obtain the same token; return the removed names, each with the one that remains.
 
-        Google describes the implicit flow and the one with a code as two schemes. A scheme without a flow that can be gone
-        is one with the first other that has an address in common with it and is for people, too: both want an access token
-        of that provider. What an application gets for itself (client credentials) is another token, and stays apart.
+        Google describes the implicit flow and the code flow as two schemes. A scheme without a usable flow is merged
+        into the first other scheme that shares a URL with it and is also for people: both want an access token of
+        that provider. A token for an application itself (client credentials) is different, and stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -232,7 +238,7 @@ class Security:
 
 
 def _aws_service(reading: Reading) -> str:
-    """Return the name that signatures of the document's service are made for; "" when only the host says it."""
+    """Return the service name in AWS signatures; "" if only the host identifies it."""
     info = reading.document.data.get("info")
     for key in ("x-aws-signingName", "x-serviceName"):
         name = info.get(key) if isinstance(info, dict) else None
@@ -242,7 +248,7 @@ def _aws_service(reading: Reading) -> str:
 
 
 def _one_token(one: ApiSecurityScheme, other: ApiSecurityScheme) -> bool:
-    """Whether two schemes of one provider want the same token, of which one says no way to it."""
+    """Return True if two schemes of one provider want the same token and at most one declares flows."""
     ways_to_it = one.flows or other.flows
     people = not ways_to_it or any(flow.grant in _LOGINS for flow in ways_to_it)
     return people and not (one.flows and other.flows)
@@ -285,9 +291,9 @@ _WAYS: Final = {
 
 
 def read_flows(scheme: dict[str, Any]) -> tuple[ApiOAuthFlow, ...]:
-    """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () when there is none.
+    """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () if it has none.
 
-    The implicit flow and the one with a user's password are gone from OAuth 2.1 and are not among them.
+    The implicit flow and the password flow are excluded, because OAuth 2.1 removed them.
     """
     if scheme.get("type") == "openIdConnect":
         metadata = _url(scheme, "openIdConnectUrl")
@@ -318,7 +324,7 @@ def read_scopes(node: Any) -> tuple[str, ...]:
 
 
 def ways(flows: Iterable[ApiOAuthFlow]) -> str:
-    """Return the flows in words."""
+    """Return the flows as readable text."""
     return " or ".join(_WAYS[flow.grant] for flow in flows) or "an access token made elsewhere is sent as bearer"
 
 
@@ -353,7 +359,7 @@ def _normalized_scheme(reading: Reading, node: dict[str, Any], location: Locatio
 
 
 def _host(url: str) -> str:
-    """Return the host and port of a URL; "" where it is none that can be read."""
+    """Return the host and port of a URL; "" if the URL is invalid."""
     try:
         return urlsplit(url).netloc.lower()
     except ValueError:  # a bracket that is not closed, say

@@ -1,7 +1,7 @@
-"""Servers: absolute base URLs with their variables filled in (OpenAPI 3.1 §4.8.5, §4.8.6), and which of them is the root.
+"""Servers: absolute base URLs with their variables filled in (OpenAPI 3.1 §4.8.5, §4.8.6), and the root.
 
-Operations name servers by URL in a document, and by name after `settle_servers`. An address that is the root's, however it is
-written, is the root; the others get a name of their own (`naming.variables`).
+Operations reference servers by URL in a document, and by name after `settle_servers`. Any spelling of the root's URL
+is the root; the others get separate names (`naming.variables`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def root_servers(reading: Reading) -> tuple[str, ...]:
 
 
 def _real_first(reading: Reading, urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return addresses with the first real one before a mock or an example that the document has first. A sandbox stays, and is told."""
+    """Return the URLs with the first real one before a leading mock or example.
+
+    A leading sandbox stays first, and is reported.
+    """
     real = next((url for url in urls if not is_mock(url) and not is_sandbox(url)), "")
     if (
         not real or urls[0] == real or is_loopback(urls[0])
@@ -155,7 +158,7 @@ def _absolute(reading: Reading, url: str, location: Location, root: str) -> str:
 
 
 def _joined(reading: Reading, url: str, location: Location, root: str) -> str:
-    """Return the URL with what a relative one leaves out; "" (and a problem) when nothing says what that is."""
+    """Return the absolute form of a URL; "" (and a problem) if the missing parts are unknown."""
     source = reading.document.source
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):
@@ -183,7 +186,10 @@ def _joined(reading: Reading, url: str, location: Location, root: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettledServers:
-    """What `settle_servers` found. `assumed` is the root that only operations name, while others name none; "" when that is not so."""
+    """Result of `settle_servers`.
+
+    `assumed` is the root if only some operations name it and the others name no server; "" otherwise.
+    """
 
     root: tuple[str, ...]
     own: tuple[ApiServer, ...]
@@ -194,13 +200,13 @@ class SettledServers:
 def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> SettledServers:
     """Return the root, the other servers by name, and the operations with names in place of URLs.
 
-    Where the document does not state a root, it is the server that most operations have: of all when there is no other to be had, of
-    none at the document's own address else.
+    A root that the document does not state is replaced by the most common server if every operation names a server.
+    If roots are missing entirely, more than half of the operations must name that server.
 
     Args:
         roots: the document's, best first.
-        operations: with the URL of their own server each, "" for the root.
-        stated: the document itself names its root; else it is the address that it came from.
+        operations: each with the URL of its server, "" for the root.
+        stated: the document itself names its root; otherwise the root is the URL that the document came from.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
     operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]
@@ -225,7 +231,7 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return for each address the one that stands for it: the same server is written in several ways, and as https before http."""
+    """Return the preferred spelling of each URL: the same server has several spellings, and https wins over http."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if is_same_server(url, other)), url)

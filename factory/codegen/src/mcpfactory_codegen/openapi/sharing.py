@@ -1,8 +1,8 @@
-"""Schemas that others refer to: which of them have a form of their own for a direction, and the name of each form.
+"""Shared schemas: the ones that need a separate form for a direction, and the name of each form.
 
-`readOnly` properties are not sent (they go from request schemas), `writeOnly` ones do not come back (OpenAPI 3.1
-section 4.8.24, JSON Schema validation 9.4). A shared schema has a form of its own for a direction only if it, or
-something that it refers to, hides a property in that direction; that is decided once per schema, in linear time.
+`readOnly` properties are not sent (they are removed from request schemas), `writeOnly` ones are not returned (OpenAPI
+3.1 section 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if it, or
+a schema that it references, hides a property in that direction; that is decided once per schema, in linear time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Visibility:
         return frozenset(names)
 
     def differs(self, target: LocatedNode, direction: Direction) -> bool:
-        """Do this shared schema look different in this direction from what is written?"""
+        """Return True if this shared schema differs in this direction from its text in the document."""
         if direction not in self._used:
             return False
         if target.location not in self._differs:
@@ -137,7 +137,10 @@ class Visibility:
 
 
 Variant = str
-""""" for a schema as it stands, "request" without read-only, "response" without write-only properties, "base" see `break_cycles`."""
+"""Form of a schema: "" as written, "request" without read-only, "response" without write-only properties.
+
+For "base", see `break_cycles`.
+"""
 
 _GENERIC: Final = frozenset(
     {
@@ -151,7 +154,7 @@ class SchemaNames:
     """Names every (location, variant) once."""
 
     def __init__(self, named: Any, pointer: str) -> None:
-        """`named` is the document's own map of schemas, which stands at `pointer`: their names are taken first."""
+        """Reserve the names in `named`, the document's own map of schemas at `pointer`."""
         self._names: dict[tuple[Location, Variant], str] = {}
         self._taken: set[str] = set()
         if isinstance(named, dict):
@@ -168,7 +171,7 @@ class SchemaNames:
         return name
 
     def variant_of(self, name: str, variant: Variant) -> str:
-        """Return a new name that says what it was made from."""
+        """Return a new unique name derived from the original one."""
         return self._unique(f"{name}_{variant}")
 
     def _unique(self, wanted: str) -> str:

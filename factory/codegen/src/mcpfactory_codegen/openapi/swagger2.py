@@ -1,4 +1,7 @@
-"""Swagger 2.0 → the shapes of OpenAPI 3, object by object as they are read. Pointers stay those of the document."""
+"""Conversion of Swagger 2.0 to the shapes of OpenAPI 3, one object at a time during reading.
+
+Pointers remain those of the document.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _IN_PARAMETER: Final = frozenset(
         "properties", "additionalProperties", "allOf", "anyOf", "oneOf",
     }
 )  # fmt: skip
-"""Keywords of a schema that stand in the parameter itself (Swagger 2.0, Parameter Object), and what is often added to them."""
+"""Schema keywords in the parameter itself (Swagger 2.0, Parameter Object), and common additions to them."""
 
 _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
     # collectionFormat → style, explode. In path and header only csv exists, and that is the default there.

@@ -32,9 +32,9 @@ from mcpfactory_codegen.openapi.sharing import SchemaNames, SharedSchemas, Visib
 
 
 class Closing:
-    """Finds the closed objects of one document that other parts of the same value add properties to, and opens them.
+    """Opener of closed objects to which other parts of the same value add properties, for one document.
 
-    `siblings`: whether what stands beside a `$ref` counts.
+    `siblings`: keywords next to a `$ref` count.
     """
 
     def __init__(self, references: References, problems: Problems, *, siblings: bool) -> None:
@@ -95,7 +95,7 @@ class Closing:
 
 
 def _demanded(node: dict[str, Any]) -> set[str]:
-    """Return what a closed object demands, and has no place for."""
+    """Return the required properties that a closed object does not declare."""
     required = node.get("required")
     places = node.get("properties")
     if not isinstance(required, list) or node.get("patternProperties"):
@@ -104,7 +104,7 @@ def _demanded(node: dict[str, Any]) -> set[str]:
 
 
 def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
-    """Return what an object allows by itself, as keyword and name."""
+    """Return the properties that an object itself allows, as keyword and name."""
     found = set()
     for keyword in ("properties", "patternProperties"):
         written = node.get(keyword)
@@ -113,7 +113,7 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 _DEEP: Final = 100
-"""Schemas written inside each other. Shared schemas start anew, so this bounds one schema's own text."""
+"""Nesting depth of one schema's own text. Shared schemas restart the count."""
 _BUDGET: Final = 6_000_000
 """Schemas translated per document, counting parts that several references reach again."""
 
@@ -121,7 +121,7 @@ Object = dict[str, Any]
 
 
 class Spot(NamedTuple):
-    """Where the translator is: the location in the document, the direction, and what the schemas around it say."""
+    """Current position of the translator: location, direction, and constraints from the enclosing schemas."""
 
     location: Location
     direction: Direction
@@ -219,7 +219,7 @@ class Translator:
         return allow_null(result) if _nullable(node) else result
 
     def _intended(self, reference: str, location: Location) -> LocatedNode:
-        """Return what a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
+        """Return the target of a reference. `#` is the enclosing named schema, never the whole API document."""
         if reference != "#" or location.part:
             return self._references.resolve(reference, location)
         tokens = location.pointer.split("/")
@@ -296,7 +296,7 @@ class Translator:
             out[key] = SCALARS[key](value)
         except ValueError as error:
             elsewhere = value is False or (key == "required" and _read_elsewhere(value, location))
-            if value is not None and not elsewhere:  # empty YAML keys harm nobody
+            if value is not None and not elsewhere:  # empty YAML keys are harmless
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
@@ -378,7 +378,7 @@ _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
 
 def _read_elsewhere(required: Any, location: Location) -> bool:
-    """Whether a `required` that is no list is read by `_required_elsewhere`, here or in the object around."""
+    """Return True if `_required_elsewhere` handles a non-list `required`, here or in the enclosing object."""
     return isinstance(required, str) or (required is True and location.pointer.split("/")[-2:-1] == ["properties"])
 
 
@@ -393,10 +393,10 @@ def _nullable(node: Object) -> bool:
 
 
 def tag_branches(out: Object, node: Object, location: Location, references: References, spec: SpecVersion) -> None:
-    """Add the value of the discriminating property to the branches of `out` that do not state it themselves.
+    """Add the discriminator value to the branches of `out` that do not declare it themselves.
 
-    `node` is the schema as written at `location`, `out` its translation. The values are those of `mapping`; a named schema
-    that it leaves out stands for its own name. Branches that are no references stay as they are.
+    `node` is the schema as written at `location`, `out` its translation. The values are those of `mapping`; for a
+    named schema that it omits, the value is the schema's name. Branches that are not references are unchanged.
     """
     discriminator = node["discriminator"]
     name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
@@ -420,7 +420,7 @@ def tag_branches(out: Object, node: Object, location: Location, references: Refe
 
 
 def _mapping(mapping: Any, location: Location, references: References, spec: SpecVersion) -> dict[Location, list[str]]:
-    """Return the values that stand for each schema, which `mapping` names by a reference or by its name."""
+    """Return the discriminator values of each schema; `mapping` identifies it by reference or name."""
     values: dict[Location, list[str]] = {}
     for value, intended in mapping.items() if isinstance(mapping, dict) else ():
         if not isinstance(intended, str):
@@ -475,7 +475,7 @@ class Schemas:
         try:
             named = references.resolve(f"#{spec.schemas}", Location("", "")).node
         except UnresolvedError:
-            named = {}  # a document may well have none
+            named = {}  # the section is optional
         self._names = SchemaNames(named, spec.schemas)
         self._problems = problems
         self._named = SharedSchemas(self._names, visibility)

@@ -70,13 +70,13 @@ class _XmlReader:
         return self._shapes
 
     def component(self, location: Location) -> str:
-        """Return the name of a schema that stands among the named ones."""
+        """Return the name of a schema in the named schemas section; "" for other schemas."""
         parent, _, name = location.pointer.rpartition("/")
         name = unescape(name)
         return name if parent == self._reading.spec.schemas and is_xml_name(name) else ""
 
     def node(self, schema: LocatedNode, depth: int) -> Xml:
-        """Return what a value of this schema becomes."""
+        """Return the XML form of a value of this schema."""
         node, location = schema
         if not isinstance(node, dict) or depth > _DEEP:
             return _PLAIN
@@ -113,7 +113,7 @@ class _XmlReader:
         return self._names[target.location]
 
     def _parts(self, target: LocatedNode, depth: int) -> Xml:
-        """Members and items of a schema that is no reference."""
+        """Return the members and items of a schema that is not a reference."""
         node, location = target
         members = tuple(
             (name, self.node(one, depth))
@@ -125,7 +125,7 @@ class _XmlReader:
         )
 
     def _declared(self, schema: LocatedNode, levels: int) -> dict[str, Any]:
-        """Return the XML Object of a schema; what stands nearer goes before what is referred to and combined."""
+        """Return the XML Object of a schema; its own keywords override referenced and combined ones."""
         node, location = schema
         if not isinstance(node, dict) or levels == 0:
             return {}
@@ -162,7 +162,7 @@ def _text(declared: dict[str, Any], key: str) -> str:
 
 
 def _pruned(root: Xml, shapes: dict[str, Xml]) -> tuple[Xml, tuple[tuple[str, Xml], ...]]:
-    """Without what says nothing: shapes without parts, members that are plain, shapes that nobody refers to."""
+    """Return the root and shapes without empty shapes, plain members and unused shapes."""
     while True:
         empty = {name for name, one in shapes.items() if not one.members and one.items in (None, _PLAIN)}
         done = {name: _without(one, empty) for name, one in shapes.items() if name not in empty}
@@ -199,11 +199,11 @@ _MOST: Final = 200  # lists of one answer
 
 
 def xml_lists(reading: Reading, schema: LocatedNode) -> tuple[tuple[str, str], ...]:
-    """Return pairs of element names, sorted: the one around the items of a list, "" where there is none, and the items' own.
+    """Return pairs of element names, sorted: the wrapper of a list ("" if absent), and its items.
 
     Args:
         reading: of the document.
-        schema: of the answer, where it stands in the document.
+        schema: the response schema, with its location in the document.
     """
     found: set[tuple[str, str]] = set()
     waiting, seen = [schema], set[Location]()
@@ -237,9 +237,9 @@ def _within(reading: Reading, schema: LocatedNode) -> tuple[frozenset[tuple[str,
 
 
 def _pairs(reading: Reading, name: str, member: LocatedNode, items: LocatedNode) -> set[tuple[str, str]]:
-    """Return what a property that is an array writes.
+    """Return the pairs of element names that an array property can produce.
 
-    An unwrapped array has no element, and so no name; where it has one all the same, APIs write the items so.
+    An unwrapped array has no element and thus no name. If it declares a name anyway, APIs use it for the items.
     """
     own, each = _xml(reading, member), _name(_xml(reading, items))
     if own.get("wrapped") is True:
@@ -258,7 +258,7 @@ def _items(reading: Reading, schema: LocatedNode) -> LocatedNode | None:
 
 
 def _xml(reading: Reading, schema: LocatedNode) -> dict[str, Any]:
-    """Return the XML Object of a schema; what stands nearer goes first."""
+    """Return the XML Object of a schema; the schema's own keywords override inherited ones."""
     declared: dict[str, Any] = {}
     for node, _ in _layers(reading, schema):
         if isinstance(node.get("xml"), dict):

@@ -47,7 +47,10 @@ class FetchError(McpfactoryError):
 
 
 def host_of(url: str) -> str:
-    """`host` or `host:port` of a URL, lower case; the port only when it is not the scheme's own. "" for what is no http or https URL."""
+    """Return `host` or `host:port` of a URL, in lower case; "" for other than http or https URLs.
+
+    The scheme's default port is omitted.
+    """
     parts = split_web_url(url)
     if parts is None:
         return ""
@@ -57,9 +60,9 @@ def host_of(url: str) -> str:
 
 @contextmanager
 def public_only(besides: Collection[str] = ()) -> Iterator[None]:
-    """Within it every address that `fetch` connects to is public, whatever its name says at that moment.
+    """Restrict `fetch` to public addresses inside this context, checked for each connection.
 
-    For URLs that somebody else named than who started the program. `besides` are hosts (`host`, `host:port`) that may be private.
+    Use it for URLs that do not come from the operator. `besides` are hosts (`host`, `host:port`) that can be private.
     """
     token = _BESIDES.set(frozenset(one.lower() for one in besides))
     try:
@@ -69,13 +72,14 @@ def public_only(besides: Collection[str] = ()) -> Iterator[None]:
 
 
 def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[bytes, str]:
-    """GET `url`; return the body and the URL that it came from after redirects.
+    """GET `url`; return the body and its URL after redirects.
 
-    Every redirect must stay on `http`/`https`, must not fall from https to http, and must lead to one of `allowed_hosts`
-    (`host` or `host:port`): a document's server must not be able to send us to an address of its choice.
+    Every redirect must stay on `http`/`https`, must not downgrade from https to http, and must point to one of
+    `allowed_hosts` (`host` or `host:port`): a document's server must not be able to send us to an address of its
+    choice.
 
     Raises:
-        FetchError: refused, unreachable, answered with something else than 200, or larger than `max_bytes`.
+        FetchError: refused, unreachable, a status other than 200, or larger than `max_bytes`.
     """
     _check(url, allowed_hosts)
     import httpx  # noqa: PLC0415  # only reading from a URL may pay for it
@@ -100,10 +104,12 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
 
 
 def redirected(redirect: Redirect, url: str) -> str:
-    """Return where a redirect leads. It may be another origin: no credentials go along, and `_check` knows the hosts.
+    """Return the target URL of a redirect.
+
+    Another origin is permitted: no credentials are sent, and `_check` verifies the hosts.
 
     Raises:
-        FetchError: to no address, or from https to something that is not encrypted.
+        FetchError: the target is not an http or https URL, or is http while the source is https.
     """
     if redirect.refusal == "target":
         raise FetchError(f"{url} redirects to what is neither http nor https", "use the final URL")
@@ -171,14 +177,17 @@ _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
 
 
 class DocumentError(McpfactoryError):
-    """There is no usable API document at the source. `args[0]` says what is wrong and where; `hint` what to do."""
+    """Error for a source without a usable API document.
+
+    `args[0]` has the reason and the place, `hint` the remedy.
+    """
 
     exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a document: its data, and the bytes as they were read."""
+    """One file of a document: its data, and the bytes as read."""
 
     data: Any
     raw: bytes
@@ -213,16 +222,16 @@ def load(
     root: Path | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> Document:
-    """Read the API document at a path or an http(s) URL, and the files that it refers to.
+    """Read the API document at a path or an http(s) URL, and the files that it references.
 
     Args:
         source: A local path or a URL.
-        allowed_hosts: Hosts (`host` or `host:port`) that references and redirects may lead to, besides the URL's own.
-        root: The folder below which referenced files may lie. Default: the folder of the document.
+        allowed_hosts: Hosts (`host` or `host:port`) allowed in references and redirects, plus the URL's own.
+        root: The directory that must contain referenced files. Default: the directory of the document.
         max_bytes: Limit for all files together.
 
     Raises:
-        DocumentError: nothing there, not JSON or YAML, not an object, too big, or none of the kinds that `sources` knows.
+        DocumentError: not found, not JSON or YAML, not an object, too big, or not a kind that `sources` knows.
     """
     text = str(source)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
@@ -245,7 +254,7 @@ def join_reference(base: str, reference: str) -> str:
 
 
 def _elsewhere(source: str) -> str:
-    """Return a hint for what is no file here: it may be an address without its scheme."""
+    """Return a hint for a missing file: the source can be a URL without a scheme."""
     is_address = re.match(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?/", source) and not source.startswith(".")
     return f"check the path; an address begins with its scheme: http://{source}" if is_address else "check the path"
 
@@ -331,7 +340,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
 
 
 class _Loading:
-    """One document and, as they are found, its parts."""
+    """One document during loading, and the parts found so far."""
 
     def __init__(self, origin: _Local | _Remote, max_bytes: int) -> None:
         self._origin = origin
@@ -392,7 +401,7 @@ class _Loading:
                     waiting.append(other)
 
     def _add(self, name: str) -> bool:
-        """Read one part. What cannot be read is remembered with its reason; whoever uses it reports that."""
+        """Read one part, and return False if it fails; the reason is kept and reported where the part is used."""
         try:
             if len(self._parts) >= MAX_FILES:
                 raise _RefusedError(f"the document has more than {MAX_FILES} files")

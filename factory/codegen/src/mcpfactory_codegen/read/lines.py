@@ -36,7 +36,7 @@ _NOTHING: Final = _Wanted()
 
 
 def located(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with the lines at which they stand; 0 where there is none, as for problems of the whole document."""
+    """Return the problems with their line numbers; 0 if unknown, as for problems of the whole document."""
     problems = tuple(problems)
     wanted: dict[str, set[str]] = {}
     for one in problems:
@@ -83,7 +83,7 @@ def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
 
 
 class _Json:
-    """A JSON text, in which what leads to nothing wanted is skipped by the library's decoder, at its speed."""
+    """JSON text scanner; the standard library's fast decoder skips values without a wanted pointer."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -91,12 +91,12 @@ class _Json:
         self._decoded = JSONDecoder(strict=False).raw_decode
 
     def offsets(self, root: _Wanted) -> dict[str, int]:
-        """Return where the keys or items start that pointers lead to."""
+        """Return the offsets of the keys or items at the wanted pointers."""
         self._value(self._next(0), root)
         return self._found
 
     def _next(self, at: int) -> int:
-        """Where the next thing starts that is no space and no punctuation between things."""
+        """Return the offset of the next token after whitespace and punctuation."""
         match = _BETWEEN.match(self._text, at)
         assert match is not None
         return match.end()
@@ -137,7 +137,7 @@ def _yaml(text: str) -> Iterator[Event]:
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 yield "}", "", line
     except yaml.YAMLError:
-        return  # it was read before, by way of a repaired text: the lines from here on are not known
+        return  # the document was parsed from a repaired text: further lines are unknown
     finally:
         loader.dispose()
 
@@ -196,7 +196,7 @@ _FIELD: Final = re.compile(r"\s+(\w+)\s*[(:]")
 
 
 def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:
-    """Give this line to what is wanted here and, until it is found itself, to all below it."""
+    """Set this line for the wanted pointers here, and as a fallback for all below."""
     found.update(dict.fromkeys(wanted.pointers, line))
     for below in wanted.below.values():
         _note(below, line, found)

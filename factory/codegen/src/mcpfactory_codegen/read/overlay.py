@@ -1,8 +1,8 @@
-"""OpenAPI Overlays 1.0 and 1.1: a person's changes to an API document, kept apart from it and made anew each time it is read.
+"""OpenAPI Overlays 1.0 and 1.1: a user's changes to an API document, stored separately and applied on each read.
 
-An overlay is a list of actions, each with a JSONPath (RFC 9535) that says where; what cannot be done, or finds nothing, is a
-problem with its place in the overlay, and costs that action only. The rules are those of the specification's section
-"Action Object". The library is loaded only when a path is asked.
+An overlay is a list of actions, each with a JSONPath (RFC 9535) target. An action that is invalid or matches nothing
+is a problem with its place in the overlay, and only that action is skipped. The rules are those of the
+specification's section "Action Object". The library is loaded only when a path is evaluated.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Overlay:
 
 
 def load_overlay(path: Path, name: str = "") -> Overlay:
-    """Read an overlay from a file, JSON or YAML; `name` is what messages call it.
+    """Read an overlay from a JSON or YAML file; `name` is its name in messages.
 
     Raises:
-        DocumentError: there is none, or it is something else.
+        DocumentError: the file is missing or not an overlay.
     """
     name = name or path.name
     try:
@@ -81,7 +81,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[s
     if not _VERSIONS.match(version):
         message = f"the overlay's version {version!r} is not known; read as 1.1"
         problems.add("overlay-invalid", f"{overlay.name}#/overlay", message, "write `overlay: 1.1.0`")
-    root = {"": data}  # so that the root itself stands somewhere
+    root = {"": data}  # gives the root a parent, so that it can be replaced
     for number, action in enumerate(overlay.data["actions"]):
         location = f"{overlay.name}#/actions/{number}"
         try:
@@ -98,7 +98,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[s
 
 
 class _WrongActionError(Exception):
-    """An action cannot be done; `field` is the pointer of what is wrong below it."""
+    """Error for an invalid action; `field` is the pointer to the wrong part below it."""
 
     def __init__(self, message: str, field: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -129,7 +129,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
 
 
 def _value(data: Any, action: dict[str, Any]) -> Any:
-    """Return what is to be merged: `update`, or the node that `copy` names (1.1)."""
+    """Return the value to merge: `update`, or a copy of the node at `copy` (1.1)."""
     update, copy = action.get("update", _NO_CHANGE), action.get("copy")
     if (update is _NO_CHANGE) == (copy is None):
         raise _WrongActionError("an action has one of `update`, `copy` and `remove: true`")

@@ -1,8 +1,8 @@
-"""Bytes of an API document → plain JSON data: JSON as it stands, YAML with the types of JSON.
+"""Parser from the bytes of an API document to plain JSON data: JSON unchanged, YAML with the types of JSON.
 
 YAML follows the core schema of YAML 1.2 as far as JSON has the types: `yes`, `no`, `on`, `off`, dates and `.inf` are
 strings, keys are always the text that was written (a status code 200 is "200"). The tree is built from parser events
-without recursion, so that depth, size and aliases are bounded while it grows and not after.
+without recursion, so that depth, size and aliases are bounded during construction and not after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mcpfactory_codegen.sources import member_of
 MAX_DEPTH: Final = 200
 """Containers within containers. Real documents stay below 60; what reads them later recurses."""
 MAX_NODES: Final = 8_000_000
-"""Values in one file, aliases counted as often as they are used (the largest real document that we know has 1.2 million)."""
+"""Values in one file, counting every use of an alias (the largest known real document has 1.2 million)."""
 
 Format = Literal["json", "yaml", "graphql"]
 _WINDOWS: Final = "cp1252"
@@ -40,7 +40,7 @@ class ParseError(ValueError):
 
 
 def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
-    """Return the data and which format it was in. `file` prefixes the pointers of problems.
+    """Return the data and its format. `file` prefixes the pointers of problems.
 
     Raises:
         ParseError: not text, not JSON or YAML, too deep, too big, or an alias that contains itself.
@@ -76,10 +76,10 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
 
 
 def decoded(raw: bytes) -> tuple[str, str]:
-    """Return the text without byte-order mark, and its encoding: UTF-8, 16 or 32, or what old Windows programs write.
+    """Return the text without byte-order mark, and its encoding: UTF-8, 16 or 32, or a legacy Windows encoding.
 
     Raises:
-        ParseError: it is no text.
+        ParseError: the bytes are not text.
     """
     encoding = json.detect_encoding(raw)
     try:

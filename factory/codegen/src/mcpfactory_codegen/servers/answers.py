@@ -38,7 +38,7 @@ def questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
     """Return the questions of a template, in their order.
 
     Raises:
-        ScaffoldError: its `copier.yml` is no table of YAML.
+        ScaffoldError: its `copier.yml` is not a YAML mapping.
     """
     return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
 
@@ -104,10 +104,10 @@ _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": Fal
 
 
 def load_answers(file: Path) -> dict[str, Answer]:
-    """Return the answers in a file of TOML, YAML or JSON, which its ending tells.
+    """Return the answers in a TOML, YAML or JSON file; the file name extension determines the format.
 
     Raises:
-        TemplateSourceError: it cannot be read, or has what is no answer.
+        TemplateSourceError: it cannot be read, or contains an invalid answer.
     """
     try:
         text = file.read_text("utf-8")
@@ -142,10 +142,10 @@ def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
 
 
 def typed_answers(given: Iterable[str]) -> dict[str, str]:
-    """Return answers that were typed as `NAME=VALUE`.
+    """Return answers given on the command line as `NAME=VALUE`.
 
     Raises:
-        TemplateSourceError: one has no name, or no `=`.
+        TemplateSourceError: an answer lacks a name or `=`.
     """
     found = {}
     for one in given:
@@ -159,15 +159,15 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], told: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return answers as the questions want them.
+    """Return the answers converted to the types of their questions.
 
     Args:
-        answers: as given; a text is taken for a number or yes or no where the question wants that.
+        answers: as given; a string is converted to a number or boolean if the question requires it.
         asked: the questions of the template.
-        told: what mcpfactory answers itself.
+        told: answers that mcpfactory supplies itself.
 
     Raises:
-        TemplateSourceError: one answers no question, is not of its type, or is none of its choices.
+        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
     """
     known = {question.name: question for question in asked if not question.hidden and question.name not in told}
     found = {}
@@ -237,7 +237,7 @@ def _value(value: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateVariant:
-    """A way to answer a template's questions; `name` says what is not the default."""
+    """A set of answers to a template's questions; `name` lists the non-default ones."""
 
     name: str
     answers: Mapping[str, Answer] = field(default_factory=dict)

@@ -51,10 +51,11 @@ def no_notice(_step: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuiltServer:
-    """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report.
+    """A server in memory: its files by owner.
 
-    `apis` are its documents as its configuration has to have them. `recognised` says in words what kinds of documents they are,
-    `alike` is as in `Apis`, `overview` what the server has.
+    `template` is the version that the person-owned files come from, `address` as in the report. `apis` are its
+    documents as its configuration must list them. `recognised` describes the kinds of the documents, `alike` is as in
+    `Apis`, `overview` summarizes the server.
     """
 
     machine: dict[str, str] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class BuiltServer:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is told of a server that was made: how many tools and operations, what was skipped, where the API lives."""
+        """Return the counts of tools and operations, the skipped operations, and the API's URLs."""
         return {
             "tools": len(self.tools),
             "operations": self.operations,
@@ -98,10 +99,11 @@ def generate(
     sources: Mapping[str, str] | None = None,
     notify: Notify = no_notice,
 ) -> BuiltServer:
-    """Everything that follows from the documents, by label; with `scaffold` the person's files, too.
+    """Generate everything that follows from the documents, by label; with `scaffold` also the person-owned files.
 
-    `known` is what stays of the server as it was last made; names in the configuration win. `sources` are the private addresses that a person named for documents just now: their APIs may be
-    called there. `notify` takes a line whenever a step begins.
+    `known` is the published part of the server, which must not change; names in the configuration win. `sources` are
+    the private URLs that the user just gave for documents: their APIs can be called there. `notify` receives a line
+    at the start of each step.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
     documents = {one.label: _with_source(one, documents[one.label]) for one in config.apis}
@@ -148,7 +150,7 @@ def generate(
 
 
 def recognised(documents: Mapping[str, Document], counts: Mapping[str, int]) -> str:
-    """Return in words what kind of document each is, and how much is in it."""
+    """Return a text with the kind of each document and its size."""
     found = []
     for label, document in documents.items():
         source, count = kind_of(document), counts[label]
@@ -324,19 +326,19 @@ def distribution_of(name: str) -> str:
 
 
 def is_url(source: str) -> bool:
-    """Whether a document's source is an address and no file."""
+    """Return True if a document's source is a URL and not a file."""
     return re.match(r"https?://", source) is not None
 
 
 def public_source(source: str) -> str:
-    """Where the document came from, if that means something elsewhere: a URL without credentials and query."""
+    """Return a document's source if it is a URL, without credentials and query; "" for local files."""
     if not is_url(source):
         return ""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
 
 
 def file_tampered(step: tree.FileStep) -> Problem:
-    """Return what is reported when the machine's file was changed by someone else."""
+    """Return the problem for a machine-owned file that was edited."""
     what = "removed" if step.action == "remove" else "rewritten"
     return Problem(
         "warning",
@@ -347,9 +349,9 @@ def file_tampered(step: tree.FileStep) -> Problem:
     )
 
 
-# --- Which private address a person means: the one that the document was fetched from because the person named it ---
+# --- Private URLs that the user allowed: a document's own URL, if the user gave it ---
 #
-# An address that only stands in a document is never permitted here: whoever writes the document is not who makes the server.
+# A URL that only appears in a document is never allowed here: the author of the document is not the operator.
 
 
 def private_source(source: str) -> str:
@@ -420,7 +422,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
 
 
 def _about(api: Api, tools: Sequence[ApiTool]) -> str:
-    """Return what the API is for, as Markdown: its description, and what the document says of the tags of its tools."""
+    """Return a Markdown description of the API: its description, and those of its tools' tags."""
     operations = api.by_key()
     counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
     said = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
@@ -445,7 +447,7 @@ def _runtime_extras(api: Api) -> list[str]:
 
 
 def _does(tool: ApiTool) -> str:
-    """Return what a tool does in one line: its title, or the beginning of its description when that is all there is."""
+    """Return a one-line summary of a tool: its title, or else the start of its description."""
     return one_line(tool.title or tool.description.partition("\n")[0], _ROW)
 
 

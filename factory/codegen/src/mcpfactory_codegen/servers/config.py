@@ -46,13 +46,13 @@ _PACKAGE: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """`apis` are the API documents, none for servers that are not made from one.
+    """Configuration of a server. `apis` are the API documents, empty for servers without one.
 
-    `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what was decided about each
-    tool, by its name; `responses` what was decided about all answers, `workflows` the tools that are made of others. `credentials`
-    says which parameters are credentials, and which are not. `mode`, `profile` and `dialect` say what the server offers by
-    default, "" the runtime's default; `profiles` are the profiles that the person defined; `answers` what they answered to questions of the
-    template.
+    `names` maps operations ("GET /books/{id}") to their required tool names; `tools` has the curation of each tool,
+    by its name; `responses` the curation of all responses, `workflows` the tools that combine others. `credentials`
+    declares which parameters are credentials, and which are not. `mode`, `profile` and `dialect` are the server's
+    defaults, "" for the runtime's default; `profiles` are the user-defined profiles; `answers` are those to the
+    template's questions.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ServerConfig:
 
     @property
     def document(self) -> str:
-        """The first API document; "" when there is none."""
+        """Return the path of the first API document; "" if the server has none."""
         return next((api.document for api in self.apis), "")
 
     @property
@@ -82,10 +82,10 @@ class ServerConfig:
 
 
 def read_config(folder: Path) -> ServerConfig:
-    """Return the configuration in a server's folder.
+    """Return the configuration in a server's directory.
 
     Raises:
-        ConfigError: there is none, it is not TOML, or a value cannot be used.
+        ConfigError: it is missing, it is not TOML, or it has an invalid value.
     """
     path = folder / CONFIG
     try:

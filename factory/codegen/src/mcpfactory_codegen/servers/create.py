@@ -1,7 +1,7 @@
-"""The whole way from a document or a template to a server's folder, and again when something changed.
+"""Creation of a server's directory from a document or a template, and regeneration after changes.
 
-`create_server` makes a new folder: built beside its place and moved there whole, so that a failure leaves nothing.
-`regenerate` rewrites what the machine owns in an existing one.
+`create_server` builds a new directory in a temporary place and moves it as a whole, so that a failure leaves nothing.
+`regenerate` rewrites the machine-owned files of an existing one.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ _OPENAPI: Final = "openapi"
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What was made. `operations` counts those of the document; `files` are the paths of the server's folder.
+    """Result of a creation.
 
-    `steps` says what happened to each file; empty for a dry run. `groups` are suggested when the tools are too much for a list.
-    `address` says where the API lives, as in the report; empty for servers that are not made from a document. `recognised` says in words what kind of document it was.
-    `alike` are the security schemes that several documents have, each with credentials of its own.
+    `operations` counts those of the document; `files` are the paths in the server's directory. `steps` has the action
+    for each file; empty for a dry run. `groups` are suggested if there are too many tools for a list. `address` has
+    the API's URLs, as in the report; empty for servers without a document. `recognised` describes the kind of the
+    document. `alike` are equal security schemes of several documents that have separate credentials.
     """
 
     server: str
@@ -111,27 +112,28 @@ def create_server(
     dry_run: bool = False,
     notify: Notify = no_notice,
 ) -> Created:
-    """Make the server `folder/<name>` from an API document (`source`: path or URL), from several, or from a template.
+    """Create the server `folder/<name>` from API documents (`source`: path or URL) or from a template.
 
     Args:
-        folder: where servers live, such as `servers/`; made if it is not there.
+        folder: the directory of servers, such as `servers/`; created if missing.
         name: `[a-z][a-z0-9-]*`; None takes the document's title, or the template's name.
-        source: an API document, or several, of which each may have a label: `messaging=twilio.yaml`. `template` is then the one
-            for its person-owned files ("openapi" by default).
-        template: a shipped template's name, the path of a template's folder, `git+https://…` or `package:NAME==VERSION`.
+        source: an API document, or several, each with an optional label: `messaging=twilio.yaml`. `template` then
+            supplies only the person-owned files ("openapi" by default).
+        template: a shipped template's name, the path of a template's directory, `git+https://…` or
+            `package:NAME==VERSION`.
         answers: to questions of the template; the others take their defaults.
-        selection: which operations, of each document; the others are reported as skipped.
-        overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read. With several
-            documents each begins with the label of its own: `messaging=fixes.yaml`.
-        credentials: "shared", when security schemes that are equal in several documents are one.
-        mode: how the server offers its tools, "full" or "search"; "" the runtime's default.
-        strict: make nothing when the document has any problem.
-        permit: a person named `source`, so that the API may be called there although the address is private.
+        selection: the operations to include, of each document; the others are reported as skipped.
+        overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
+            several documents, each starts with the label of its document: `messaging=fixes.yaml`.
+        credentials: "shared" to merge equal security schemes of several documents.
+        mode: the mode in which the server offers its tools, "full" or "search"; "" for the runtime's default.
+        strict: create nothing if the document has any problem.
+        permit: the user gave `source`, so that the API can be called there although the address is private.
         dry_run: do everything but write.
-        notify: takes a line for a person whenever a step begins.
+        notify: receives a progress line at the start of each step.
 
     Raises:
-        CreateError: nothing was made.
+        CreateError: nothing was created.
     """
     if source is None and not template:
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
@@ -155,13 +157,13 @@ def create_server(
 
 
 def regenerate(folder: Path) -> Created:
-    """Rewrite what the machine owns in a server's folder, from its configuration and its API document.
+    """Rewrite the machine-owned files in a server's directory, from its configuration and its API document.
 
-    Names of tools that were made before are kept. Files that somebody edited although the machine owns them are
-    reported (`file-tampered`) and rewritten. A server that is not made from a document is left as it is.
+    Published tool names are kept. Machine-owned files that were edited are reported (`file-tampered`) and rewritten.
+    A server without a document is left unchanged.
 
     Raises:
-        CreateError: the folder cannot be used; nothing was changed.
+        CreateError: the directory cannot be used; nothing was changed.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -196,7 +198,7 @@ def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.File
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What was asked for besides the document."""
+    """Options of a creation request other than the document."""
 
     template: ServerTemplate
     folder: Path
@@ -209,7 +211,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """A document that was read for a new server: how the configuration names it, as it is kept, and the files to write."""
+    """A document of a new server: its configuration entry, the document as stored, and the files to write."""
 
     api: ApiConfig
     document: Document
@@ -292,7 +294,7 @@ def _overlays_by_label(overlays: Sequence[ApiSource], labels: Sequence[str]) -> 
 
 
 def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
-    """Where overlays go in the server's folder: below `overlays/` beside the document, under names of their own."""
+    """Return the server's overlay paths: uniquely named, below `overlays/` next to the document."""
     paths: dict[str, Path] = {}
     folder = f"api/{label}/overlays" if label else "api/overlays"
     for path in overlays:
@@ -307,7 +309,7 @@ def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
 
 
 def _write_new(target: Path, built: BuiltServer) -> tuple[tree.FileStep, ...]:
-    """Build beside the place, then move: the folder is there whole or not at all."""
+    """Build in a temporary directory, then move it: the target is complete or absent."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:

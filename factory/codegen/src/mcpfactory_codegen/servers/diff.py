@@ -1,11 +1,11 @@
-"""What a change of a server's tools means for those who call them: pure, on two manifests.
+"""Compatibility of a change of a server's tools for their callers, from two manifests. Pure.
 
-breaking   a call that worked may fail, or mean something else
-additive   everything that worked works, and more does
+breaking   a call that worked can fail, or mean something else
+additive   everything that worked still works, and more does
 cosmetic   only texts and hints changed
 
-Below an argument, what cannot be compared keyword by keyword (`oneOf`, `not`, `if` …) and differs counts as breaking:
-a promise that cannot be checked is not made.
+Below an argument, differences that cannot be compared keyword by keyword (`oneOf`, `not`, `if` …) count as breaking,
+because compatibility cannot be verified.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CHANGES: Final[dict[str, Kind]] = {
     "text-changed": "cosmetic",
     "origin-changed": "breaking",
 }
-"""Every code that `diff` gives, and that of `origins`, and what it means for callers."""
+"""Every code of `diff` and of `origins`, with its effect on callers."""
 
 _PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
 _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # when a tool does not say
@@ -66,10 +66,10 @@ class Change:
 def diff(
     old: Mapping[str, Any], new: Mapping[str, Any], *, renamed: Mapping[str, str] | None = None
 ) -> tuple[Change, ...]:
-    """Return what changed between two manifests, the breaking changes first.
+    """Return the changes between two manifests, breaking ones first.
 
-    `renamed` maps old tool names to new ones where the caller knows that both are one operation; besides, a tool
-    that vanished and one that appeared with the same handler are one.
+    `renamed` maps old tool names to new ones if the caller knows that both are one operation. A removed tool and an
+    added one with the same handler also count as one.
     """
     before = {tool["name"]: tool for tool in old.get("tools", ())}
     after = {tool["name"]: tool for tool in new.get("tools", ())}
@@ -319,13 +319,13 @@ def _bounds(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
 
 
 def _bound(value: Any, sign: int) -> float:
-    """How much is allowed: larger is wider; no bound is the widest."""
+    """Return a bound as a number: larger is wider, and a missing bound is the widest."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return value * sign if known else float("inf")
 
 
 def _only(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
-    """Keywords that are compared as a whole: to have one is narrower than to have none."""
+    """Yield the changes of keywords that are compared as a whole; adding one narrows the schema."""
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:
@@ -386,12 +386,15 @@ def _branches(keyword: str, old: _Schema, new: _Schema, path: str, defs: _Defs) 
 
 
 def _opened(old: _Schema, new: _Schema) -> bool:
-    """Whether a `oneOf` became an `anyOf`."""
+    """Return True if a `oneOf` became an `anyOf`."""
     return "oneOf" in old and "oneOf" not in new and "anyOf" in new and "anyOf" not in old
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a schema without texts, with its references inlined and its keys in one order, so that only what it accepts is compared."""
+    """Return a normalized schema, so that only the accepted values are compared.
+
+    Texts are removed, references inlined and keys sorted.
+    """
     if depth > _DEPTH:
         return None
     if isinstance(schema, list):

@@ -33,12 +33,12 @@ _FILE: Final = "mcpfactory.toml"
 
 @dataclass(frozen=True, slots=True)
 class ApiConfig:
-    """One API document of a server, and what of it becomes tools.
+    """Configuration of one API document of a server, including its selection.
 
-    `label` tells it apart from the server's other documents; "" for the only one, and for the one that was there before others
-    came. `allow_private` are hosts (`host` or `host:port`) that may be called although their addresses are private. `overlays`
-    are paths of files in the server's folder. `credentials` "shared": a security scheme that another document with this setting
-    has, too, is one.
+    `label` distinguishes it from the server's other documents; "" for the only or the first one. `allow_private` are
+    hosts (`host` or `host:port`) that can be called although their addresses are private. `overlays` are paths of
+    files in the server's directory. `credentials` "shared": a security scheme that another document with this setting
+    also has is merged with it.
     """
 
     document: str
@@ -51,7 +51,7 @@ class ApiConfig:
 
     @property
     def named(self) -> str:
-        """What messages call it: its label, or its file."""
+        """Return the document's name for messages: its label, or its file."""
         return self.label or self.document
 
 
@@ -127,20 +127,19 @@ def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
 
 
 def with_apis(text: str, apis: Sequence[ApiConfig]) -> str:
-    """Return the text of a configuration that names these documents: where each lies, came from and may be private.
+    """Return a configuration text that lists these documents with their file, source and private hosts.
 
-    All else stays as the person wrote it. Documents that the text does not have yet are added behind the others, and `[api]`
-    becomes `[[api]]` for them.
+    The rest of the user's text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
 
     Raises:
-        ServerConfigError: the values do not stand on lines of their own.
+        ServerConfigError: the values are not on separate lines.
     """
     written_now = _apis_of(text)
     if not any(_is_missing(written_now, api) for api in apis):
         return text
     tables = list(_HEADER.finditer(text))
     if len(tables) == len(written_now):
-        for match in reversed(tables):  # from the end, so that what stands before keeps its place
+        for match in reversed(tables):  # in reverse, so that earlier offsets remain valid
             text = _edited(text, match, written_now[tables.index(match)], apis)
         known = {one.get("label", "") for one in written_now}
         added = [api for api in apis if api.label not in known]
@@ -216,7 +215,7 @@ _COMMON: Final = frozenset({"service", "services"})
 _LONGEST: Final = 30
 
 
-# --- what was asked for ---
+# --- requested documents ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +227,7 @@ class ApiSource:
 
 
 Sources = str | Path | Sequence[str | Path | ApiSource] | None
-"""Where documents come from: paths or URLs, each with a label if there are several: `messaging=twilio.yaml`."""
+"""Document sources: paths or URLs, each with a label if there are several: `messaging=twilio.yaml`."""
 
 
 def sources_of(sources: Sources) -> tuple[ApiSource, ...]:
@@ -295,14 +294,15 @@ def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[lis
     return [short if short and counts[tuple(short)] == 1 else parts for short, parts in zip(plain, every, strict=True)]
 
 
-# --- what they are together ---
+# --- the combined API ---
 
 
 @dataclass(frozen=True, slots=True)
 class Apis:
-    """The documents of a server as one API. `alike` are the security schemes that several have, each with credentials of its own.
+    """The documents of a server as one API.
 
-    By label, `operations` counts those of each document and `bases` has the address that it states.
+    `alike` are equal security schemes of several documents that have separate credentials. By label, `operations`
+    counts those of each document and `bases` has its declared base URL.
     """
 
     api: Api
@@ -314,7 +314,7 @@ class Apis:
 def read_documents(
     apis: Sequence[ApiConfig], documents: Mapping[str, Document], credentials: CredentialOptions = NO_OPTIONS
 ) -> Apis:
-    """Return what the documents, by label, have of what their tables select, without parameters that are credentials."""
+    """Return the selected operations of the documents, by label, without credential parameters."""
     read = {one.label: bind_credentials(read_source(documents[one.label]), credentials) for one in apis}
     read = {label: labelled(api, label) for label, api in read.items()}
     chosen = {one.label: select(read[one.label], one.selection) for one in apis}

@@ -14,10 +14,10 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 
 class CreateError(McpfactoryError):
-    """No server was made. `args[0]` says what is wrong and where; `hint` what to do.
+    """Error for a server that was not created. `args[0]` has the reason and the place, `hint` the remedy.
 
-    Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `edited`,
-    `merge`, `internal`.
+    Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
+    `edited`, `merge`, `internal`.
     """
 
     exit_code = Exit.BAD_INPUT
@@ -28,7 +28,7 @@ class CreateError(McpfactoryError):
 
 
 class NoSuchTemplateError(CreateError):
-    """No server was made: there is no template of that name."""
+    """Error for a server that was not created because its template is unknown."""
 
     exit_code = Exit.NOT_FOUND
 

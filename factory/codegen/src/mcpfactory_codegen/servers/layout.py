@@ -1,4 +1,4 @@
-"""Where an API document's files lie in a server's folder: below `api/`, as they were given."""
+"""Layout of an API document's files in a server's directory: below `api/`, under their original names."""
 
 from __future__ import annotations
 

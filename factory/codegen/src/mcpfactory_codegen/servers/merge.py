@@ -84,7 +84,7 @@ def _by_git(texts: list[str]) -> MergedText:
 
 
 def has_marks(text: str) -> bool:
-    """Whether a conflict of an earlier merge is still in the text."""
+    """Return True if the text still has conflict markers of an earlier merge."""
     return _MARKS.search(text) is not None
 
 
@@ -92,7 +92,7 @@ LOCK: Final = ".mcpfactory/lock.json"
 _VERSION: Final = 1
 
 Owner = Literal["machine", "person", "document"]
-"""machine: rewritten whole; person: written once, merged later; document: the API document as it was given."""
+"""machine: rewritten whole; person: written once, merged later; document: the API document as given."""
 
 
 class LockError(McpfactoryError):
@@ -101,7 +101,7 @@ class LockError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """One file: its owner, the SHA-256 of what was written, and for a person's file that text itself."""
+    """One file: its owner, the SHA-256 of the written content, and for a person-owned file the text itself."""
 
     owner: Owner
     sha256: str
@@ -120,7 +120,7 @@ class Lock:
 
     @classmethod
     def read(cls, folder: Path) -> Lock:
-        """Return the lock of a server's folder; empty when there is none.
+        """Return the lock of a server's directory; empty if missing.
 
         Raises:
             LockError: the file is not a lock of this version.

@@ -1,4 +1,4 @@
-"""The files that a template of one's own starts with: the shipped `minimal`, with a question added."""
+"""Initial files of a custom template: the shipped `minimal`, with a question added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a server sends its credentials, by its report, and what of that an update would change: pure."""
+"""Origins that receive a server's credentials, from its report, and their changes in an update. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CODE: Final = "origin-changed"
 def origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each origin that is called or gives tokens now and did neither before.
+    """Return a change for each new origin that is called or issues tokens.
 
     Args:
-        before: the report of the server as it is; one without addresses (of an earlier mcpfactory) has nothing to compare.
-        after: the report of the server as it would be.
-        added: labels of documents that are new: they have credentials of their own, which nobody has given yet.
+        before: the report of the current server; one without URLs (from an earlier mcpfactory) is not compared.
+        after: the report of the updated server.
+        added: labels of new documents: their credentials are separate, and not set yet.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:
@@ -47,10 +47,10 @@ def origin_changes(
 
 
 def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
-    """Let nothing pass that sends credentials where nobody gave them for.
+    """Refuse changes that would send existing credentials to a new origin.
 
     Raises:
-        CreateError: `origin`: among `changes` is one.
+        CreateError: `origin`: `changes` contains one.
     """
     found = [change.message for change in changes if change.code == _CODE]
     if found:
@@ -79,7 +79,7 @@ def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _origin(url: str) -> str:
-    """Scheme, host and port of a URL, in the one way that is compared; "" for what is none."""
+    """Return the normalized scheme, host and port of a URL; "" if the URL is invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -15,7 +15,7 @@ from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.urls import describe_private, host_port_of
 
-_HARD: Final = 5  # lines of what is hard
+_HARD: Final = 5  # difficulties to list
 _DECISIONS: Final = 3
 _REASONS: Final = 3
 _ADDRESSES: Final = 1
@@ -55,7 +55,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a server offers. `left_out` counts operations by reason; `hard` and `decisions` have the most important first."""
+    """Summary of a server.
+
+    `left_out` counts operations by reason; `hard` and `decisions` have the most important first.
+    """
 
     server: str
     operations: int
@@ -78,7 +81,7 @@ def overview(server: str, report: Json) -> Overview:
 
     Args:
         server: its name.
-        report: `.mcpfactory/report.json`; one of an older mcpfactory lacks some facts, and then nothing is said of them.
+        report: `.mcpfactory/report.json`; facts missing in a report of an older mcpfactory are omitted.
     """
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
@@ -115,7 +118,7 @@ def _addresses(report: Json) -> Iterator[str]:
         yield f"{one['url']} ({one['variable']}, {_count(one['tools'], 'tool')})"
 
 
-# --- What is hard: measured of each tool, worth so much, and how it is said of the worst ---
+# --- Difficulties: a measure per tool, a weight, and the message about the worst one ---
 
 _MEASURES: Final[tuple[tuple[str, float, Callable[[Json], int], str], ...]] = (
     (
@@ -152,7 +155,7 @@ def _hardships(tools: Sequence[Json]) -> Iterator[tuple[float, Hardship]]:
 
 
 def _singular(message: str) -> str:
-    """Return the message of a single tool: its verb in the third person, and it is no example."""
+    """Return the message for a single tool: the verb in the third person, and without the example."""
     subject, verb, rest = message.partition(" tool ")
     word, _, more = rest.partition(" ")
     third = {"have": "has", "are": "is"}.get(word, f"{word}s")
@@ -261,7 +264,7 @@ _RULES: Final[tuple[Callable[[str, Json], Choice | None], ...]] = (
 
 
 def overview_rows(view: Overview) -> list[tuple[str, str]]:
-    """Return what a server has, as labels and texts."""
+    """Return the server's contents as pairs of label and text."""
     addresses = _list(view.addresses, _ADDRESSES)
     origin = f" from {_count(view.operations, 'operation')}" if view.operations else ""
     return [

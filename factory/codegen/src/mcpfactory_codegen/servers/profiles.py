@@ -21,7 +21,7 @@ _KNOWN: Final = ("full", "read-only")
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """What the manifest says about modes and profiles, the same in numbers for the report, and what is wrong with it."""
+    """Modes and profiles: for the manifest (`offer`), as numbers for the report (`summary`), and their problems."""
 
     offer: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)

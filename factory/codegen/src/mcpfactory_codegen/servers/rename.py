@@ -1,11 +1,13 @@
-"""A server under another name: its package, its files, its variables. All is worked out in memory; `write` makes it beside.
+"""Renaming of a server: its package, its files, its variables.
 
-machine's file    made anew under the new name
-person's file     what the template writes differently under the new name is merged in; then the names of the old package
-                  and of the old distribution, which nothing else can mean, are replaced in texts of the person's
-API document      as it is
+The result is computed in memory; `write_renamed` writes it to a new directory.
 
-What still has the old name in it is reported and not changed: in prose nobody knows what it means.
+machine's file    generated again under the new name
+person's file     the template's differences under the new name are merged; then unambiguous names of the old package
+                  and of the old distribution are replaced in the user's texts
+API document      unchanged
+
+Other occurrences of the old name are reported and not changed, because their meaning in prose is unclear.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ _TEXTS: Final = {".py", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".md"
 _LEFT: Final = {
     ".venv", "venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", "dist", "build", ".git", "node_modules",
 }  # fmt: skip
-_PAST: Final = re.compile(r"(?i)change(s|log)|history")  # what was under the old name was: a changelog stays as it is
-_MOST_BYTES: Final = 1_000_000  # a larger file is no text that somebody wrote
+_PAST: Final = re.compile(r"(?i)change(s|log)|history")  # a changelog keeps the old name, which was right at the time
+_MOST_BYTES: Final = 1_000_000  # a larger file is not a text that somebody wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """What another name means for a server. `changed` are files of the person's; `variables` maps old names to new ones."""
+    """Result of a renaming.
+
+    `changed` are person-owned files; `variables` maps old names to new ones.
+    """
 
     old: ServerConfig
     new: ServerConfig
@@ -79,7 +84,7 @@ class _Names:
     new: ServerConfig
 
     def path(self, path: str) -> str:
-        """Where a file of the old server is in the new one."""
+        """Return the new path of a file of the old server."""
         before = f"src/{self.old.package}/"
         return f"src/{self.new.package}/{path.removeprefix(before)}" if path.startswith(before) else path
 
@@ -99,10 +104,12 @@ class _Names:
 
 
 def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Renaming:
-    """Return what it takes to give the server in `folder` another name. Reads the folder, changes nothing; `notify` takes a line whenever a step begins.
+    """Return the changes needed to rename the server in `folder`. Reads the directory, changes nothing.
+
+    `notify` receives a line at the start of each step.
 
     Raises:
-        CreateError: it cannot have that name, or the folder cannot be used.
+        CreateError: the name is not allowed, or the directory cannot be used.
     """
     with as_create_errors():
         old = read_config(folder)
@@ -129,10 +136,10 @@ def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Ren
 
 
 def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
-    """Make the renamed server in a new folder below `beside`; gives that folder. The old one stays as it is.
+    """Write the renamed server to a new directory below `beside`, and return it. The old one stays unchanged.
 
     Raises:
-        CreateError: the disk said no; nothing is left of it.
+        CreateError: the disk reported an error; nothing is left behind.
     """
     target = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
     try:
@@ -152,7 +159,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> BuiltServer:
-    """Return the server as it is made today under a name; without the person's files where its template is gone."""
+    """Return the server as generated now under a name, without person-owned files if its template is missing."""
     version = stated_version(folder, old)
     if not old.document:
         try:
@@ -241,7 +248,7 @@ def _refuse_half(folder: Path, names: _Names, text: str) -> None:
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the texts in a server's folder by path, without what is made anew and without links."""
+    """Yield the user's text files in a server's directory by path, without generated files and links."""
     for target in sorted(folder.rglob("*")):
         path = target.relative_to(folder)
         if set(path.parts[:-1]) & _LEFT or any(part.endswith(".egg-info") for part in path.parts):
@@ -267,7 +274,7 @@ def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
 
 
 def _variables(folder: Path, old: ServerConfig, after: BuiltServer) -> dict[str, str]:
-    """Environment variables whose names follow the server's, old → new: credentials, and the settings of its own."""
+    """Return the environment variables that contain the server's name, old → new: credentials and its settings."""
     if REPORT not in after.machine:
         return {}
     try:

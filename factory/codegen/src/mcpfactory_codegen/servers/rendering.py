@@ -41,10 +41,10 @@ def render_here(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
 
 
 def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds: float = SECONDS) -> None:
-    """Render a template of a stranger in a process of its own, which time and memory are counted for.
+    """Render an untrusted template in a separate process with limited time and memory.
 
     Raises:
-        RenderError: as `render_here`; or it takes too long, or too much.
+        RenderError: as `render_here`; or a limit of time or memory is exceeded.
     """
     program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _main; sys.exit(_main(*sys.argv[1:]))"
     command = [sys.executable, "-I", "-c", program, str(template), str(folder)]

@@ -1,4 +1,4 @@
-"""`.mcpfactory/report.json` of a server: what `inspect` prints about tools, arguments, cost and what was left out."""
+"""`.mcpfactory/report.json` of a server: tools, arguments, cost and skipped operations, for `inspect`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PARTS: Final = {
 }
 _OPEN: Final = frozenset(
     {"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY", "ACCESS_KEY_ID", "REGION"}
-)  # what is no secret itself
+)  # not secret
 _OPTIONAL: Final = frozenset({"CLIENT_KEY", "SESSION_TOKEN", "REGION"})
 
 
@@ -51,8 +51,8 @@ def report(
 ) -> dict[str, Any]:
     """Return the report as data; plain JSON types only.
 
-    `uncurated`: by operation, the names of tools as they are without what the person decided about them. `private`: hosts that the
-    person permits although they are private.
+    `uncurated`: by operation, the names of tools before the user's curation. `private`: private hosts that the user
+    allows.
     """
     operations = api.by_key()
     return {
@@ -93,14 +93,14 @@ def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
 
 
 def _effect(annotations: Mapping[str, Any]) -> str:
-    """Return what a tool does, by its hints."""
+    """Return the effect of a tool, from its hints."""
     if annotations.get("readOnlyHint") is True:
         return "reads"
     return "destroys" if annotations.get("destructiveHint") is True else "writes"
 
 
 def _named(operation: ApiOperation | Skipped) -> dict[str, Any]:
-    """Return what names an operation; `document` is the label of its document, where that has one."""
+    """Return the fields that identify an operation; `document` is the label of its document, if it has one."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 
@@ -146,7 +146,10 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
 
 
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return what `scheme_statuses` of the pipeline reads: the base URL, the schemes with variables, flows and links, and which alternatives tools have."""
+    """Return the credentials section, the input of `scheme_statuses` of the pipeline.
+
+    It has the base URL, the schemes with variables, flows and links, and the alternatives of the tools.
+    """
     operations = api.by_key()
     ways = Counter(operations[tool.key].security for tool in tools)
     used = {name for security in ways for alternative in security for name in alternative}
@@ -170,9 +173,10 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 
 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
-    """Return what `api_addresses` of the pipeline reads: the root's address, the other servers, and what is permitted.
+    """Return the address section, the input of `api_addresses` of the pipeline.
 
-    `rootless`: each tool is at one of the others. `several`: it is of several documents, each with an `[[api]]`.
+    It has the root's URL, the other servers, and the allowed private hosts. `rootless`: each tool uses one of the
+    other servers. `several`: the server has several documents, each with an `[[api]]`.
     """
     servers = _servers(api, names, tools)
     address: dict[str, Any] = {
@@ -186,13 +190,16 @@ def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence
 
 
 def has_root(api: Api, tools: Sequence[ApiTool]) -> bool:
-    """Whether there is an address that is no single document's: that which `MCPF_<SERVER>_BASE_URL` replaces."""
+    """Return True if the server has a root URL, which `MCPF_<SERVER>_BASE_URL` replaces.
+
+    The URL of a single document is not a root.
+    """
     operations = api.by_key()
     return not tools or bool(api.servers) or any(not operations[tool.key].server for tool in tools)
 
 
 def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
-    """Return the servers beside the root: name, URL, variable, and how many tools are there."""
+    """Return the servers other than the root: name, URL, variable, and number of tools."""
     operations = api.by_key()
     counts = Counter(operations[tool.key].server for tool in tools)
     variables = {one.name: f"{names.prefix}_{server_setting(one.name)}" for one in api.own_servers}
@@ -220,10 +227,10 @@ def _compact(value: Any) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Published:
-    """What callers of a server know, by its report: it stays when the server is made again.
+    """Published names of a server, from its report, which stay the same on regeneration.
 
-    `names` has the tool of each operation by its key, without what the person renamed or hid. `servers` has the address of each
-    server by its name, "" for the root's. `prefix` leads the variables, "" for a new server.
+    `names` has the tool name of each operation by its key, before the user's renaming or hiding. `servers` has the
+    URL of each server by its name, "" for the root's. `prefix` is that of the variables, "" for a new server.
     """
 
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -232,7 +239,7 @@ class Published:
 
 
 def published(folder: Path) -> Published:
-    """Return what was last published of the server in a folder; nothing if there is no report to read."""
+    """Return the published names of the server in a directory; empty without a readable report."""
     try:
         data = json.loads((folder / REPORT).read_bytes())
         names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}

@@ -55,9 +55,10 @@ _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*
 
 @dataclass(frozen=True, slots=True)
 class ServerTemplate:
-    """A template that can be used: its name, its folder, and its first comment line as a sentence about it.
+    """A usable template: its name, its directory, and its first comment line as a description.
 
-    `source` is how it was named; `origin` says what was fetched (`commit 1f2e…`, `our-templates 1.2`), "" for what was here.
+    `source` is the name that the user gave. `origin` identifies a fetched version (`commit 1f2e…`,
+    `our-templates 1.2`), "" for a local one.
     """
 
     name: str
@@ -68,7 +69,7 @@ class ServerTemplate:
 
     @property
     def shipped(self) -> bool:
-        """Whether it comes with mcpfactory."""
+        """Return True if it comes with mcpfactory."""
         return self.folder.parent == _SHIPPED
 
     @property
@@ -78,7 +79,7 @@ class ServerTemplate:
 
     @property
     def of_document(self) -> bool:
-        """Whether it is for servers that are made from an API document: it asks where that lies."""
+        """Return True if it is for servers that are made from an API document: it asks for the document's path."""
         return re.search(r"^document:", (self.folder / _SETTINGS).read_text("utf-8"), re.M) is not None
 
 
@@ -94,14 +95,14 @@ def _about(folder: Path) -> str:
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a template: shipped by its name, of a folder, of git or of a package by its [source](template_source).
+    """Return a template: shipped, by its name; from a directory, git or a package, by its [source](template_source).
 
     Args:
         source: as typed, or as `kept_source` wrote it.
-        beside: the server's folder, which a kept path begins at; None for what was typed.
+        beside: the server's directory, to which a stored path is relative; None for typed sources.
 
     Raises:
-        UnknownTemplateError: there is none.
+        UnknownTemplateError: the template does not exist.
         ScaffoldError: it cannot be fetched.
     """
     parsed = parse_source(source)
@@ -132,7 +133,10 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 
 
 def kept_source(template: ServerTemplate, server: Path) -> str:
-    """Return how a server's configuration names its template: a folder of the workspace by its path from the server's, one elsewhere by its name alone."""
+    """Return the template source for a server's configuration.
+
+    A directory in the workspace is stored as a path relative to the server's, one elsewhere by its name alone.
+    """
     if template.shipped or parse_source(template.source).foreign:
         return template.source
     if template.folder.is_relative_to(server.parent.parent.resolve()):
@@ -163,7 +167,7 @@ def template_version(name: str, server: Path) -> str:
 
 @cache
 def _shipped_version(folder: Path) -> str:
-    """Return what `template_version` does for a template of this package: it stays the same as long as its code does."""
+    """Return `template_version` for a shipped template; cached, because its files never change at run time."""
     return _version(folder.resolve())
 
 
@@ -200,7 +204,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy the plain files of a template: its repository, links and whatever else there is are not what is rendered."""
+    """Copy the regular files of a template, without its Git repository, links and special files."""
     left = _MOST_BYTES
     for place, folders, names in os.walk(source):
         folders[:] = [name for name in folders if not _LITTER.fullmatch(name)]
@@ -242,6 +246,9 @@ def _read(root: Path) -> dict[str, str]:
 
 
 def _is_repository(name: str) -> bool:
-    """Whether a file system could take a name for git's folder: case, ignored characters, dots and spaces at the end, short names."""
+    """Return True if a file system could treat a name as the `.git` directory.
+
+    Covers case, ignored characters, trailing dots and spaces, and short names.
+    """
     plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}

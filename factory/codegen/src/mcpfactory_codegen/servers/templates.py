@@ -38,7 +38,7 @@ class TemplateSourceError(McpfactoryError):
 
 
 class UnknownTemplateError(TemplateSourceError):
-    """There is no template of that name."""
+    """Error for an unknown template name."""
 
     exit_code = Exit.NOT_FOUND
 
@@ -55,7 +55,7 @@ class TemplateSource:
 
     @property
     def foreign(self) -> bool:
-        """Whether it has to be fetched: somebody else wrote it."""
+        """Return True if it must be fetched, so that its author is a third party."""
         return self.kind != "name"
 
 
@@ -63,7 +63,7 @@ def parse_source(text: str) -> TemplateSource:
     """Return a source in its parts.
 
     Raises:
-        TemplateSourceError: it begins like a source that is fetched, and is none.
+        TemplateSourceError: it starts like a fetched source, but is invalid.
     """
     if text.startswith("git+"):
         return _git(text)
@@ -112,17 +112,17 @@ _QUIET: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=fal
 
 
 class FetchedTemplate(NamedTuple):
-    """The folder that has `copier.yml`, and what it was made from: `commit 1f2e…`, or `our-templates 1.2`."""
+    """The directory with `copier.yml`, and its version: `commit 1f2e…`, or `our-templates 1.2`."""
 
     folder: Path
     origin: str
 
 
 def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
-    """Fetch a template into an empty folder.
+    """Fetch a template into an empty directory.
 
     Raises:
-        TemplateSourceError: it cannot be fetched, has no template, or has what is no plain file.
+        TemplateSourceError: it cannot be fetched, has no template, or contains other than regular files.
     """
     return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
 
@@ -150,7 +150,7 @@ def _from_git(source: TemplateSource, folder: Path) -> FetchedTemplate:
 
 
 class _Git:
-    """Git in a repository of our own, which speaks one protocol and asks nobody for a password on the terminal."""
+    """Git in a separate repository, limited to one protocol and without password prompts."""
 
     def __init__(self, folder: Path, source: TemplateSource) -> None:
         self._folder, self._source = folder, source
@@ -160,7 +160,7 @@ class _Git:
         self._environ["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
 
     def run(self, *arguments: str) -> bytes:
-        """Return what a command prints."""
+        """Return the output of a command."""
         where = self._source.place
         try:
             done = subprocess.run(

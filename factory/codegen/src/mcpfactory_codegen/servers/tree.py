@@ -32,7 +32,7 @@ class TreeError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """What happens to one file. `tampered`: the machine's file was changed by someone else since it was written."""
+    """Action for one file. `tampered`: a machine-owned file was changed by someone else since it was written."""
 
     path: str
     action: Action
@@ -41,11 +41,11 @@ class FileStep:
 
 
 def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[FileStep, ...]:
-    """Return what `write` would do, by path. Reads the folder, changes nothing.
+    """Return the actions that `write` would perform, by path. Reads the directory, changes nothing.
 
     Raises:
-        TreeError: a path is absolute, has `..` in it, or passes through a link that leaves the folder.
-        LockError: the folder's lock is damaged.
+        TreeError: a path is absolute, has `..` in it, or passes through a link that leaves the directory.
+        LockError: the directory's lock is damaged.
     """
     lock = Lock.read(folder)
     steps = [_step(folder, path, _bytes(content), lock, owner) for path, content in files.items()]
@@ -60,11 +60,11 @@ def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tup
 
 
 def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, template: str = "") -> tuple[FileStep, ...]:
-    """Carry out the plan and record it in the lock; `template` as well, if it is named.
+    """Carry out the plan and record it in the lock, including `template` if given.
 
     Raises:
         TreeError, LockError: as `plan`, before anything is written.
-        OSError: the disk said no; the folder is as it was before.
+        OSError: the disk reported an error; the directory is unchanged.
     """
     steps = plan(folder, files, owner=owner)
     before = Lock.read(folder)
@@ -80,11 +80,11 @@ def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, templ
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None:
-    """Write or remove (None) all of `changes`, and the lock last. Whatever goes wrong, the folder is as it was before.
+    """Write or remove (None) all of `changes`, and the lock last. If anything fails, the directory is unchanged.
 
     Raises:
-        TreeError: a path leaves the folder; nothing was written.
-        OSError: the disk said no; what had been written was taken back.
+        TreeError: a path leaves the directory; nothing was written.
+        OSError: the disk reported an error; the written files were restored.
     """
     wanted = {locate(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()}
     before: list[tuple[Path, bytes | None]] = []
@@ -126,10 +126,10 @@ def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> 
 
 
 def locate(folder: Path, path: str) -> Path:
-    """Return where a path of the server lies.
+    """Return the location of a path of the server.
 
     Raises:
-        TreeError: outside its folder.
+        TreeError: outside its directory.
     """
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
@@ -153,7 +153,7 @@ def _bytes(content: str | bytes) -> bytes:
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    """Whole or not at all: written beside the place, then renamed over it (a link is replaced, not followed)."""
+    """Write atomically: to a temporary file, then rename (a link is replaced, not followed)."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -189,7 +189,7 @@ _SHOWN: Final = 800
 
 
 class FormatError(Exception):
-    """The formatter refused what was generated: a fault of the generator, never of the user."""
+    """Error of the formatter on generated code: always a bug in the generator, never the user's fault."""
 
 
 def formatted(files: Mapping[str, str]) -> dict[str, str]:

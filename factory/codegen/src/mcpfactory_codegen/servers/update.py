@@ -1,11 +1,11 @@
-"""A server made anew when its API document, its template or mcpfactory changed, with the person's edits kept.
+"""Update of a server after its API document, its template or mcpfactory changed, keeping the user's edits.
 
 machine's file    rewritten whole
-person's file     merged three-way: what was made before (in the lock), what is there, what is made now
-API document      replaced by what its source says now; one that was changed by hand is never replaced
-mcpfactory.toml   the person's; only where the document lies, came from and may be private is set when it changed
+person's file     three-way merge of the previous generated text (in the lock), the current file, and the new text
+API document      replaced by the current one at its source; one that was edited is never replaced
+mcpfactory.toml   person-owned; only the document's file, source and private hosts are set if they changed
 
-All is worked out in memory first and then written at once, the lock last: an error leaves everything as it was.
+The result is computed in memory first and then written at once, the lock last: an error leaves everything unchanged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ deleted: the person removed it, and it stays away; collision: a file that mcpfac
 
 @dataclass(frozen=True, slots=True)
 class FileUpdate:
-    """What happens to one file. `note` says what the person should know about it."""
+    """Action for one file. `note` is information for the user."""
 
     path: str
     action: FileAction
@@ -64,9 +64,10 @@ class FileUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """What an update did, or would do. `changes` are those that callers of the tools can meet.
+    """Result of an update or a dry run. `changes` are those that affect callers of the tools.
 
-    `address` says where the API lives, as in the report; `moved` in words which variables are no longer read, or "".
+    `address` has the API's URLs, as in the report; `moved` is a text about variables that the server no longer reads,
+    or "".
     """
 
     server: str
@@ -105,9 +106,9 @@ class Updated:
 
 @dataclass(slots=True)
 class _Plan:
-    """What will be written (None: removed), what the lock will say, and what is reported about it.
+    """Planned writes (None: removal), the lock's new entries, and the actions to report.
 
-    `merged`: what is new in the template is in all of the person's files, if only between conflict marks.
+    `merged`: all person-owned files include the template's changes, possibly between conflict markers.
     """
 
     changes: dict[str, bytes | None] = field(default_factory=dict)
@@ -128,24 +129,23 @@ def update_server(
     dry_run: bool = False,
     notify: Notify = no_notice,
 ) -> Updated:
-    """Make the server in `folder` anew and merge it with what the person made of it.
+    """Regenerate the server in `folder` and merge the result with the user's edits.
 
     Args:
-        folder: the server's folder.
-        source: where the API document is read from (path or URL); None takes `source` of mcpfactory.toml, and if
-            that is empty the document in the folder. `LABEL=PLACE` is for one of several documents, and a label that no
-            document has adds one.
-        labels: of the documents that are read anew; () for all.
-        permit: a person named `source`, so that the API may be called there although the address is private.
-        accept_origin: a person agrees that the server, and its credentials, go to other hosts than until now.
-        template: another template from now on, or another place of it; "" takes that of mcpfactory.toml.
-        answers: to its questions, besides those that are kept.
-        dry_run: say what would happen, and write nothing.
-        notify: takes a line for a person whenever a step begins.
+        folder: the server's directory.
+        source: path or URL of the API document; None takes `source` of mcpfactory.toml, and if that is empty the
+            document in the directory. `LABEL=PLACE` is for one of several documents; a new label adds a document.
+        labels: of the documents to read again; () for all.
+        permit: the user gave `source`, so that the API can be called there although the address is private.
+        accept_origin: the user agrees that the server sends its credentials to new hosts.
+        template: another template, or another source of it; "" takes that of mcpfactory.toml.
+        answers: to its questions, in addition to the stored ones.
+        dry_run: report the actions, and write nothing.
+        notify: receives a progress line at the start of each step.
 
     Raises:
-        CreateError: nothing was changed. Besides the codes of `create_server`: `edited`, the document was changed by hand and
-            another is to take its place; `origin`, the API or its tokens would be elsewhere.
+        CreateError: nothing was changed. Codes in addition to those of `create_server`: `edited`, the document was
+            edited and would be replaced; `origin`, the API or its tokens would move to another host.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -186,7 +186,7 @@ def _named(documents: _Documents, places: Collection[str]) -> dict[str, str]:
 def _chosen(
     folder: Path, config: ServerConfig, source: str, answers: Mapping[str, Answer]
 ) -> tuple[ServerTemplate, ServerConfig]:
-    """Return the template, which `source` may name anew, and the configuration with it and with the answers."""
+    """Return the template, which `source` can change, and the configuration with it and with the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
     kept = kept_source(template, folder) if source else config.template
     return template, replace(config, template=kept, answers={**config.answers, **answers})
@@ -201,7 +201,10 @@ def _built(
     *,
     notify: Notify,
 ) -> BuiltServer:
-    """Return the server as it is made today: of the documents that were read anew, and of those in its folder; `sources` as for `generate`."""
+    """Return the server as generated from the documents just read and those in its directory.
+
+    `sources` as for `generate`.
+    """
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -246,7 +249,7 @@ def _added(config: ServerConfig, places: Mapping[str, str]) -> tuple[ApiConfig, 
 
 
 def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> dict[str, str]:
-    """Return where documents are to be read from now, by label, as a person named it."""
+    """Return the new document sources that the user gave, by label."""
     known = [api.label for api in config.apis]
     hint = f"documents: {', '.join(known)}" if any(known) else "this server has one API document: leave out --api"
     for label in labels:
@@ -355,7 +358,7 @@ def _take_file(folder: Path, path: str, content: bytes, lock: Lock, plan: _Plan)
 
 
 def _drop_file(folder: Path, path: str, lock: Lock, plan: _Plan) -> None:
-    """Plan to remove a document's file; one that was changed by hand is the person's from now on."""
+    """Plan to remove a document's file; an edited one becomes person-owned."""
     target = tree.locate(folder, path)
     plan.entries.pop(path)
     if not target.is_file():
@@ -442,7 +445,10 @@ def _configuration(folder: Path, config: ServerConfig, built: BuiltServer, plan:
 
 @dataclass(frozen=True, slots=True)
 class _FileMerge:
-    """What becomes of one file of the person's: `content` is written unless None, `base` is what the next merge starts from."""
+    """Result of merging one person-owned file.
+
+    `content` is written unless None, `base` is the start of the next merge.
+    """
 
     file: FileUpdate
     content: bytes | None = None
@@ -450,7 +456,11 @@ class _FileMerge:
 
 
 def _merged(target: Path, path: str, base: str | None, theirs: str | None) -> _FileMerge:
-    """Merge one file. `base`: as it was made before (None: it was not); `theirs`: as it is made now (None: it no longer is)."""
+    """Merge one file.
+
+    `base`: the previously generated text (None: not generated); `theirs`: the text generated now (None: no longer
+    generated).
+    """
 
     def file(action: FileAction, note: str = "") -> FileUpdate:
         return FileUpdate(path, action, "person", note)
@@ -496,7 +506,7 @@ def _three_way(ours: str, base: str, theirs: str, file: Callable[..., FileUpdate
 
 
 def _text(target: Path) -> str | None:
-    """Return the file's text, its line endings as they are; None for what cannot be merged."""
+    """Return the file's text with its line endings unchanged; None if it cannot be merged."""
     if target.is_symlink() or not target.is_file():
         return None
     try:
@@ -524,7 +534,7 @@ def _origins(folder: Path, built: BuiltServer, added: Iterable[ApiConfig]) -> tu
 
 
 def _forgotten(report: Mapping[str, Any], built: BuiltServer) -> str:
-    """Return in words which variables the server does not read any more."""
+    """Return a message about variables that the server no longer reads; "" if all are still read."""
     if REPORT not in built.machine:
         return ""
     gone = _variables(report) - _variables(json.loads(built.machine[REPORT]))
@@ -546,7 +556,7 @@ def _operations(report: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _json(target: Path) -> dict[str, Any]:
-    """Return the object in a file that the machine wrote; {} when it is gone or damaged: it is about to be written anew."""
+    """Return the object in a machine-owned file; {} if missing or damaged, because it will be rewritten."""
     try:
         data = json.loads(target.read_bytes())
     except (OSError, ValueError):

@@ -21,7 +21,7 @@ class ServerConfigError(McpfactoryError):
 
 
 def table_of(data: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
-    """Return the table at `key`, {} when there is none. Raises `ServerConfigError` for anything else."""
+    """Return the table at `key`, {} if missing. Raises `ServerConfigError` for other types."""
     value = data.get(key, {})
     if not isinstance(value, dict):
         raise ServerConfigError(f"{path}: {key} is not a table", f"write [{key}]")
@@ -29,7 +29,7 @@ def table_of(data: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
 
 
 def text_of(table: Mapping[str, Any], key: str, path: Path) -> str:
-    """Return the text at `key`, "" when there is none. Raises `ServerConfigError` for anything else."""
+    """Return the string at `key`, "" if missing. Raises `ServerConfigError` for other types."""
     value = table.get(key, "")
     if not isinstance(value, str):
         raise ServerConfigError(f"{path}: {key} is not a text", f'write {key} = "…"')
@@ -37,7 +37,7 @@ def text_of(table: Mapping[str, Any], key: str, path: Path) -> str:
 
 
 def texts_of(table: Mapping[str, Any], key: str, path: Path, where: str) -> tuple[str, ...]:
-    """Return the texts at `key`, () when there are none. Raises `ServerConfigError` for anything else."""
+    """Return the strings at `key`, () if missing. Raises `ServerConfigError` for other types."""
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ServerConfigError(f"{path}: {where}.{key} is not a list of texts", f'write {key} = ["…"]')
@@ -75,7 +75,7 @@ SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
 
 
 def unread(data: Mapping[str, Any], fields: Mapping[str, Collection[str] | None]) -> tuple[str, str] | None:
-    """Return what is wrong, and a hint, when a file has a table or a field that nobody reads; None when it has none."""
+    """Return an error and a hint if a file has an unknown table or field; None otherwise."""
     if found := unknown_field(data, tuple(fields), "the file"):
         message, hint = found
         return message, hint.replace("fields: ", "tables: ")

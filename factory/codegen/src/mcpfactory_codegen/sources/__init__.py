@@ -28,10 +28,12 @@ __all__ = ["SOURCES", "Source", "member_of", "recognise"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kind of document. `file` is its stem in a server's folder; `counted` what people count in it.
+    """A kind of document.
 
-    `translate` is None for what needs no translation. `stored` says what is kept of a document, where that is not the document as it is.
-    `text`: what its bytes have where they are neither JSON nor YAML, and the member of the data that holds them as text.
+    `file` is its stem in a server's directory; `counted` names the items counted in it. `translate` is None if no
+    translation is needed. `stored` reduces a document to the part to store; None stores the whole document. `text` is
+    for formats that are neither JSON nor YAML: a pattern for their bytes, and the member of the data that holds the
+    text.
     """
 
     name: str
@@ -58,7 +60,7 @@ SOURCES: Final = (
 
 
 def recognise(data: Any) -> Source | None:
-    """Return the kind of a document; None when it is none of them."""
+    """Return the kind of a document; None if unknown."""
     if not isinstance(data, dict):
         return None
     return next((source for source in SOURCES if source.recognises(data)), None)

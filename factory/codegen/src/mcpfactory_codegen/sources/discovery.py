@@ -28,7 +28,7 @@ _NUMBERS: Final = {"integer": int, "number": float}
 
 
 def is_discovery(data: dict[str, Any]) -> bool:
-    """Whether the data is a discovery document."""
+    """Return True if the data is a discovery document."""
     if data.get("kind") == "discovery#restDescription":
         return True
     return "discoveryVersion" in data and bool(table(data, "resources") or table(data, "methods"))
@@ -36,7 +36,7 @@ def is_discovery(data: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """A method: its node, where it stands, and the names of the resources around it."""
+    """A method: its node, its location, and the names of the resources around it."""
 
     node: dict[str, Any]
     origin: str
@@ -74,7 +74,7 @@ def _root_of(base: str) -> str:
 
 
 def _prefix(data: dict[str, Any]) -> str:
-    """Return what stands between the root and the path of a method."""
+    """Return the path between the root and a method's path."""
     path = data.get("servicePath")
     if not isinstance(path, str):
         path = text(data, "basePath") or text(data, "baseUrl").removeprefix(_root_of(text(data, "baseUrl")))
@@ -190,7 +190,7 @@ def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list
 
 
 def _parameters(data: dict[str, Any], method: _Method, path: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the parameters and where each stands."""
+    """Return the parameters and the location of each."""
     named = table(method.node, "parameters")
     order = [name for name in texts(method.node, "parameterOrder") if name in named]
     found: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
 """Postman collections (2.0 and 2.1): requests in folders become operations, variables base URLs or arguments.
 
-A collection shows examples and no types. What they show is taken for what it is: arguments are texts unless a body says
-otherwise, answers have the types of the saved examples, and hardly anything is required.
+A collection has examples but no types. Arguments are strings unless a body shows another type, responses have the
+types of the saved examples, and almost no field is required.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _RAW: Final = {
 
 
 def is_postman(data: dict[str, Any]) -> bool:
-    """Whether the data is a collection."""
+    """Return True if the data is a Postman collection."""
     node = _collection(data)
     schema = text(table(node, "info"), "schema")
     return isinstance(node.get("item"), list) and ("/collection" in schema or "_postman_id" in table(node, "info"))
@@ -64,7 +64,7 @@ def _collection(data: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _PostmanRequest:
-    """A request of the collection: its item, where that stands, the folders around, and the `auth` that is in force."""
+    """A request of the collection: its item, JSON pointer, enclosing folders, and effective `auth`."""
 
     item: dict[str, Any]
     origin: str
@@ -83,7 +83,11 @@ class _PostmanRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """A request's URL: the base ("" unknown), the path with its parameters in braces, and what is known of each of them."""
+    """A request's URL.
+
+    Consists of the base ("" if unknown), the path with parameters in braces, and the known facts about each
+    parameter.
+    """
 
     base: str
     path: str
@@ -172,7 +176,7 @@ def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str
     if address.base and address.base != root:
         operation["servers"] = [{"url": address.base}]
     earlier = draft.paths.get(address.path, {}).get(method.lower())
-    if earlier is not None:  # another example of the same: what it gives besides can be given, too
+    if earlier is not None:  # another example of the same operation: add its parameters as optional ones
         known = {(given["in"], given["name"]) for given in earlier["parameters"]}
         more = [
             {**given, "required": False}
@@ -347,7 +351,7 @@ _SETTINGS: Final = frozenset(
         "type", "version",
     }
 )  # fmt: skip
-"""What of an `auth` is no credential."""
+"""Settings of an `auth` that are not credentials."""
 _NOT_KEPT: Final = frozenset({"event", "cookie"})
 _PROSE: Final = frozenset({"name", "description", "content"})
 _SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORECASE | re.DOTALL)
@@ -391,7 +395,7 @@ def _without_settings(auth: Any) -> Any:
 
 
 def _covered(value: Any) -> Any:
-    """Return what stands in place of a credential: REDACTED, but for variables, addresses and the word before it."""
+    """Replace a credential with REDACTED; keep variables, addresses and the scheme before the credential."""
     if not isinstance(value, str):
         return value if isinstance(value, bool) or not value else REDACTED
     sent = _SENT.fullmatch(value)
@@ -402,7 +406,7 @@ def _covered(value: Any) -> Any:
 
 
 def _security(draft: Draft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
-    """Return what a request needs: its auth, and what travels in headers and queries under the names of credentials."""
+    """Return a request's security requirements: its auth, and headers and queries with names of credentials."""
     schemes = [_scheme(one.auth)]
     for name, node in _written_headers(one).items():
         value = text(node, "value")
@@ -506,7 +510,7 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
 
 
 def _json(raw: str) -> Any:
-    """Return JSON in which variables may stand without quotes; None when it is none."""
+    """Parse JSON that may contain unquoted variables; return None if it is invalid."""
     for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
         if (value := json_value(written)) is not None:
             return value
@@ -542,7 +546,7 @@ def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _responses(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the saved examples by status: the types of what is JSON in them."""
+    """Return the responses by status, with types inferred from the saved examples that are JSON."""
     samples: dict[str, list[Any]] = {}
     named: dict[str, str] = {}
     for _, one in entries(item, "response"):

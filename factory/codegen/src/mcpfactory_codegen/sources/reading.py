@@ -1,4 +1,4 @@
-"""Any document that a server can be made from → the intermediate form, whatever its kind."""
+"""Conversion of any supported kind of source document to the intermediate form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from mcpfactory_codegen.sources.translation import Translation
 
 
 def read_source(document: Document) -> Api:
-    """Read a document of any kind. Never raises for what stands in it; pointers of problems lead into the document itself."""
+    """Read a document of any kind.
+
+    Never raises for invalid content. Pointers of problems refer to the document itself.
+    """
     translation = _translation(document)
     if translation is None:
         return read_api(document)
@@ -34,7 +37,7 @@ def _translation(document: Document) -> Translation | None:
 
 
 def kind_of(document: Document) -> Source:
-    """Return what kind of document it is."""
+    """Return the kind of a document."""
     source = recognise(document.data)
     assert source is not None, "load() refuses what is none of them"
     return source

@@ -21,11 +21,11 @@ _OPENAPI: Final = "3.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """An OpenAPI document that says what a source says.
+    """An OpenAPI document translated from another source.
 
-    `origins` maps JSON pointers of `data` to those of the source: what lies below a pointer lies below its origin.
-    `quiet` are codes of problems that the translation itself brings about, so that nobody has to know of them. `documents` are
-    those of GraphQL requests, by path.
+    `origins` maps JSON pointers of `data` to those of the source: everything below a pointer is below its origin in
+    the source. `quiet` holds codes of problems that the translation itself causes, which are not reported.
+    `documents` maps paths to documents of GraphQL requests.
     """
 
     data: dict[str, Any]
@@ -36,7 +36,7 @@ class Translation:
     documents: dict[str, str] = field(default_factory=dict)
 
     def origin(self, pointer: str, source: dict[str, Any]) -> str:
-        """Return where in the source a pointer of `data` comes from; "" (the whole source) when nothing says."""
+        """Return the source location for a pointer of `data`, or "" (the whole source) if it is unknown."""
         tokens = pointer.split("/")
         for end in range(len(tokens), 0, -1):
             origin = self.origins.get("/".join(tokens[:end]))
@@ -45,7 +45,10 @@ class Translation:
         return ""
 
     def moved(self, api: Api, source: dict[str, Any]) -> Api:
-        """Return the API that was read from `data`, with pointers into the source, and with what was left out before."""
+        """Return the API read from `data`, with pointers into the source.
+
+        Adds the operations that the translation left out.
+        """
         problems = Problems()
         problems.extend(self.problems)
         for one in api.problems:
@@ -102,7 +105,7 @@ class Draft:
         self.info = {key: value for key, value in info.items() if value not in (None, "")} | {"version": version or "1"}
 
     def add(self, method: str, path: str, operation: dict[str, Any], origin: str) -> None:
-        """Add an operation; one that is there already goes on as it is, and the other is left out."""
+        """Add an operation; a duplicate is left out, and the existing operation stays unchanged."""
         item = self.paths.setdefault(path, {})
         if method.lower() in item:
             reason = f"{method.upper()} {path} occurs before"
@@ -134,7 +137,7 @@ def pointer_of(*tokens: str | int) -> str:
 
 
 def table(node: Any, key: str) -> dict[str, Any]:
-    """Return the object at a key; {} when there is none."""
+    """Return the object at a key, or {} if it is missing or not an object."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, dict) else {}
 
@@ -148,7 +151,7 @@ def entries(node: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def text(node: Any, key: str) -> str:
-    """Return the text at a key; "" when there is none."""
+    """Return the string at a key, or "" if it is missing or not a string."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, str) else ""
 
@@ -160,7 +163,7 @@ def texts(node: Any, key: str) -> list[str]:
 
 
 def json_value(written: str) -> Any:
-    """Return the value of a JSON text; None when it is none, or only null. Numbers that JSON cannot carry on are texts."""
+    """Parse a JSON text; return None if it is invalid or null. Numbers that JSON cannot represent become strings."""
     try:
         return json.loads(written, parse_constant=str, parse_float=_finite)
     except (ValueError, RecursionError):
@@ -178,7 +181,7 @@ _ITEMS: Final = 50
 _NODES: Final = 20_000
 _MAP: Final = 8
 _ENOUGH: Final = 2
-"""Samples from which on it says something that all of them have a member."""
+"""Minimum number of samples before a member that all of them have counts as required."""
 _DATA: Final = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F-]{32,}|\d{4}-\d{2}(-\d{2}.*)?|[^\s@]+@[^\s@]+")
 _TYPES: Final = (
     (bool, "boolean"),
@@ -191,7 +194,7 @@ _TYPES: Final = (
 
 
 def infer(samples: Sequence[Any], *, answer: bool = False) -> dict[str, Any]:
-    """Return the schema of values of which these are some; {} (anything) when there are none."""
+    """Infer a schema from sample values; return {} (any value) without samples."""
     return _Inference(answer).of(list(samples), 0)
 
 
@@ -259,9 +262,10 @@ _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
 
 def redacted(written: str, *, pairs: bool = True) -> str:
-    """Return a text with `REDACTED` in place of the tokens in it, and of what stands under the name of a credential.
+    """Return a text with `REDACTED` in place of tokens and of values under names of credentials.
 
-    JSON stays JSON: a bare number becomes 0. Without `pairs` only what has the form of a token is hidden, as in prose.
+    JSON stays valid JSON: a bare number becomes 0. Without `pairs`, only strings in the form of a token are hidden,
+    as in prose.
     """
     written = _TOKEN.sub(lambda match: f"{match[1] or ''}{REDACTED}", written)
     if not pairs:

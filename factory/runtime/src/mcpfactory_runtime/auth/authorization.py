@@ -19,7 +19,7 @@ _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_local(url: str) -> bool:
-    """Whether a URL names this machine, where plain http is good enough."""
+    """Return True if a URL names this machine, so that plain http is secure enough."""
     return urlsplit(url).hostname in _LOCAL
 
 
@@ -38,13 +38,13 @@ def canonical(url: str) -> str:
 
 
 def metadata_url(resource: str) -> str:
-    """Where a resource's document is: the well-known path goes between host and path (RFC 9728 §3.1)."""
+    """Return the URL of a resource's metadata: the well-known path goes between host and path (RFC 9728 §3.1)."""
     parts = urlsplit(resource)
     return urlunsplit((parts.scheme, parts.netloc, WELL_KNOWN + parts.path, "", ""))
 
 
 def server_url(issuer: str) -> str:
-    """Where an authorization server's own document is (RFC 8414 §3.1)."""
+    """Return the URL of an authorization server's metadata (RFC 8414 §3.1)."""
     parts = urlsplit(issuer)
     return urlunsplit((parts.scheme, parts.netloc, SERVER_WELL_KNOWN + parts.path.rstrip("/"), "", ""))
 
@@ -95,27 +95,28 @@ class AuthorizationError(ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Authorization:
-    """Who may call a server over HTTP: `server.run_http(auth=Authorization(…))`.
+    """Access rules for a server over HTTP: `server.run_http(auth=Authorization(…))`.
 
-    Exactly one of `jwks_url`, `jwks` and `verify` says how tokens are checked.
+    Exactly one of `jwks_url`, `jwks` and `verify` selects how tokens are checked.
 
     Args:
-        issuer: URL of the authorization server; or several, when `jwks_url` is a mapping or `verify` is given.
-        resource: the URL of the MCP endpoint as clients write it; what tokens must name as audience.
-        jwks_url: where the issuer publishes its keys; for several issuers a mapping from issuer to URL.
+        issuer: URL of the authorization server; several if `jwks_url` is a mapping or `verify` is given.
+        resource: the URL of the MCP endpoint as clients write it; tokens must name it as audience.
+        jwks_url: URL of the issuer's published keys; for several issuers, a mapping from issuer to URL.
         jwks: the issuer's keys themselves, a JWK Set.
-        verify: for opaque tokens: takes the token, returns its claims (as RFC 7662 introspection does) or None. May be
-            async. It must not keep the token.
-        required_scopes: what every request needs.
-        scopes_supported: what the metadata say that clients may ask for; None lists the required ones and those of tools.
-        scope_hierarchy: scope → scopes that follow from it: `{"admin": ("read", "write")}`.
+        verify: for opaque tokens: takes the token, returns its claims (as RFC 7662 introspection does) or None. May
+            be async. It must not store the token.
+        required_scopes: scopes that every request needs.
+        scopes_supported: scopes that the metadata list for clients; None lists the required ones and those of tools.
+        scope_hierarchy: scope → scopes that it implies: `{"admin": ("read", "write")}`.
         audiences: further names of this server, for issuers that cannot put a URL into tokens (`api://bookshop`).
-        algorithms: which signatures are accepted.
-        leeway: seconds that clocks may differ.
+        algorithms: accepted signature algorithms.
+        leeway: allowed clock difference in seconds.
         documentation: URL of a page for developers.
-        failures: how many bad tokens may come from one address before the next ones are refused unseen, as `600/m`; `off` for any number.
-        clock: seconds since the epoch.
-        fetch: returns the body of a key URL, or raises OSError; None takes the HTTP client.
+        failures: rate of invalid tokens from one address, such as `600/m`, above which further tokens are refused
+            unchecked; `off` for no limit.
+        clock: returns seconds since the epoch.
+        fetch: returns the body of a key URL, or raises OSError; None uses the HTTP client.
 
     Raises:
         AuthorizationError: see there.
@@ -180,7 +181,7 @@ class Authorization:
 
     @property
     def rules(self) -> ClaimRules:
-        """What claims must satisfy."""
+        """Return the rules that claims must satisfy."""
         implies = {word: tuple(implied) for word, implied in (self.scope_hierarchy or {}).items()}
         names = {self.resource, *self.audiences}
         if not urlsplit(self.resource).path:
@@ -189,14 +190,15 @@ class Authorization:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Authorization | None:
-        """Return the record that the variables MCPFACTORY_AUTH_* describe; None when there are none.
+        """Return the authorization described by the variables MCPFACTORY_AUTH_*, or None if none is set.
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL belong together;
-        MCPFACTORY_AUTH_SCOPES (required of every request) and MCPFACTORY_AUTH_AUDIENCE are words with spaces between;
+        MCPFACTORY_AUTH_SCOPES (required of every request) and MCPFACTORY_AUTH_AUDIENCE are separated by spaces;
         MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: one is missing, unknown or wrong: half a configuration must not leave a server open.
+            AuthorizationError: a variable is missing, unknown or invalid; an incomplete configuration must not leave
+                a server open.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:

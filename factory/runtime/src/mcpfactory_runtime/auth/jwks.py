@@ -38,14 +38,14 @@ class Key:
 
     Attributes:
         data: the JWK.
-        loaded: algorithm → the key as the library wants it; filled by whoever verifies.
+        loaded: algorithm → the key object of the library; filled during verification.
     """
 
     data: Json
     loaded: dict[str, Any] = field(default_factory=dict)
 
     def matches(self, algorithm: str) -> bool:
-        """Whether signatures of the algorithm can be checked with this key, by all that the JWK says."""
+        """Return True if the JWK permits checking signatures of the algorithm."""
         kind, curve = FAMILIES[algorithm]
         data = self.data
         operations = data.get("key_ops")
@@ -61,12 +61,12 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The answer to a question for keys.
+    """The result of a key lookup.
 
     Attributes:
         keys: the candidates for the signature.
-        fetch: fetch the keys, and ask again.
-        known: there are keys at all; without any, nothing can be said about a token.
+        fetch: True if the caller should fetch the keys and look up again.
+        known: True if any keys are available; without keys, a token cannot be judged.
     """
 
     keys: tuple[Key, ...]
@@ -107,7 +107,7 @@ class KeyCache:
         return Lookup(matches, fetch=fetch, known=True)
 
     def store(self, document: Any, now: float) -> bool:
-        """Take what was fetched; False when it is no JWK Set, which counts as failure."""
+        """Store fetched keys; return False if the document is not a JWK Set, which counts as a failure."""
         if not isinstance(document, Mapping) or not isinstance(document.get("keys"), list):
             self.mark_failed(now)
             return False

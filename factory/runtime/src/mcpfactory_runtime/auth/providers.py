@@ -1,8 +1,8 @@
-"""Authorization servers that people have: where their keys are, and how those check tokens that are no JWTs.
+"""Common authorization servers: the URLs of their keys, and their checks of opaque tokens.
 
-Each function returns an `Authorization`; `options` are its other fields. Whatever vouches for an opaque token is asked once a
-minute for each token, which is remembered by its hash alone, and must say that the token was issued for this server's own
-client: a token that somebody got for another application opens nothing here.
+Each function returns an `Authorization`; `options` are its other fields. An opaque token is checked with the provider
+once a minute. Only the token's hash is cached, and the provider must confirm that the token was issued for this
+server's client: a token issued to another application is refused.
 """
 
 from __future__ import annotations
@@ -55,10 +55,12 @@ def okta(domain: str, resource: str, *, server: str = "default", **options: Any)
 
 
 def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Authorization:
-    """Microsoft Entra ID, by the tenant's id and the id of the application that stands for this server (access tokens of version 2).
+    """Return the access rules for Microsoft Entra ID (access tokens of version 2).
+
+    They use the tenant ID and the ID of this server's application.
 
     Raises:
-        AuthorizationError: a tenant that stands for all of them: whoever has an account anywhere could call.
+        AuthorizationError: the tenant means all tenants, so that any account anywhere could call.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(f"{tenant!r} lets in every tenant\nhint: the id of the one whose people may call")
@@ -96,9 +98,9 @@ def github(
     issuer: str = "https://github.com/login/oauth",
     **options: Any,
 ) -> Authorization:
-    """GitHub, by the OAuth or GitHub App that stands for this server; `subject` is the user's number, `claims["login"]` the name.
+    """Return the access rules for GitHub, from this server's OAuth or GitHub App.
 
-    `api_url` and `issuer` are others for an Enterprise server.
+    `subject` is the user's number, `claims["login"]` the name. Set `api_url` and `issuer` for an Enterprise server.
     """
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/json"}
     url = f"{api_url.rstrip('/')}/applications/{quote(client_id, '')}/token"
@@ -127,7 +129,7 @@ def github(
 def google(
     resource: str, *, client_id: str, check_url: str = "https://oauth2.googleapis.com/tokeninfo", **options: Any
 ) -> Authorization:
-    """Google, by the OAuth client that stands for this server; `subject` is the account's number."""
+    """Return the access rules for Google, from this server's OAuth client; `subject` is the account's number."""
     issuer = "https://accounts.google.com"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -156,15 +158,17 @@ def google(
 
 
 def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str] | None = None) -> Authorization:
-    """Keys that clients send as bearer tokens: name of the caller → its key, or `sha256:` and the digest of it.
+    """Return the access rules for API keys that clients send as bearer tokens.
+
+    `keys` maps a caller's name to its key, or to `sha256:` and the key's digest.
 
     Args:
         resource: the URL of the MCP endpoint.
-        keys: by name, which is the principal's `subject`.
-        scopes: what each may do, words with spaces between; by name.
+        keys: keys by name; the name is the principal's `subject`.
+        scopes: scopes by name, separated by spaces.
 
     Raises:
-        AuthorizationError: a key that can be guessed, one that two have, or scopes of nobody.
+        AuthorizationError: a key is guessable or used twice, or scopes are given for an unknown name.
     """
     digests: dict[str, str] = {}
     for name, key in keys.items():
@@ -190,7 +194,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return what is looked up in place of a secret: how long that takes tells nothing of it."""
+    """Return the digest used to look up a secret, so that the lookup time reveals nothing about it."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -219,7 +223,7 @@ def _remembered(ask: _Ask) -> _Ask:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return status and JSON object of an answer, {} where it is none. Raises OSError."""
+    """Return the status and JSON object of a response, {} if the body is not an object. Raises OSError."""
     import httpx  # noqa: PLC0415 - for providers that are asked
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

@@ -41,7 +41,7 @@ def union(*groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return what a token was granted: `scope` (RFC 8693 §4.2), or `scp` as some issuers call it; a string or a list."""
+    """Return a token's granted scopes: `scope` (RFC 8693 §4.2), or `scp` for some issuers; a string or a list."""
     value = claims.get("scope", claims.get("scp"))
     if isinstance(value, str):
         return frozenset(value.split())
@@ -51,7 +51,7 @@ def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
 
 
 def expand(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Return what was granted and everything that follows from it; circles do no harm."""
+    """Return the granted scopes and all scopes that they imply; cycles are harmless."""
     found: set[str] = set()
     waiting = list(granted)
     while waiting:
@@ -124,16 +124,16 @@ class BearerChallenge:
 
 
 def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | BearerChallenge:
-    """Return the token of an `Authorization` header.
+    """Return the token of an `Authorization` header, or the challenge to send.
 
     Args:
-        header: its value; repeated headers joined by commas, which makes them malformed. None: there was none.
-        scopes: named in the challenge to a client that has no token yet.
+        header: its value; repeated headers are joined by commas, which makes them malformed. None: no header.
+        scopes: scopes named in the challenge to a client without a token.
     """
     if header is None:
         return BearerChallenge(401, scopes=scopes)
     scheme, _, token = header.strip(" \t").partition(" ")
-    if scheme.lower() != "bearer":  # another scheme is no token of ours
+    if scheme.lower() != "bearer":  # other schemes carry no token for us
         return BearerChallenge(401, scopes=scopes)
     token = token.strip(" \t")
     if len(token) > MAX_TOKEN or not _BEARER_TOKEN.fullmatch(token):
@@ -150,17 +150,17 @@ class TokenError(Exception):
 
 
 class Principal(str):
-    """Who calls. The text is the identity (issuer, subject and client), so equal principals are equal strings.
+    """The caller. The string is the identity (issuer, subject and client), so equal principals are equal strings.
 
-    Sessions, sealed states and tasks are bound to that text. The attributes are those of the token of one request: a
-    client that comes back with more scopes is the same principal.
+    Sessions, sealed states and tasks are bound to that string. The attributes belong to the token of one request: a
+    client that returns with more scopes is the same principal.
 
     Attributes:
-        issuer: who vouches for it.
-        subject: the user, or the client itself when it acts for nobody; "" when the token names none.
-        client: the OAuth client; "" when the token names none.
-        scopes: what was granted, with everything that follows by the configured hierarchy.
-        claims: all claims of the token, read-only. The token itself is nowhere.
+        issuer: the issuer of the token.
+        subject: the user, or the client itself if it acts for no user; "" if the token names none.
+        client: the OAuth client; "" if the token names none.
+        scopes: the granted scopes, with all that they imply by the configured hierarchy.
+        claims: all claims of the token, read-only. The token itself is not stored.
     """
 
     issuer: str
@@ -182,12 +182,12 @@ class Principal(str):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a token says of itself before anything is verified.
+    """Unverified facts about a token.
 
     Attributes:
         algorithm: the `alg`.
         key_id: the `kid`, if any.
-        issuer: the `iss` of the payload, not verified: it chooses whose keys the signature is checked with.
+        issuer: the `iss` of the payload, not verified; selects the issuer whose keys check the signature.
     """
 
     algorithm: str
@@ -197,13 +197,13 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """What claims must satisfy.
+    """Rules that claims must satisfy.
 
     Attributes:
-        issuers: whose tokens are believed.
+        issuers: trusted issuers.
         audiences: the names of this server.
-        leeway: seconds that clocks may differ.
-        implies: scope → scopes that follow from it.
+        leeway: allowed clock difference in seconds.
+        implies: scope → scopes that it implies.
     """
 
     issuers: tuple[str, ...]
@@ -250,14 +250,14 @@ def read_claims(payload: bytes) -> Json:
 
 
 def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = True) -> Principal:
-    """Who calls, by the claims of a verified JWT or of what vouches for an opaque token.
+    """Return the caller, from the claims of a verified JWT or of a checked opaque token.
 
     Args:
-        claims: as the issuer wrote them.
-        rules: what must hold.
+        claims: the claims as the issuer wrote them.
+        rules: rules that must hold.
         now: seconds since the epoch.
-        signed: a JWT, which must name issuer and expiry. Those who vouch for opaque tokens (RFC 7662 §2.2) may leave
-            them out, and say `active` instead.
+        signed: True for a JWT, which must name issuer and expiry. Token introspection (RFC 7662 §2.2) may omit them
+            and return `active` instead.
 
     Raises:
         TokenError: see `REASONS`.
@@ -274,7 +274,7 @@ def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = 
     if not any(isinstance(name, str) and name in rules.audiences for name in named):
         raise TokenError("audience")
     _check_times(claims, rules.leeway, now, signed=signed)
-    if "cnf" in claims:  # whoever stole it must not use it as a plain bearer token (RFC 9449 §7.2)
+    if "cnf" in claims:  # bound tokens must not work as plain bearer tokens if stolen (RFC 9449 §7.2)
         raise TokenError("bound")
     subject = _text(claims, "sub")
     client = _text(claims, "client_id") or _text(claims, "azp")

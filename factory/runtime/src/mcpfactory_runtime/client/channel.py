@@ -15,16 +15,16 @@ Json = dict[str, Any]
 
 
 class Receiver(Protocol):
-    """What a channel delivers to. The methods do not block."""
+    """The receiver of a channel's messages. The methods do not block."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """Take a JSON value that was received (or text that is none), and the bytes that it was where they are at hand."""
+        """Take a received JSON value (or text that is not JSON), and its original bytes if available."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
         """Note that one request will get no answer."""
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop the clock of a request while a person is asked; start it anew when `delayed` is False."""
+        """Stop the clock of a request while a person is asked; restart it if `delayed` is False."""
 
     def lost(self, error: Exception) -> None:
         """Note that nothing will come any more."""
@@ -34,7 +34,7 @@ class ClientChannel(ABC):
     """A connection to one server."""
 
     http = False
-    """Whether messages travel as HTTP requests, so that a failure can be reported per request."""
+    """True if messages travel as HTTP requests, so that a failure can be reported per request."""
 
     @abstractmethod
     async def open(self, receiver: Receiver) -> None:
@@ -54,14 +54,14 @@ class ClientChannel(ABC):
 
     @abstractmethod
     async def send_raw(self, data: bytes) -> None:
-        """Send bytes as if they were a message, whatever they are."""
+        """Send arbitrary bytes as a message."""
 
     @abstractmethod
     async def aclose(self) -> None:
-        """End the connection, and what it started."""
+        """Close the connection and end everything that it started."""
 
     def forget(self, request_id: Any) -> bool:
-        """Forget a request that nobody waits for; return whether the server learns it by this alone."""
+        """Forget an abandoned request; return True if this alone informs the server."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
@@ -70,7 +70,7 @@ class ClientChannel(ABC):
 
     @property
     def diagnostics(self) -> str:
-        """What the server wrote beside the protocol (a process's stderr)."""
+        """Return the server's output outside the protocol (a process's stderr)."""
         return ""
 
 
@@ -83,7 +83,7 @@ async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
         ended, _ = await asyncio.wait(left, timeout=_ENDING)
         for task in ended:
             if not task.cancelled():
-                task.exception()  # known to whoever waited for it
+                task.exception()  # already reported to the waiting caller
 
 
 class ConnectionLostError(Exception):
@@ -91,7 +91,10 @@ class ConnectionLostError(Exception):
 
 
 class HttpError(Exception):
-    """An HTTP response that carries no JSON-RPC message. `status` is an HTTP status, `body` its text; `why` is told before that."""
+    """An HTTP response without a JSON-RPC message.
+
+    `status` is an HTTP status, `body` its text; the error message contains `why` before the body.
+    """
 
     def __init__(self, status: int, body: str, headers: dict[str, str] | None = None, why: str = "") -> None:
         self.status = status
@@ -106,7 +109,10 @@ class ProtocolError(Exception):
 
 
 class ResultError(Exception):
-    """A tool failed, or its answer is not what was asked for. The text is the tool's, or says what does not fit."""
+    """A tool failed, or its result has another type than requested.
+
+    The message is the tool's, or describes the mismatch.
+    """
 
 
 class SessionEndedError(McpError):

@@ -50,27 +50,27 @@ class Client:
     ...     print([tool["name"] for tool in await client.list_tools()])
 
     Args:
-        channel: where the server is; `connect_stdio`, `connect_http` and `connect_memory` make one.
-        mode: which lifecycle; "auto" finds out.
-        revision: the revision to ask for; "" is the newest of the lifecycle. It decides `mode` when that is "auto".
+        channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
+        mode: the lifecycle; "auto" detects it.
+        revision: the revision to request; "" is the newest of the lifecycle. It decides `mode` if that is "auto".
         elicitation: answers `elicitation/create`: params → result, or an awaitable of it. Likewise `sampling`.
         roots: answers `roots/list`: a list of roots, or a function that returns one.
-        capabilities: what is declared, in place of what follows from the handlers.
+        capabilities: capabilities to declare instead of those implied by the handlers.
         notified: receives every notification: (method, params).
         info: our `Implementation` object.
-        timeout: seconds for an answer; None waits for ever.
-        probe_timeout: seconds that a process has to start and answer `server/discover` before `initialize` is tried.
-        log_level: the lowest level of log messages that the server is asked for; "" asks for none.
-        kept: how many messages the transcript keeps, the latest.
-        cache: keep lists and resources as long as the server says, or until it says that they changed.
+        timeout: seconds to wait for a response; None waits forever.
+        probe_timeout: seconds for a process to start and answer `server/discover` before `initialize` is tried.
+        log_level: the lowest level of log messages to request from the server; "" requests none.
+        kept: maximum number of messages in the transcript; older ones are dropped.
+        cache: keep lists and resources as long as the server permits, or until it reports a change.
 
     Attributes:
-        revision: the record of the revision spoken.
-        server_info, capabilities, instructions: what the server said of itself.
+        revision: the record of the negotiated revision.
+        server_info, capabilities, instructions: the server's description of itself.
         transcript: every message so far.
 
-    Every method that calls the server raises McpError (the server's error), TimeoutError, ConnectionLostError, HttpError
-    (a response that is no message) or ProtocolError.
+    Every method that calls the server raises McpError (the server's error), TimeoutError, ConnectionLostError,
+    HttpError (a response that is not a message) or ProtocolError.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Client:
 
     @property
     def channel(self) -> ClientChannel:
-        """What carries the messages."""
+        """Return the channel that carries the messages."""
         return self._session.channel
 
     @property
@@ -189,7 +189,7 @@ class Client:
 
     @property
     def modern(self) -> bool:
-        """Whether the per-request lifecycle is spoken."""
+        """Return True if the connection uses the per-request lifecycle."""
         return self.revision.modern
 
     async def _choose(self) -> None:
@@ -206,7 +206,7 @@ class Client:
             await self._initialize_or_discover()
 
     async def _probe(self) -> bool:
-        """Return whether the server speaks the per-request lifecycle; if so, it has been discovered."""
+        """Return True if the server uses the per-request lifecycle; in that case it has been discovered."""
         try:
             await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:

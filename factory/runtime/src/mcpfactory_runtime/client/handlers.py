@@ -1,4 +1,4 @@
-"""What a client can do for a server: elicitation, sampling and roots, the same in both lifecycles."""
+"""Client features for servers: elicitation, sampling and roots, the same in both lifecycles."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Handlers:
             self._by_method["roots/list"] = lambda _params: list(roots)
 
     def capabilities(self, revision: Revision) -> Json:
-        """Return what to declare to a server that speaks `revision`."""
+        """Return the capabilities to declare to a server that uses `revision`."""
         found: Json = {}
         for method, name in (
             ("elicitation/create", "elicitation"),
@@ -59,7 +59,7 @@ class Handlers:
         """Return the result for a request.
 
         Raises:
-            McpError: METHOD_NOT_FOUND when there is no function for it.
+            McpError: METHOD_NOT_FOUND if the request has no handler.
         """
         handler = self._by_method.get(method)
         if handler is None:

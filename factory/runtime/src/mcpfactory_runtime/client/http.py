@@ -48,7 +48,7 @@ _SESSION: Final = "mcp-session-id"
 _RESUMES: Final = 5  # times that one request's stream is continued
 _RECONNECT: Final = 1.0  # seconds, when the server does not say
 _OPENING: Final = 1.0  # seconds that the GET stream has to be answered before we go on
-_TAKING: Final = 30.0  # seconds that the server has to take what is no request
+_TAKING: Final = 30.0  # seconds for the server to accept a message that is not a request
 _LOGINS: Final = 2  # tokens got for one message
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
@@ -67,7 +67,7 @@ _KEPT_HEADERS: Final = frozenset(
 
 
 class _Http(ClientChannel):
-    """What both HTTP transports share: the client, authorization, background work, and errors in our words."""
+    """Shared parts of both HTTP transports: the client, authorization, background work, and conversion of errors."""
 
     http = True
 
@@ -201,12 +201,13 @@ class _Http(ClientChannel):
         return HttpAnswer(response.status_code, dict(response.headers.items()), bytes(content))
 
     async def _checked(self, url: str) -> list[str]:
-        """Return the URL once for each address that may be dialled, with that in place of its name; never none.
+        """Return the URL once for each permitted address, with the address in place of the host name.
 
-        A server elsewhere leads to public addresses, and to the hosts that `OAuth.private_hosts` names.
+        The list is never empty. A remote server may refer to public addresses, and to the hosts in
+        `OAuth.private_hosts`.
 
         Raises:
-            OAuthError: `unsafe_url`: it leads to this machine or a private network.
+            OAuthError: `unsafe_url`: the URL points to this machine or a private network.
         """
         try:
             parts = urlsplit(url)
@@ -240,7 +241,7 @@ class _Http(ClientChannel):
         if self._tasks.get(key) is task:
             del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # told to whoever waited, and not to the event loop
+            task.exception()  # already reported to the waiting caller; the event loop need not log it
 
     def _deliver(self, data: bytes | str, http: dict[str, Any] | None = None) -> Any:
         try:
@@ -252,11 +253,11 @@ class _Http(ClientChannel):
 
 
 async def _addresses(url: str) -> list[str]:
-    """Return the addresses that a URL's host has.
+    """Return the addresses of a URL's host.
 
     Raises:
-        OSError: none is found.
-        ValueError: it is no host.
+        OSError: no address was found.
+        ValueError: the host is invalid.
     """
     parts = urlsplit(url)
     port = parts.port or (80 if parts.scheme == "http" else 443)
@@ -293,7 +294,7 @@ class HttpChannel(_Http):
         return request_id in self._modern
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the GET stream, if the server has one; what the server says from then on is heard."""
+        """Open the GET stream, if the server has one, and receive the server's messages from it."""
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
         with suppress(TimeoutError):  # some servers answer only once they have something to say
@@ -410,9 +411,9 @@ class SseChannel(_Http):
         """Open the stream and wait for the endpoint.
 
         Raises:
-            ConnectionLostError: the server is gone.
-            HttpError: the answer is no message.
-            ProtocolError: the server says what it must not.
+            ConnectionLostError: the connection was closed.
+            HttpError: the response is not a message.
+            ProtocolError: the server violated the protocol.
         """
         await super().open(receiver)
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -424,7 +425,7 @@ class SseChannel(_Http):
             raise ProtocolError(f"{self.url} named no endpoint") from None
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message; whatever answers it comes on the stream."""
+        """POST a message; the response arrives on the stream."""
         await self.send_raw(encode(message))
 
     async def send_raw(self, data: bytes) -> None:
@@ -513,21 +514,21 @@ async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
 
 
 def _note(response: httpx.Response) -> dict[str, Any]:
-    """Return what of a response is kept as evidence."""
+    """Return the parts of a response to keep as evidence."""
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
     return {"status": response.status_code, "headers": headers}
 
 
 async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
-    """Return the body of a small document, which must answer with 200 at once; redirects are not followed.
+    """Return the body of a small document. The response must be 200; redirects are not followed.
 
     Args:
-        url: where it is.
-        limit: bytes of the largest.
-        name: the URL that `url` has the address of, and which the other side must prove to be; "" where they are the same.
+        url: URL of the document.
+        limit: maximum size in bytes.
+        name: the URL whose address `url` contains, and whose identity the server must prove; "" if they are the same.
 
     Raises:
-        OSError: it cannot be had, or is larger than `limit` bytes.
+        OSError: the document is unavailable, or larger than `limit` bytes.
     """
     headers, extensions = {"Accept": "application/json"}, {}
     if name:

@@ -25,12 +25,12 @@ _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 def modern_headers(
     message: Json, version: str, revision: Revision, parameters: Mapping[str, Mapping[Path, str]]
 ) -> dict[str, str]:
-    """Return the headers for a message.
+    """Return the HTTP headers for a message.
 
     Args:
         message: a request or notification.
-        version: the protocol revision's name, as it is sent.
-        revision: the record by which methods are known.
+        version: the protocol revision's name on the wire.
+        revision: the record that defines the known methods.
         parameters: tool → path of an argument → header name, from `header_parameters`.
     """
     method, params = message.get("method", ""), message.get("params") or {}
@@ -91,7 +91,7 @@ class SseReader:
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # of a line whose end has not come yet
         self._held = b""
-        self._encoding = "utf-8-sig"  # of the first line: a mark at the beginning of the stream is no part of it
+        self._encoding = "utf-8-sig"  # first line only: a byte order mark may start the stream
         self._data: list[str] = []
         self._event = ""
         self._id = ""
@@ -149,15 +149,15 @@ _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # ch
 
 
 def is_loaded() -> bool:
-    """Whether the program has loaded OpenTelemetry, so that there can be a current span."""
+    """Return True if the program has loaded OpenTelemetry, so that a current span is possible."""
     return "opentelemetry.context" in sys.modules
 
 
 def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return what a request from here carries: the current span and baggage of OpenTelemetry; {} without them.
+    """Return the trace metadata for a request: OpenTelemetry's current span and baggage, or {} without them.
 
     Args:
-        given: what its `_meta` holds already; where that names a trace, the current span is left out.
+        given: the existing `_meta`; if it names a trace, the current span is left out.
     """
     if not is_loaded():
         return {}

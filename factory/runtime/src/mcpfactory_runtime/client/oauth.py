@@ -68,21 +68,22 @@ class _ServerToken:
 
 
 class OAuth:
-    """Gets and keeps tokens; give it to `Client.connect_http`. One may serve several clients.
+    """Token provider for `Client.connect_http`: gets and stores tokens. One instance can serve several clients.
 
     Args:
-        visit: shows a URL to the person and returns the whole URL that the browser was sent back to, which begins with
-            `redirect_uri`. Without it the client acts on its own behalf (`client_credentials`).
-        redirect_uri: where browsers are sent back to.
-        client_id, client_secret: registered beforehand; with `issuer` for that authorization server alone.
-        issuer: the authorization server to choose where a resource names several.
-        document: the https URL of a client-id metadata document; used where it is understood.
-        name: what consent pages call the client.
-        store: where registrations and tokens are kept, as JSON objects; they are secrets. A dict when not given.
-        clock: seconds since the epoch.
-        private_key: stands for a secret where `client_id` is registered with its public half.
-        assertion: says on whose behalf the client acts, without a browser: a `Workload`, or an `IdentityProvider`; with `issuer`.
-        private_hosts: names of hosts of a private network that MCP servers may lead to, as `auth.corp.example`.
+        visit: shows a URL to the person and returns the complete redirect URL, which begins with `redirect_uri`.
+            Without it, the client acts on its own behalf (`client_credentials`).
+        redirect_uri: the URI to which browsers are redirected.
+        client_id, client_secret: registered beforehand; with `issuer`, for that authorization server only.
+        issuer: the authorization server to choose if a resource names several.
+        document: the https URL of a client ID metadata document; used if the server supports it.
+        name: the client's name on consent pages.
+        store: storage of registrations and tokens as JSON objects, which are secrets. Defaults to a dict.
+        clock: returns seconds since the epoch.
+        private_key: replaces a secret if `client_id` is registered with the public key.
+        assertion: names the principal for whom the client acts, without a browser: a `Workload`, or an
+            `IdentityProvider`; with `issuer`.
+        private_hosts: hosts on a private network to which MCP servers may refer, such as `auth.corp.example`.
     """
 
     def __init__(
@@ -116,19 +117,19 @@ class OAuth:
         self._lock = asyncio.Lock()
 
     def token(self, url: str) -> str:
-        """Return the access token for the MCP server at `url`; "" when there is none that is still good."""
+        """Return the access token for the MCP server at `url`, or "" if no valid token exists."""
         grant = self._stored(url)
         if grant is None or (grant.expires_at is not None and grant.expires_at - _MARGIN <= self._clock()):
             return ""
         return grant.access_token
 
     def permits_private(self, url: str) -> bool:
-        """Return whether the host that a URL names is one of `private_hosts`: what a person named, whatever address it has."""
+        """Return True if a URL's host is in `private_hosts`, regardless of its address."""
         return (urlsplit(url).hostname or "") in self._private_hosts
 
     @staticmethod
     def refused(status: int, header: str) -> bool:
-        """Return whether a response (status, `WWW-Authenticate`) says that another token would help."""
+        """Return True if a response (status, `WWW-Authenticate`) indicates that another token would help."""
         return status == 401 or (
             status == 403 and bearer_challenge(header).parameters.get("error") == "insufficient_scope"
         )
@@ -139,14 +140,14 @@ class OAuth:
         """Get a token after a refusal.
 
         Args:
-            url: of the MCP server.
-            status: of the refusal.
+            url: URL of the MCP server.
+            status: status of the refusal.
             header: its `WWW-Authenticate`.
-            used: the token that was refused; if there is another by now nothing is done.
+            used: the refused token; if it has been replaced already, nothing happens.
             fetch: makes an HTTP request, without following redirects.
 
         Raises:
-            OAuthError: there is none to be had.
+            OAuthError: no token is available.
         """
         async with self._lock:
             if self.token(url) in ("", used):
@@ -185,7 +186,7 @@ class OAuth:
                 tokens = yield from authorization_code_grant(context, self._identity.redirect_uri, scopes)
         except OAuthError as error:
             if error.code in ("invalid_client", "unauthorized_client"):
-                self._store.pop(_client_of(server), None)  # it was forgotten there; the next time registers anew
+                self._store.pop(_client_of(server), None)  # the server forgot this client; register again next time
             raise
         return self._keep(url, server, scopes, tokens, scopes)
 
@@ -238,7 +239,10 @@ class OAuth:
 def _scopes(
     challenge: Challenge, resource: _ProtectedResource | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return what to ask for (Scope Selection Strategy, Step-Up Authorization Flow, Refresh Tokens); () asks for the default."""
+    """Return the scopes to request, or () for the default.
+
+    See Scope Selection Strategy, Step-Up Authorization Flow, and Refresh Tokens.
+    """
     wanted = challenge.scopes or (resource.scopes if resource else None) or ()
     wanted = tuple(dict.fromkeys((*before, *wanted)))
     if wanted and "offline_access" in server.scopes and "offline_access" not in wanted:
@@ -259,7 +263,7 @@ def _tokens_of(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ProtectedResource:
-    """A protected resource (RFC 9728). `scopes` is None when the document has none; `issuers` is never empty."""
+    """A protected resource (RFC 9728). `scopes` is None if missing in the document; `issuers` is never empty."""
 
     identifier: str
     issuers: tuple[str, ...]
@@ -267,7 +271,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource | None]:
-    """Yield the metadata of the MCP server at `url`; None when it has none, as in the first revision with authorization.
+    """Yield the metadata of the MCP server at `url`, or None as in the first revision with authorization.
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
@@ -342,7 +346,7 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
 
 
 def _covers(identifier: str, url: str) -> bool:
-    """Return whether the identifier is the URL or a place above it: a root document speaks for all paths of its host."""
+    """Return True if the identifier is the URL or a parent of it: a root document covers all paths of its host."""
     try:
         above, here = urlsplit(identifier), urlsplit(url)
         same = (above.scheme, above.hostname, above.port) == (here.scheme, here.hostname, here.port)

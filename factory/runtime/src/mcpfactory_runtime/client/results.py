@@ -15,13 +15,14 @@ Json = dict[str, Any]
 
 
 def typed_result(result: Json, kind: type[T]) -> T:
-    """Return what a tool answered as a `kind`: a model, a dataclass, `list[str]` and so on.
+    """Return a tool's result as a `kind`: a model, a dataclass, `list[str]` and so on.
 
-    The structured content counts; where it is an object whose one member is `result`, as servers wrap what is no object, that
-    member does if the whole does not fit. Without structured content it is the one text, read as JSON if it is some.
+    Structured content comes first. If it is an object whose only member is `result` (servers wrap other values this
+    way), that member is used if the whole does not fit. Without structured content, the single text is used, parsed
+    as JSON if possible.
 
     Raises:
-        ResultError: the tool failed (with its words), or answered something else.
+        ResultError: the tool failed (with its message), or the result has another type.
     """
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - takes 150 ms; only for those who ask for types
 
@@ -40,7 +41,7 @@ def typed_result(result: Json, kind: type[T]) -> T:
 
 
 def _readings(structured: Any, texts: list[str]) -> list[Any]:
-    """Return what an answer may mean, the likelier first."""
+    """Return the possible interpretations of a result, most likely first."""
     if structured is not None:
         wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
         return [structured, structured["result"]] if wrapped else [structured]

@@ -26,10 +26,10 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """One message. `message` is the decoded JSON, text that was none, or None for an HTTP exchange without a body.
+    """One message. `message` is the decoded JSON, text that is not JSON, or None for an HTTP exchange without a body.
 
-    `http` has `status` and `headers` of the response for what was received over HTTP; request headers that carry
-    credentials are never kept.
+    `http` has `status` and `headers` of the response for messages received over HTTP; request headers that carry
+    credentials are never stored.
     """
 
     direction: Literal["sent", "received"]
@@ -61,7 +61,7 @@ class Transcript(deque[TranscriptEntry]):
 
 
 class Watcher(Protocol):
-    """Who wants to see notifications as they come. The methods do not block."""
+    """A receiver of notifications as they arrive. The methods do not block."""
 
     def notified(self, method: str, params: Json) -> None:
         """Take a notification."""
@@ -115,7 +115,7 @@ class ClientSession:
         await self.channel.open(self)
 
     async def aclose(self) -> None:
-        """Close the channel; fail whatever still waits."""
+        """Close the channel and fail all pending requests."""
         await end_tasks(self._tasks)
         await self.channel.aclose()
         self.lost(ProtocolError("the client was closed"))
@@ -145,14 +145,14 @@ class ClientSession:
             request_id: from `next_id`.
             method: the method.
             params: None leaves the member out.
-            timeout: seconds; None waits for ever.
+            timeout: seconds; None waits forever.
             progress: receives the params of the request's progress notifications.
-            cancel: notify the server when nobody waits any more.
+            cancel: notify the server if the request is abandoned.
 
         Raises:
-            McpError: the server answered with an error.
-            TimeoutError: it did not answer in time.
-            ConnectionLostError, HttpError: it cannot answer.
+            McpError: the server returned an error.
+            TimeoutError: the response did not arrive in time.
+            ConnectionLostError, HttpError: the server cannot answer.
         """
         if self._lost is not None:
             raise self._lost
@@ -171,7 +171,7 @@ class ClientSession:
             known = self.channel.forget(request_id)
             notify = cancel and not known and self._lost is None
             if isinstance(error, TimeoutError):
-                if notify:  # before anything else is said
+                if notify:  # must be the next message sent
                     with suppress(ConnectionLostError, HttpError):
                         await self._notify_cancelled(request_id)
                 raise TimeoutError(f"no answer to {method} within {timeout:g} seconds") from None
@@ -183,7 +183,7 @@ class ClientSession:
             self._progress.pop(request_id, None)
             self._limits.pop(request_id, None)
             if future.done() and not future.cancelled():
-                future.exception()  # seen, whoever was cancelled meanwhile
+                future.exception()  # mark as retrieved, even if the caller was canceled
 
     async def _exchange(self, message: Json, future: asyncio.Future[Json]) -> Json:
         await self.send(message)
@@ -216,7 +216,7 @@ class ClientSession:
             future.set_exception(error)
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop a request's clock, or start it anew."""
+        """Stop a request's clock, or restart it."""
         if request_id in self._limits:
             limit, timeout = self._limits[request_id]
             limit.reschedule(None if delayed else asyncio.get_running_loop().time() + timeout)
@@ -283,7 +283,7 @@ class ClientSession:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # a lost connection is reported to whoever waits, not to the event loop
+            task.exception()  # a lost connection is reported to callers, not to the event loop
 
 
 async def _call(function: Callable[..., Any], *arguments: Any) -> None:

@@ -119,15 +119,16 @@ class MemoryChannel(_LineChannel):
 
 
 class StdioChannel(_LineChannel):
-    """Starts the command and speaks over its pipes.
+    """A channel that starts the command and communicates over its pipes.
 
     Args:
         command: program and arguments; no shell.
-        env: variables on top of this process's environment.
-        cwd: where it starts.
-        grace: seconds that the process has to end after its input ended, and again after it was told to terminate.
-        inherit: whether it gets this process's environment; without, `env` is all it has.
-        start_new_session: whether it leads a session of the system (setsid), which keeps from it what is typed at our terminal: Ctrl-C ends us, and we end it.
+        env: variables added to this process's environment.
+        cwd: working directory of the process.
+        grace: seconds for the process to exit after its input closes, and again after it is asked to terminate.
+        inherit: True if the process inherits this process's environment; otherwise it gets only `env`.
+        start_new_session: True if the process leads its own system session (setsid), which shields it from input at
+            our terminal: Ctrl-C ends us, and we end the process.
     """
 
     def __init__(
@@ -148,11 +149,11 @@ class StdioChannel(_LineChannel):
         self._process: asyncio.subprocess.Process | None = None
         self._stderr = bytearray()
         self._stderr_task: asyncio.Task[None] | None = None
-        self._held: list[bytes] | None = None  # what is said while this round of the event loop goes on
+        self._held: list[bytes] | None = None  # messages sent in this event loop iteration
 
     @property
     def returncode(self) -> int | None:
-        """How it ended, if it has."""
+        """Return the process's exit code, or None if it is still running."""
         return self._process.returncode if self._process else None
 
     @property
@@ -259,11 +260,11 @@ class StdioChannel(_LineChannel):
 
 
 class _Output(asyncio.Protocol):
-    """What a process writes, taken in the round of the event loop in which it is read: asyncio's own protocol takes one more.
+    """A process's output, delivered in the event loop iteration that reads it; asyncio's own protocol needs one more.
 
     Args:
         take: called with bytes.
-        own: asyncio's protocol, which is told of the end.
+        own: asyncio's protocol, which is notified of the end.
     """
 
     def __init__(self, take: Callable[[bytes], None], own: asyncio.BaseProtocol) -> None:

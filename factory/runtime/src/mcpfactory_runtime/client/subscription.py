@@ -1,4 +1,7 @@
-"""Notifications of changes, the same in both lifecycles: `subscriptions/listen`, or `resources/subscribe` and what is sent anyway."""
+"""Notifications of changes, the same in both lifecycles.
+
+Uses `subscriptions/listen`, or `resources/subscribe` and the notifications that are sent anyway.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ class Subscription:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Tell the server that nobody listens any more."""
+        """Notify the server that the subscription has ended."""
         if self not in self._session.watchers:
             return
         self._session.watchers.discard(self)

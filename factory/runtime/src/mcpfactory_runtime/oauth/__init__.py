@@ -1,6 +1,6 @@
-"""OAuth from the side of a client, apart from what tokens are for: used by our MCP client and by calls to upstream APIs.
+"""OAuth for clients, independent of the tokens' purpose: used by our MCP client and by calls to upstream APIs.
 
-Procedures are generators without I/O (`model`); whoever has an HTTP client drives them.
+Procedures are generators without I/O (`model`); code with an HTTP client drives them.
 """
 
 from __future__ import annotations

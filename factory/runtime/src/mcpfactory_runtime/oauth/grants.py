@@ -20,7 +20,10 @@ from mcpfactory_runtime.oauth.registration import Registration, authenticate_cli
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """What a token endpoint gave. `expires_in` is in seconds, None when not answered; `scopes` None likewise."""
+    """The response of a token endpoint.
+
+    `expires_in` is in seconds; it and `scopes` are None if missing in the response.
+    """
 
     access_token: str
     refresh_token: str = ""
@@ -188,10 +191,10 @@ class Assertion(Protocol):
     """Says who wants a token, to one authorization server, for one MCP server."""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Yield the statement.
+        """Yield the assertion.
 
         Raises:
-            OAuthError: there is none to be had.
+            OAuthError: no assertion is available.
         """
 
 
@@ -204,7 +207,7 @@ class PrivateKey:
     key_id: str = ""
 
     def proof(self, client_id: str, audience: str, now: float) -> dict[str, str]:
-        """Return what a token request has in place of a secret.
+        """Return the parameters that replace a secret in a token request.
 
         Raises:
             OAuthError: `no_library`, `bad_key`.
@@ -229,7 +232,10 @@ class PrivateKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """A program whose platform says what it is: `token` returns the platform's JWT for an authorization server, by its issuer."""
+    """A program whose platform attests its identity.
+
+    `token` maps an authorization server's issuer to the platform's JWT for it.
+    """
 
     token: Callable[[str], str]
 
@@ -243,8 +249,8 @@ class Workload:
 class IdentityProvider:
     """The company's own login, which decides which MCP servers its people may use (Enterprise-Managed Authorization).
 
-    `id_token` returns the person's ID token; it is exchanged at `token_endpoint`, where this client is `client_id`, for a grant that
-    the MCP server's authorization server takes. The ID token is shown to nobody else.
+    `id_token` returns the person's ID token. The client `client_id` exchanges it at `token_endpoint` for a grant that
+    the MCP server's authorization server accepts. The ID token is sent to no other server.
     """
 
     token_endpoint: str

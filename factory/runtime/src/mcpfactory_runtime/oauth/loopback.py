@@ -20,12 +20,12 @@ _WRONG: Final = (
 
 
 class Loopback:
-    """For `OAuth(visit, redirect_uri=visit.redirect_uri)`.
+    """A login through the local browser, for `OAuth(visit, redirect_uri=visit.redirect_uri)`.
 
     Args:
-        port: where browsers come back to, on 127.0.0.1. It is part of what is registered at authorization servers.
+        port: port of the redirect URI on 127.0.0.1. It is part of the registration at authorization servers.
         show: shows a URL to the person; it does not block.
-        timeout: seconds that the person has.
+        timeout: seconds for the person to log in.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class Loopback:
         self._timeout = timeout
 
     async def __call__(self, url: str) -> str:
-        """Show `url` and return the URL that the browser came back with.
+        """Show `url` and return the URL to which the browser was redirected.
 
         Raises:
-            OAuthError: `no_browser`: the port is taken, or nobody agreed in time.
+            OAuthError: `no_browser`: the port is taken, or the person did not agree in time.
         """
         state = parse_qs(urlsplit(url).query).get("state")
         redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -75,7 +75,7 @@ class Loopback:
 
 
 async def _target(reader: asyncio.StreamReader) -> str:
-    """Return the path and query of a request; "" for what is none."""
+    """Return the path and query of a request, or "" if the request is invalid."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):

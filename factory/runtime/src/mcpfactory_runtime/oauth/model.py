@@ -20,10 +20,11 @@ T = TypeVar("T")
 
 
 class OAuthError(Exception):
-    """No token could be had. `code` says why: an OAuth error code of the server, or one of ours.
+    """No token is available. `code` gives the reason: an OAuth error code of the server, or one of ours.
 
     Ours: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`, `no_registration`,
-    `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `refused`, `unreachable`, `no_store`, `no_login`.
+    `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `refused`, `unreachable`, `no_store`,
+    `no_login`.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -52,9 +53,10 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A page for the person's browser; the answer is the whole URL to which it was sent back.
+    """A page for the person's browser; the answer is the complete redirect URL.
 
-    With a `code` the person types that code there, perhaps on another device; nobody is sent back, and the answer is "".
+    With a `code`, the person types that code on the page, possibly on another device. The browser is not redirected,
+    and the answer is "".
     """
 
     url: str
@@ -156,7 +158,7 @@ def check_url(url: Any, server: str, what: str) -> str:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return whether a host name means this machine."""
+    """Return True if a host name means this machine."""
     if host == "localhost":
         return True
     try:
@@ -172,7 +174,7 @@ def origin(url: str) -> str:
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """Return the texts of a list; () for what is none."""
+    """Return the strings of a list, or () if the value is not a list."""
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
@@ -213,22 +215,22 @@ def read_challenges(header: str) -> Iterator[Challenge]:
 
 
 def bearer_challenge(header: str) -> Challenge:
-    """Return the challenge for access tokens, which are presented as `Bearer`; an empty one when there is none."""
+    """Return the challenge for access tokens (scheme `Bearer`), or an empty challenge if it is missing."""
     found = [one for one in read_challenges(header) if one.scheme == "bearer"]
     return next((one for one in found if one.scheme == "bearer"), found[0] if found else Challenge("bearer"))
 
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
-"""How clients may authenticate where nothing says how."""
+"""Client authentication methods to try if the metadata list none."""
 
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationServer:
-    """What we need of an authorization server's metadata (RFC 8414, OpenID Connect Discovery).
+    """The fields we need of an authorization server's metadata (RFC 8414, OpenID Connect Discovery).
 
-    `issuer` is "" when only endpoints are known, as from an OpenAPI document.
+    `issuer` is "" if only endpoints are known, as from an OpenAPI document.
     """
 
     issuer: str
@@ -243,12 +245,12 @@ class AuthorizationServer:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Return the server's name for messages."""
         return self.issuer or origin(self.token_endpoint)
 
     @classmethod
     def from_metadata(cls, data: Json, issuer: str, url: str, endpoints: Iterable[str]) -> AuthorizationServer:
-        """Return what the metadata of `issuer` says; `url` is that of the API or MCP server that tokens are for.
+        """Return the authorization server from the metadata of `issuer`; `url` is that of the API or MCP server.
 
         Raises:
             OAuthError: `unsafe_url`: one of `endpoints` must not be used.

@@ -1,4 +1,4 @@
-"""Who we are to an authorization server (basic/authorization, Client Registration), and how we prove it."""
+"""Client identity and authentication at an authorization server (basic/authorization, Client Registration)."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the person decided about us.
+    """The person's settings for the client.
 
     Attributes:
         name: shown on consent pages.
-        redirect_uri: where browsers are sent back to; loopback (a native application) or https (a web one).
-        client_id, client_secret: registered beforehand, at `issuer` alone; a secret goes nowhere without it.
-        issuer: the authorization server that the two belong to, and the one to choose among several.
-        document: the https URL of our client-id metadata document.
-        signs: whether a private key of ours stands for the secret.
+        redirect_uri: the URI to which browsers are redirected; loopback (a native application) or https (a web one).
+        client_id, client_secret: registered beforehand, at `issuer` only; without an issuer, the secret is never
+            sent.
+        issuer: the authorization server to which the two belong, and the one to choose among several.
+        document: the https URL of our client ID metadata document.
+        signs: True if a private key replaces the secret.
     """
 
     name: str
@@ -120,7 +121,7 @@ def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Reg
 
 
 def _signed_method(server: AuthorizationServer) -> str:
-    """Return how a client with a key authenticates, where the server knows that."""
+    """Return the authentication method for a client with a key, if the server supports one."""
     if _SIGNED not in server.auth_methods:
         known = ", ".join(server.auth_methods)
         raise OAuthError("unsupported_method", f"{server.issuer} takes no signed statements of clients, but {known}")
@@ -128,7 +129,7 @@ def _signed_method(server: AuthorizationServer) -> str:
 
 
 def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
-    """Return how we authenticate: as the registration chosen, else the first way that both know."""
+    """Return our authentication method: the registered one, else the first that both sides support."""
     known = (chosen,) if chosen else server.auth_methods
     for method in _METHODS if secret else ("none",):
         if method in known or not secret:

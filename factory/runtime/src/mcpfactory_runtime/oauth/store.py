@@ -1,6 +1,6 @@
-"""Where tokens of logins are kept: the system's keyring, or files that only their owner can read.
+"""Storage of login tokens: the system's keyring, or files that only their owner can read.
 
-The one module that imports keyring. All methods block for a moment; call them in a thread. What is stored is never logged.
+The one module that imports keyring. All methods block briefly; call them in a thread. Stored values are never logged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TokenStore(Protocol):
     folder: Path
 
     def read(self, key: str) -> Json | None:
-        """Return what is stored, None when nothing is.
+        """Return the stored value, or None if the key does not exist.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
@@ -49,7 +49,7 @@ class TokenStore(Protocol):
         """
 
     def delete(self, key: str) -> bool:
-        """Remove what is stored; return whether there was something.
+        """Remove the stored value; return True if one existed.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
@@ -146,10 +146,12 @@ class KeyringStore:
 
 
 def open_store(environ: Mapping[str, str]) -> TokenStore:
-    """Return the store that MCPFACTORY_TOKEN_STORE names: `keyring`, `file`, or a folder; unset, the keyring when there is one.
+    """Return the store named by MCPFACTORY_TOKEN_STORE: `keyring`, `file`, or a directory.
+
+    If the variable is not set, return the keyring if available.
 
     Raises:
-        OAuthError: `no_store`: there is none.
+        OAuthError: `no_store`: no store is available.
     """
     choice = environ.get("MCPFACTORY_TOKEN_STORE", "")
     if choice not in ("", "keyring", "file"):
@@ -165,10 +167,10 @@ def open_store(environ: Mapping[str, str]) -> TokenStore:
 
 @asynccontextmanager
 async def locked(store: TokenStore, key: str) -> AsyncIterator[None]:
-    """Hold the lock of a key: against tasks and processes alike. The system frees it when its process dies.
+    """Hold the lock of a key against other tasks and processes. The system releases it if its process dies.
 
     Raises:
-        OAuthError: `no_store`: it cannot be had.
+        OAuthError: `no_store`: the lock cannot be acquired.
     """
     try:
         _make(store.folder)
@@ -231,7 +233,7 @@ def _unusable(folder: Path, error: OSError) -> OAuthError:
 
 
 def _user_folder(environ: Mapping[str, str]) -> Path:
-    """Where programs of this system keep a user's settings."""
+    """Return the directory for a user's settings on this system."""
     try:
         if sys.platform == "win32":
             return Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / _SERVICE

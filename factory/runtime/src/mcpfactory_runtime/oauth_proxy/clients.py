@@ -35,13 +35,13 @@ class ClientRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProxyClient:
-    """A client.
+    """A client of the OAuth proxy.
 
     Attributes:
-        id: as it calls itself here.
-        label: a short name for the id, in tokens and records.
-        name: what it says that it is called; nobody vouches for that.
-        redirect_uris: where its users may be sent back to.
+        id: the client ID in this proxy.
+        label: a short name for the ID, in tokens and records.
+        name: the client's self-declared name, not verified.
+        redirect_uris: permitted redirect URIs for its users.
     """
 
     id: str
@@ -51,10 +51,10 @@ class ProxyClient:
 
 
 def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
-    """Return name and redirect URIs of a client's metadata.
+    """Return the name and redirect URIs of a client's metadata.
 
     Raises:
-        ClientRefusedError: they are missing, too many, or lead where no code may go.
+        ClientRefusedError: they are missing, too many, or point to a host that must not receive a code.
     """
     if not isinstance(body, dict):
         raise ClientRefusedError("invalid_client_metadata", "The body must be a JSON object")
@@ -74,7 +74,7 @@ def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def is_document_url(client_id: str) -> bool:
-    """Whether a client's id is the URL of a document that describes it: https, with a path, and in one spelling."""
+    """Return True if a client ID is the URL of a metadata document: https, with a path, and in normal form."""
     try:
         parts = urlsplit(client_id)
         port = parts.port
@@ -92,10 +92,10 @@ def is_document_url(client_id: str) -> bool:
 
 
 def read_document(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
-    """Return name and redirect URIs of a client by the document at its id.
+    """Return the name and redirect URIs of a client from the document at its ID.
 
     Raises:
-        ClientRefusedError: it is none, describes another client, or one that must prove who it is.
+        ClientRefusedError: the document is invalid, or describes another client or one that must authenticate.
     """
     described = read_registration(body)
     if body.get("client_id") != client_id:
@@ -106,7 +106,7 @@ def read_document(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def permits(registered: Iterable[str], uri: str) -> bool:
-    """Whether users may be sent back to `uri`: it is one of the registered; the port of a loopback address is free (RFC 8252 §7.3)."""
+    """Return True if `uri` is a registered redirect URI; loopback addresses may use any port (RFC 8252 §7.3)."""
     return any(uri == one or _loopback(uri) == _loopback(one) != "" for one in registered)
 
 
@@ -146,11 +146,12 @@ _AT_ONCE: Final = 4
 
 
 class ClientDocuments:
-    """What is known of clients by their documents. Event loop only.
+    """A cache of client metadata documents. Event loop only.
 
     Args:
-        fetch: takes a URL that anybody may have chosen, returns the document; raises OSError. None: from public addresses.
-        clock: seconds.
+        fetch: takes a URL from an untrusted client, returns the document; raises OSError. None fetches from public
+            addresses.
+        clock: returns seconds.
     """
 
     def __init__(self, fetch: Callable[[str], Awaitable[bytes]] | None, clock: Callable[[], float]) -> None:
@@ -161,11 +162,11 @@ class ClientDocuments:
         self._busy = asyncio.Semaphore(_AT_ONCE)
 
     async def find(self, client_id: str) -> Described | None:
-        """Return name and redirect URIs of a client; None where its document says none, or cannot be had now."""
+        """Return the name and redirect URIs of a client, or None if its document is invalid or unavailable now."""
         now = self._clock()
         until, described = self._known.get(client_id, (0.0, None))
         exhausted = len(self._fetched) == _MOST_FETCHES and self._fetched[0] > now - 60.0
-        if until > now or exhausted:  # then what was known some time ago is better than nothing
+        if until > now or exhausted:  # if exhausted, a stale entry is better than none
             return described
         self._fetched.append(now)
         async with self._busy:

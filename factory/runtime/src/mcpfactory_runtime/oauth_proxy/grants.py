@@ -80,11 +80,11 @@ class TokenKeys:
         return _JWS.encode(content, self._key(kind), _ALGORITHM, headers={"typ": kind})
 
     def read(self, kind: str, token: str, now: float | None = None) -> Json | None:
-        """Return what was signed; None where it is not ours, of another kind, or over.
+        """Return the signed object, or None if it is foreign, of another kind, or expired.
 
         Args:
-            kind: the only one that counts.
-            token: from anybody.
+            kind: the only accepted kind.
+            token: an untrusted token.
             now: seconds since the epoch; None leaves `exp` to the caller.
         """
         try:
@@ -100,7 +100,10 @@ class TokenKeys:
         return urlsafe_b64encode(nonce + sealed).decode()
 
     def decrypt(self, text: str, bound: str) -> Json | None:
-        """Return what was encrypted; None where it was changed, or encrypted for something else or with another secret."""
+        """Return the decrypted object, or None if the text is invalid.
+
+        It is invalid if it was changed, or encrypted for another purpose or with another secret.
+        """
         sealed = urlsafe_b64decode(text)
         try:
             data = AESGCM(self._key("vault")).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound.encode())
@@ -113,7 +116,7 @@ class TokenKeys:
 
 
 def digest(text: str) -> str:
-    """Return what is kept and compared in place of a secret."""
+    """Return the digest that is stored and compared in place of a secret."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -124,9 +127,9 @@ CODE_SECONDS: Final = 60.0
 """That a client has to redeem a code."""
 
 GRANT_SECONDS: Final = 30 * 86_400.0
-"""After which a grant that nobody used ends."""
+"""Seconds after which an unused grant ends."""
 
-_KEY: Final = ""  # each record is a space of its own: spaces end by themselves
+_KEY: Final = ""  # each record has its own space, because spaces expire by themselves
 
 
 class GrantStore:
@@ -151,14 +154,14 @@ class GrantStore:
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=Expected(_KEY, _dump(login)))
 
     async def keep_code(self, waiting: Json, grant: Json) -> str:
-        """Keep what a code stands for, and the grant that it leads to; return the code."""
+        """Store the data of a code and the grant that it gives access to; return the code."""
         code = secrets.token_urlsafe(32)
         await self._put(f"oauth/grant/{waiting['grant']}", grant, CODE_SECONDS)
         await self._put(f"oauth/code/{digest(code)}", waiting, CODE_SECONDS)
         return code
 
     async def take_code(self, code: str) -> Json | None:
-        """Return what a code stands for, once. Who shows it twice ends the grant (RFC 6749 §4.1.2)."""
+        """Return the data of a code, once. Using a code twice ends the grant (RFC 6749 §4.1.2)."""
         space = f"oauth/code/{digest(code)}"
         kept = await self._store.get(space, _KEY)
         waiting = _load(kept)

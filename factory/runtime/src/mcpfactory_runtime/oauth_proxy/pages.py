@@ -95,5 +95,5 @@ def _row(name: str, value: str, more: str) -> str:
 
 
 def error_page(text: str) -> str:
-    """Return the page that says why a login cannot go on."""
+    """Return the page that explains why a login cannot continue."""
     return _FRAME.format(title="This login cannot go on", body=f"<p>{escape(text)}</p>")

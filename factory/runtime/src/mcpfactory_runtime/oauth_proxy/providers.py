@@ -1,4 +1,4 @@
-"""Who people log in with: where they are sent, how a code becomes the provider's token, and whom that belongs to."""
+"""Login providers: their login URLs, the exchange of a code for the provider's token, and the token's owner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT: Final = ("sub", "login", "name", "email", "email_verified", "hd", "prefer
 
 
 class ProviderRefusedError(Exception):
-    """The provider does not grant what it is asked for; the message names its code."""
+    """The provider refused a request; the message contains its error code."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,7 @@ class LoginProvider:
     domain_claim: str = ""
 
     def login_url(self, redirect_uri: str, state: str, challenge: str) -> str:
-        """Return where a person logs in."""
+        """Return the login URL for a person."""
         asked = {
             "response_type": "code",
             "client_id": self.client_id,

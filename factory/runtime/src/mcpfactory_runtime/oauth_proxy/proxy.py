@@ -77,7 +77,7 @@ class LoginRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoginReply:
-    """What is answered."""
+    """The response to a login request."""
 
     status: int
     body: bytes = b""
@@ -85,24 +85,28 @@ class LoginReply:
 
 
 class OAuthProxy:
-    """For `server.run_http(auth=OAuthProxy(…))`, where a provider knows no clients that register themselves.
+    """An OAuth proxy for providers without dynamic client registration: `server.run_http(auth=OAuthProxy(…))`.
 
     Args:
-        provider: where people log in: `github(…)`, `google(…)`, `oidc(…)`, or one of your own.
-        resource: the URL of the MCP endpoint as clients write it. This server's authorization server is what is before its last part.
-        allow: who may call: names at GitHub, verified email addresses, `@example.com` for all that are verified there (Google: for all
-            accounts of that organization), `sub:` and the account's number at the provider, or `*` for everybody who has an account.
-        required_scopes: what every request needs.
-        scope_hierarchy: scope → scopes that follow from it.
-        scopes_of: takes what is known of a person, returns the scopes that clients may get for it; None: all that they ask for.
-        secret: what keys are made from; None takes the provider's client secret. Another one ends all logins.
-        access_seconds: how long an access token lives. A grant's end takes effect at once all the same.
-        clock: seconds since the epoch.
-        fetch: returns the document at a URL that a client has as its id, or raises OSError; None takes the HTTP client, and public
-            addresses only.
+        provider: the login provider: `github(…)`, `google(…)`, `oidc(…)`, or a custom one.
+        resource: the URL of the MCP endpoint as clients write it. The part before its last segment is this server's
+            authorization server.
+        allow: permitted callers: GitHub user names, verified email addresses, `@example.com` for all verified
+            addresses there (Google: for all accounts of that organization), `sub:` and the account's number at the
+            provider, or `*` for every account.
+        required_scopes: scopes that every request needs.
+        scope_hierarchy: scope → scopes that it implies.
+        scopes_of: takes the known facts about a person, returns the scopes that clients may get for that person; None
+            grants all requested ones.
+        secret: the secret from which keys are derived; None uses the provider's client secret. Changing it ends all
+            logins.
+        access_seconds: lifetime of an access token. The end of a grant takes effect immediately in any case.
+        clock: returns seconds since the epoch.
+        fetch: returns the document at a URL that a client uses as its ID, or raises OSError; None uses the HTTP
+            client, and public addresses only.
 
     Raises:
-        AuthorizationError: it contradicts itself, or would protect nothing.
+        AuthorizationError: the configuration contradicts itself, or would protect nothing.
         RuntimeError: a library is missing.
     """
 
@@ -188,11 +192,13 @@ class OAuthProxy:
             return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
 
     async def provider_token(self, principal: Principal | None) -> str:
-        """Return the provider's token of who calls (`ctx.principal`), for calls of the provider's API; renewed where it is over.
+        """Return the caller's provider token (`ctx.principal`) for calls to the provider's API.
+
+        An expired token is refreshed.
 
         Raises:
-            AuthorizationError: the grant has ended, or the principal is none of this proxy.
-            OSError: the store or the provider is out of reach.
+            AuthorizationError: the grant has ended, or the principal does not belong to this proxy.
+            OSError: the store or the provider is unreachable.
         """
         ours = principal is not None and principal.issuer == self.issuer
         grant_id = str(principal.claims.get("sid", "")) if principal is not None and ours else ""
@@ -238,7 +244,10 @@ class OAuthProxy:
         )
 
     async def _register(self, request: LoginRequest) -> LoginReply:
-        """RFC 7591. A client's id is its signed registration: nothing is kept, so that nobody can fill anything."""
+        """Register a client (RFC 7591).
+
+        Its ID is the signed registration: nothing is stored, so that storage cannot be exhausted.
+        """
         name, uris = read_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -256,10 +265,10 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the short name of the client that sends a form.
+        """Return the label of the client that sends a form.
 
         Raises:
-            ClientRefusedError: it is none of ours.
+            ClientRefusedError: the client is unknown.
         """
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_document_url(client_id):
@@ -320,7 +329,7 @@ class OAuthProxy:
         return _page(200, page, ("set-cookie", f"{self._cookie}={browser}; {attributes}"))
 
     def _wrong_request(self, asked: Mapping[str, str]) -> tuple[str, str] | None:
-        """Return code and reason where a client asks for what it cannot get."""
+        """Return the error code and reason if a client's request cannot be granted."""
         if asked.get("response_type") != "code":
             return "unsupported_response_type", "response_type must be code"
         if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(asked.get("code_challenge", "")):
@@ -520,7 +529,7 @@ class OAuthProxy:
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):
             await self._grants.end(shown["sid"])
-        return _json({})  # also for a token that is none: it is not valid now
+        return _json({})  # also for an invalid token: it is not valid now
 
     async def _verify(self, token: str) -> Json | None:
         """Return the claims of an access token of ours whose grant has not ended."""
@@ -533,7 +542,7 @@ class OAuthProxy:
     # -- who may what --------------------------------------------------------------------------------------------
 
     def _may_call(self, person: Json) -> bool:
-        """Whether a person is among those that `allow` names."""
+        """Return True if `allow` includes a person."""
         names = {f"sub:{person['sub']}"}
         login = str(person.get("login", "")).lower()
         names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()  # and looks like nothing else
@@ -552,7 +561,7 @@ class OAuthProxy:
         return tuple(dict.fromkeys(word for word in asked if word in supported))
 
     def _is_here(self, resource: str | None) -> bool:
-        """Whether a client means this server (RFC 8707); those that name none do."""
+        """Return True if a client means this server (RFC 8707), or names no resource."""
         if resource is None:
             return True
         try:

@@ -36,7 +36,7 @@ MAX_IN_FLIGHT: Final = 1000
 
 
 class State(Enum):
-    """Where the handshake of a connection stands (basic/lifecycle)."""
+    """State of a connection's handshake (basic/lifecycle)."""
 
     FRESH = "fresh"  # nothing negotiated
     OPENING = "opening"  # initialize was asked, `notifications/initialized` not yet seen
@@ -47,9 +47,9 @@ class State(Enum):
 
 _ANY: Final = "*"
 
-# (state, method) → next state. No row: refused. Clients that do not wait for the answer to initialize, or that forget
-# `notifications/initialized`, are common, so OPENING serves everything; a second initialize starts anew, which lets a
-# gateway restart its client on a living process.
+# (state, method) → next state. A missing row means refusal. Many clients do not wait for the response to initialize,
+# or forget `notifications/initialized`, so OPENING serves everything. A second initialize starts over, so that a
+# gateway can restart its client on a running process.
 _NEXT: Final[dict[tuple[State, str], State]] = {
     (State.FRESH, "initialize"): State.OPENING,
     (State.FRESH, "ping"): State.FRESH,
@@ -69,10 +69,10 @@ _ALLOWED: Final = {
 
 
 class Call:
-    """The peer requests something; `Connection.answer` must follow, unless a `Notice` cancels it.
+    """A request from the peer; `Connection.answer` must follow, unless a `Notice` cancels it.
 
-    `method` is the name of the row in `METHODS`, whatever the peer's revision calls it; `state` is what those who answer keep
-    while they do.
+    `method` is the name of the row in `METHODS`, independent of the peer's revision; `state` is for data that the
+    handlers keep while they answer.
     """
 
     __slots__ = ("id", "method", "params", "peer", "state")
@@ -142,7 +142,7 @@ class Connection:
     # -- in ------------------------------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Event:
-        """Return what a decoded message means. Never raises: what is wrong comes out as `Refusal`."""
+        """Return the meaning of a decoded message. Never raises: errors are returned as `Refusal`."""
         if type(message) is list:
             return self._receive_batch(message)
         try:
@@ -157,7 +157,7 @@ class Connection:
             return self._refuse(message, error)
 
     def undecodable(self, error: McpError) -> Refusal:
-        """Return the refusal for bytes that were no message at all (or too many of them)."""
+        """Return the refusal for bytes that are not a message (or exceed the size limit)."""
         return self._refuse(None, error)
 
     def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:

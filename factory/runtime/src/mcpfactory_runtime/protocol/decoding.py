@@ -1,4 +1,7 @@
-"""Bodies of HTTP responses, decompressed in bounded steps: a kilobyte of a hostile server may stand for gigabytes (RFC 9110 §8.4)."""
+"""Incremental decompression of HTTP response bodies, in bounded steps.
+
+A kilobyte from a hostile server can expand to gigabytes (RFC 9110 §8.4).
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,10 @@ class BodyDecoder:
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
         self._head: bytes | None = (
             b"" if self._coding == "deflate" else None
-        )  # until it is told which of two formats it is
+        )  # until the format is known: zlib or raw deflate
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what some bytes of the body stand for, each piece at most 256 KiB where it was compressed."""
+        """Yield the decoded body in pieces; decompressed pieces have at most 256 KiB."""
         if self._inflate is None:
             yield data
             return
@@ -62,10 +65,10 @@ class BodyDecoder:
             data = self._inflate.unconsumed_tail
 
     def rest(self) -> bytes:
-        """Return what is left at the end of the body.
+        """Return the remaining data at the end of the body.
 
         Raises:
-            httpx.DecodingError: the body broke off: a connection that closes may be all that ends it, and what came is a part.
+            httpx.DecodingError: the body is incomplete. A closed connection may be the only sign of its end.
         """
         if self._inflate is None:
             return b""

@@ -40,12 +40,12 @@ CODES: Final[dict[int, tuple[str, int]]] = {
 
 
 class McpError(Exception):
-    """A JSON-RPC error: raised by a handler it is sent to the peer as it is; raised by a call it is what the peer sent.
+    """A JSON-RPC error: raised by a handler it is sent to the peer unchanged, raised by a call it is the peer's.
 
     Args:
-        code: an integer; own codes lie outside -32768…-32000.
-        message: one sentence for whoever reads the peer's log.
-        data: anything JSON, sent as `error.data` unless None.
+        code: an integer; custom codes are outside -32768…-32000.
+        message: one sentence for readers of the peer's log.
+        data: any JSON value, sent as `error.data` unless None.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -66,6 +66,6 @@ class McpError(Exception):
 
 
 def http_status(code: int) -> int:
-    """Return the HTTP status that goes with an error code while the status can still be chosen; 200 for codes of one's own."""
+    """Return the HTTP status for an error code, while the status can still be chosen; 200 for custom codes."""
     entry = CODES.get(code)
     return entry[1] if entry else 200

@@ -104,7 +104,7 @@ def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
 
 
 def _fault(path: Path | None, header: Any, kind: Any) -> str:
-    """Return what is wrong with one annotation; "" when nothing is."""
+    """Return the problem of one annotation, or "" if it is valid."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
         return "is no header name"
     if not path:
@@ -233,7 +233,7 @@ def check_head(target: int, size: int, count: int = 0) -> Rejection | None:
 
     Args:
         target: bytes of the URL.
-        size: bytes of everything before the body, or of what has arrived of it.
+        size: bytes before the body, or those that have arrived so far.
         count: number of headers.
     """
     if size <= _MAX_HEAD and count <= _MAX_HEADERS:
@@ -263,14 +263,14 @@ def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[s
 
 
 def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
-    """Return what to do with a request to the MCP endpoint.
+    """Return the action for a request to the MCP endpoint.
 
     Args:
         method: the HTTP method.
         headers: names in lower case.
-        body: the decoded body of a POST, or the McpError of decoding it.
-        sessions: the revision of a living session by its id, else None.
-        mirrored: the annotated arguments of a tool by its name.
+        body: the decoded body of a POST, or the McpError from decoding it.
+        sessions: maps the ID of a live session to its revision, else None.
+        mirrored: maps a tool's name to its annotated arguments.
     """
     if method == "POST":
         return _route_post(headers, body, sessions, mirrored)
@@ -302,9 +302,9 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
 
 
 def is_json(headers: Headers) -> bool:
-    """Return whether a request says that its body is JSON: a web page can say so only after its browser has asked whether it may."""
+    """Return True if a request declares a JSON body; web pages can do so only after a browser's CORS preflight."""
     said = headers.get("content-type", "")
-    kinds = {one.strip(" \t") for one in said.split(",")}  # a header that stands twice and says one thing, says that
+    kinds = {one.strip(" \t") for one in said.split(",")}  # a repeated header with equal values counts once
     kind = kinds.pop() if len(kinds) == 1 else said
     return kind.partition(";")[0].strip(" \t").lower() == "application/json"
 
@@ -381,7 +381,7 @@ _PORT: Final = re.compile("(?::[0-9]{0,5})?")
 
 
 def _host_name(host: str) -> str:
-    """Return the host without port, in lower case; IPv6 addresses keep their brackets, and what is no host stays as it is."""
+    """Return the host without port in lower case; IPv6 addresses keep brackets, invalid hosts stay unchanged."""
     if host.startswith("["):
         address, bracket, port = host.partition("]")
         return (address + bracket if _PORT.fullmatch(port) else host).lower()

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 RequestId = str | int
 
 MISSING: Final[Any] = object()
-"""Stands for the id of a message that has none (null is something else)."""
+"""Marks the ID of a message without one (null is a different value)."""
 
 
 _DEEPEST: Final = 255  # levels of what pydantic-core encodes
@@ -44,7 +44,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def _without_halves(data: bytes) -> bytes | None:
-    """Return a JSON text with U+FFFD in the place of escapes of lone surrogates; None where it has none."""
+    """Return a JSON text with U+FFFD in place of escaped lone surrogates, or None without such escapes."""
     replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
     return None if replaced == data else replaced
 
@@ -65,7 +65,10 @@ def encode(message: Any) -> bytes:
 
 
 def encodable(value: Any, depth: int = 0) -> Any:
-    """Return a value with a question mark in the place of each lone surrogate in its texts; the value itself where there are none."""
+    """Replace each lone surrogate in a value's strings with a question mark.
+
+    Returns the value itself if it has no surrogates.
+    """
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
@@ -145,7 +148,7 @@ def notification_message(method: str, params: Json | None = None) -> Json:
 
 
 def result_message(request_id: RequestId, result: Json | bytes) -> bytes:
-    """Return the encoded response to a request. A result that is already encoded is put in as it is."""
+    """Return the encoded response to a request. An already encoded result is inserted unchanged."""
     if isinstance(result, bytes):
         return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
     message = {"jsonrpc": "2.0", "id": request_id, "result": result}
@@ -236,7 +239,7 @@ class LineReader:
                 yield OVERSIZE
 
     def rest(self) -> bytes:
-        """Return what came after the last line break; at the end of the stream it is a message like the others."""
+        """Return the data after the last line break; at the end of the stream it is a regular message."""
         line = self._take(b"")
         return b"" if self._skipping or line.isspace() else line
 

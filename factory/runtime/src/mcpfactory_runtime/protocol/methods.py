@@ -1,7 +1,7 @@
-"""Every method of the protocol, as one row: what dispatch, projection, HTTP headers, the client and the gateway know of it.
+"""All protocol methods, one row each, for dispatch, projection, HTTP headers, the client and the gateway.
 
-A revision lists the rows that it has by name (`revisions/records.py`); a row says what is so in every revision that has it.
-Where a revision calls a method otherwise on the wire, its record says so (`Revision.wire_names`), and nothing else knows.
+A revision lists its rows by name (`revisions/records.py`); a row contains facts that hold in every revision that has
+it. If a revision uses another name on the wire, only its record knows (`Revision.wire_names`).
 """
 
 from __future__ import annotations

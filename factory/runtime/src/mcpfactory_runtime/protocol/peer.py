@@ -1,4 +1,4 @@
-"""Who is on the other side: negotiated once (handshake) or read from every request (per-request lifecycle)."""
+"""The peer: negotiated once (handshake) or read from every request (per-request lifecycle)."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ LOG_LEVELS: Final[dict[str, int]] = {
 
 
 class Peer:
-    """What is known of the other side.
+    """Known facts about the peer.
 
     Attributes:
-        revision: the record of the revision spoken with it.
-        info: its `Implementation` object, {} when it did not say.
-        capabilities: what it declared.
-        log_level: index of the lowest level of log messages it wants; None wants none (modern) or did not say (legacy).
+        revision: the record of the negotiated revision.
+        info: its `Implementation` object, {} if not sent.
+        capabilities: its declared capabilities.
+        log_level: index of the lowest level of log messages it wants; None: it wants none (modern) or sent none
+            (legacy).
     """
 
     __slots__ = ("capabilities", "info", "log_level", "revision")
@@ -49,7 +50,7 @@ class Peer:
         self.log_level = log_level
 
     def declares(self, *path: str) -> bool:
-        """Whether a capability was declared, by its path: `declares("elicitation", "url")`."""
+        """Return True if a capability was declared, by its path: `declares("elicitation", "url")`."""
         value: Any = self.capabilities
         for name in path:
             if not isinstance(value, dict) or name not in value or value[name] is None:

@@ -46,7 +46,7 @@ LATEST: Final[Revision] = RELEASED[-1]
 LATEST_LEGACY: Final[Revision] = LEGACY[max(LEGACY)]
 FIRST_MODERN: Final[Revision] = MODERN[min(MODERN)]
 ASSUMED: Final[Revision] = R2025_03_26
-"""What an HTTP request without `MCP-Protocol-Version` is taken to be (basic/transports, Protocol Version Header)."""
+"""Assumed revision of an HTTP request without `MCP-Protocol-Version` (basic/transports, Protocol Version Header)."""
 
 SUPPORTED: Final[list[str]] = sorted(REVISIONS, reverse=True)
 """Names for `supportedVersions` and for errors, newest first (basic/versioning lists both lifecycles)."""

@@ -1,7 +1,8 @@
-"""Elicitation forms: flat objects of primitive fields, as a revision knows them (client/elicitation, Requested Schema).
+"""Elicitation forms: flat objects of primitive fields, per revision (client/elicitation, Requested Schema).
 
-`read_form` converts a schema to the newest form, wherever it comes from; `project_form` writes that as an older peer knows it.
-A choice of one loses its titles' form but keeps the titles; a choice of several cannot be asked where there is none.
+`read_form` converts any supported schema to the newest form; `project_form` converts that to the form of an older
+peer. A single choice changes its form but keeps its titles; a multiple choice cannot be asked of a revision that
+lacks it.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _NEWEST: Final = RELEASED[-1].form_fields
 
 
 def read_form(schema: Mapping[str, Any]) -> Json:
-    """Return the form that a JSON Schema describes: local references and optional types resolved, foreign keywords gone.
+    """Return the form for a JSON Schema: local references and optional types resolved, foreign keywords removed.
 
     Raises:
-        FormError: the schema is no object, or a field is nested or of a type that forms do not have.
+        FormError: the schema is not an object, or a field is nested or of a type that forms do not support.
     """
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object" or not isinstance(properties, Mapping):
@@ -77,7 +78,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
 
 
 def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
-    """Return the field itself: what a local reference leads to, and the one alternative that is not null."""
+    """Resolve a field: follow a local reference, and take the one alternative that is not null."""
     found = dict(field)
     for _ in range(8):
         reference = found.pop("$ref", None)

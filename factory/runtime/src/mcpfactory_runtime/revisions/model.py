@@ -1,4 +1,4 @@
-"""What a protocol revision is, as data; and how one is written as a delta on the one before."""
+"""Data model of a protocol revision, and its definition as a delta to the previous one."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_no
 
 @dataclass(frozen=True, eq=False)  # no slots: cached properties
 class Revision:
-    """One released revision. A name that is missing in a set *is* the version gate; there is no other.
+    """One released revision. Names missing from a set *are* the version gate, the only one.
 
     Fields, each from the revision's schema unless a section is named:
         name: the string on the wire.
         modern: the lifecycle: False is the handshake (`initialize`), True is metadata on every request.
         requests: methods a client may request.
-        extensions: identifier of an extension → the methods that it lets a client request; they are in no schema of the
-            revision, and exist on servers that advertise the extension.
+        extensions: identifier of an extension → the methods that it lets a client request; they are in no schema of
+            the revision, and exist on servers that advertise the extension.
         client_requests: methods a server may request (in the modern lifecycle: inside `inputRequests`).
-        notifications: methods a server may notify.
-        client_notifications: methods a client may notify.
-        fields: wire type → names of the fields that it has.
+        notifications: notifications a server may send.
+        client_notifications: notifications a client may send.
+        fields: wire type → names of its fields.
         content: content block types of tool results and prompts.
         cacheable: methods whose complete results carry `ttlMs` and `cacheScope`.
-        input_required: calls of methods whose row says so may end with `resultType: input_required` (basic/patterns/mrtr).
+        input_required: calls of methods whose row permits it may end with `resultType: input_required`
+            (basic/patterns/mrtr).
         client_capabilities: capability names that a client may declare.
         elicitation_modes: `form`, `url`.
         batches: JSON-RPC arrays must be accepted (basic/index, Batching).
         structured_any: structured content and output schemas may be other than objects.
         result_type: every result carries `resultType`.
-        null_id: an error without a request id says `"id": null`; otherwise the member is left out.
+        null_id: an error without a request ID has `"id": null`; otherwise the member is left out.
         version_header: HTTP requests carry `MCP-Protocol-Version` (basic/transports).
-        priming: an SSE stream begins with an event that has an id and empty data (basic/transports, polling).
+        priming: an SSE stream begins with an event that has an ID and empty data (basic/transports, polling).
         resource_not_found: the error code of `resources/read` for an unknown URI (server/resources).
-        form_fields: kind of field of an elicitation form → its keywords; a kind that is missing cannot be asked
+        form_fields: kind of field of an elicitation form → its keywords; a missing kind cannot be asked
             (client/elicitation, Requested Schema).
-        wire_names: row of `METHODS` → what this revision calls it on the wire, where that is not the row's name.
-        method_header: HTTP requests carry `Mcp-Method` and `Mcp-Name`; those of tools with `x-mcp-header` `Mcp-Param-*`.
+        wire_names: row of `METHODS` → its name on the wire in this revision, if it differs from the row's name.
+        method_header: HTTP requests carry `Mcp-Method` and `Mcp-Name`; those of tools with `x-mcp-header`
+            `Mcp-Param-*`.
     """
 
     name: str
@@ -100,7 +102,7 @@ class Revision:
         return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
 
     def wire(self, row: str) -> str:
-        """Return what this revision calls a row of `METHODS` on the wire."""
+        """Return the name of a row of `METHODS` on the wire in this revision."""
         return self.wire_names.get(row, row)
 
     def __str__(self) -> str:
@@ -123,10 +125,10 @@ def successor(
     """Return the revision after `before`.
 
     Args:
-        before: the revision that this one differs from.
+        before: the revision from which this one differs.
         name: the new revision's name.
         add: attribute → members that the set gains.
-        drop: attribute → members that the set loses; losing what is not there is a mistake (AssertionError).
+        drop: attribute → members that the set loses; dropping a missing member is an error (AssertionError).
         add_fields: wire type → new fields, separated by blanks.
         drop_fields: wire type → lost fields, separated by blanks.
         changes: attributes with new values.

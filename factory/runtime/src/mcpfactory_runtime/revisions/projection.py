@@ -89,7 +89,7 @@ def project_content(block: Json, revision: Revision) -> Json:
     """Return a content block as the revision knows it; a kind that it does not know becomes a note in text."""
     kind = block.get("type")
     if kind not in revision.content:
-        if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, or somebody's own: left as it is
+        if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, or custom types: unchanged
             return block
         return {"type": "text", "text": _note(block)}
     projected: Json = project(block, _CONTENT_TYPES[kind], revision)

@@ -1,10 +1,12 @@
-"""The released revisions: the first in full, the others as deltas on the one before. `RELEASED`, at the end, is the list.
+"""The released revisions: the first in full, the others as deltas to the previous one.
 
-Rules for editors:
-1. Only this package names a revision; everybody else asks a record.
-2. A line says what changed, once. What is not mentioned stayed as it was.
-3. Methods are rows of `protocol/methods.py`. One that a revision calls otherwise has its new name in `wire_names`.
-4. `tests/runtime/protocol/test_revisions.py` compares methods, notifications and fields with the specification's schema.json.
+`RELEASED`, at the end, lists them. Rules for editors:
+
+1. Only this package names a revision; all other code queries a record.
+2. A line states one change, once. Anything not mentioned stayed the same.
+3. Methods are rows of `protocol/methods.py`. A method renamed by a revision has its new name in `wire_names`.
+4. `tests/runtime/protocol/test_revisions.py` compares methods, notifications and fields with the specification's
+   schema.json.
 
 Sections cited are those of the specification's pages of that revision.
 """
@@ -280,4 +282,4 @@ R2026_07_28: Final = successor(
 )
 
 RELEASED: Final = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
-"""Every revision, oldest first. Whatever is said of "the newest" or "all" follows from this line."""
+"""Every revision, oldest first. "The newest" and "all" are defined by this line."""

@@ -1,4 +1,4 @@
-"""Who may call a server over HTTP, as the variables MCPFACTORY_AUTH_… say: the keys of an issuer, or a provider by its name."""
+"""Access to a server over HTTP from the variables MCPFACTORY_AUTH_…: an issuer's keys, or a provider by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Given = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _ProviderRow:
-    """A provider: what must be said of it, what may be, and what is made from that."""
+    """A provider: its required and optional settings, and the function that creates its authorization."""
 
     needed: tuple[str, ...]
     optional: tuple[str, ...]
@@ -29,15 +29,17 @@ class _ProviderRow:
 
 
 def read_access(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return who may call by the variables of an environment; None when there are none.
+    """Return the access rules set by environment variables, or None without such variables.
 
-    MCPFACTORY_AUTH_PROVIDER names a provider, MCPFACTORY_AUTH_RESOURCE the endpoint as clients write it. A provider is described by
-    MCPFACTORY_AUTH_URL, MCPFACTORY_AUTH_REALM, MCPFACTORY_AUTH_DOMAIN, MCPFACTORY_AUTH_TENANT, MCPFACTORY_AUTH_CLIENT_ID,
-    MCPFACTORY_AUTH_CLIENT_SECRET, MCPFACTORY_AUTH_ALLOW, MCPFACTORY_AUTH_KEYS, MCPFACTORY_AUTH_AUTHORIZE_URL,
-    MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL; MCPFACTORY_AUTH_FAILURES is for all. Without a provider: see `Authorization.from_environment`.
+    MCPFACTORY_AUTH_PROVIDER names a provider, MCPFACTORY_AUTH_RESOURCE the endpoint as clients write it. A provider
+    is described by MCPFACTORY_AUTH_URL, MCPFACTORY_AUTH_REALM, MCPFACTORY_AUTH_DOMAIN, MCPFACTORY_AUTH_TENANT,
+    MCPFACTORY_AUTH_CLIENT_ID, MCPFACTORY_AUTH_CLIENT_SECRET, MCPFACTORY_AUTH_ALLOW, MCPFACTORY_AUTH_KEYS,
+    MCPFACTORY_AUTH_AUTHORIZE_URL, MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL;
+    MCPFACTORY_AUTH_FAILURES applies to all. Without a provider, see `Authorization.from_environment`.
 
     Raises:
-        AuthorizationError: something is missing, unknown or wrong: half a configuration must not leave a server open.
+        AuthorizationError: a setting is missing, unknown or invalid; an incomplete configuration must not leave a
+            server open.
         RuntimeError: a library is missing.
     """
     if f"{PREFIX}PROVIDER" not in environ:
@@ -67,7 +69,7 @@ def read_access(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None
 
 
 def forget_secrets() -> None:
-    """Take what was read out of this process's environment, before programs are started that would inherit it."""
+    """Remove the secrets from this process's environment after reading, before child processes can inherit them."""
     for name in SECRETS:
         os.environ.pop(name, None)
 

@@ -21,7 +21,7 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Runnable(Protocol):
-    """What the command line needs of a server."""
+    """The server interface that the command line needs."""
 
     name: str
     version: str
@@ -29,10 +29,10 @@ class Runnable(Protocol):
 
     @property
     def rates(self) -> object:
-        """How often one client may call.
+        """Return the rate limits for one client.
 
         Raises:
-            ValueError: the environment says what cannot be read.
+            ValueError: a value in the environment is invalid.
         """
 
     def add_metrics(self) -> None:
@@ -171,7 +171,7 @@ def _log(server: Runnable, given: Sequence[str]) -> NoReturn:
 
 
 def _authorization(parser: ArgumentParser) -> dict[str, Any]:
-    """Return what MCPFACTORY_AUTH_* ask for."""
+    """Return the authorization options from MCPFACTORY_AUTH_*."""
     if not any(name.startswith("MCPFACTORY_AUTH_") for name in os.environ):
         return {}
     from mcpfactory_runtime.auth import AuthorizationError  # noqa: PLC0415 - for protected servers only

@@ -48,26 +48,26 @@ class Composed:
         self.parts: list[Any] = []
         """The servers that were mounted here; their lifespans are entered with this one's."""
         self.wholes: dict[Any, None] = {}
-        """The servers that this one was mounted in; their clients are told when something of this one changes."""
+        """The servers into which this one was mounted; their clients are notified of changes to this one."""
         self._mounted: list[Mounted] = []
         self._transforms: list[_Transform] = []
 
     def mount(self, part: Any, prefix: str = "") -> None:
         """Offer everything that another server has: tools, resources, templates, prompts, and completion for them.
 
-        Its routes over HTTP come along under their own paths, and its ready checks with its prefix.
+        Its HTTP routes are included under their own paths, and its ready checks with its prefix.
 
-        What is added to the part later, or taken from it, is so here, too. Its middleware of tools and its lifespan hold for
-        its handlers; its instructions, its middleware of requests and its rates do not count.
+        Later additions to and removals from the part take effect here. The part's tool middleware and lifespan apply
+        to its handlers; its instructions, its request middleware and its rates do not apply.
 
         Args:
             part: a `Server`, which may still be served alone, or mounted elsewhere; or a `RemoteServer`.
-            prefix: tools and prompts are called `prefix_name`; "" leaves their names. URIs stay as they are.
+            prefix: tools and prompts are called `prefix_name`; "" leaves their names. URIs stay unchanged.
 
         Raises:
-            TypeError: the part is no server.
-            ValueError: a name, URI or path is taken, or the prefix makes names that no tool can have, and nothing was mounted;
-                or the part is this server, or has it as a part.
+            TypeError: the part is not a server.
+            ValueError: a name, URI or path is taken, or the prefix produces invalid tool names, and nothing was
+                mounted; or the part is this server, or has it as a part.
         """
         _refuse_other(part)
         if prefix:
@@ -88,26 +88,26 @@ class Composed:
             self.notify_changed(kind)
 
     def update_from(self, part: Any) -> None:
-        """Offer what a part has now; clients are told what changed."""
+        """Offer the current items of a part; notify clients of changes."""
         for mounted in self._mounted:
             if mounted.part is part:
                 for kind in sorted(mounted.take()):
                     self.notify_changed(kind)
 
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
-        """Put a tool that calls another one in its place: hand-written ones and those of parts.
+        """Replace a tool with a transformed one that calls it: a hand-written tool or a tool of a part.
 
-        A generated one is transformed by `[tools.NAME]` in `mcpfactory.toml`, or by the server that it is a part of. One of a
-        remote part, which says what it has when it is connected, is transformed then.
+        A generated tool is transformed by `[tools.NAME]` in `mcpfactory.toml`, or by the server that contains its
+        server as a part. A tool of a remote part is transformed after the connection, when its tools are known.
 
         Args:
-            name: of the tool as it is now; middleware of tools knows it by its new name.
+            name: the tool's current name; tool middleware sees the new name.
             options: see `transform.transformed_tool`.
 
         Raises:
-            KeyError: there is no such tool.
-            TypeError: a word that there is not.
-            ValueError: a name, a default or a choice of arguments cannot be; or the tool is generated.
+            KeyError: the tool does not exist.
+            TypeError: an option is unknown.
+            ValueError: a name, a default or a choice of arguments is invalid; or the tool is generated.
         """
         from mcpfactory_runtime.server.transform import check_options, transformed_tool  # noqa: PLC0415 - most servers transform none
 
@@ -132,9 +132,10 @@ class Composed:
         self.notify_changed("tools")
 
     def add_reading_tools(self) -> None:
-        """Offer resources and prompts as tools, too, for clients that know only these: list_resources, read_resource, list_prompts, get_prompt.
+        """Offer resources and prompts also as tools, for clients that support only tools.
 
-        They go through no middleware of requests but that of `tools/call`.
+        The tools are list_resources, read_resource, list_prompts and get_prompt. The only request middleware that
+        applies to them is that of `tools/call`.
 
         Raises:
             ValueError: a name is taken, and none was added.
@@ -150,13 +151,13 @@ class Composed:
         self.notify_changed("tools")
 
     def may_have(self, name: str) -> bool:
-        """Whether a part that has not said yet what it has may have a tool of this name here."""
+        """Return True if a part whose list is not known yet may have a tool of this name here."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(
             name.startswith(one.before) and one.part.may_have(name.removeprefix(one.before)) for one in self._mounted
         )
 
     async def settle(self) -> None:
-        """Wait until every part has said what it has, or cannot for now; say which changes were for nothing."""
+        """Wait until every part has listed its items or cannot now; log transformations without a tool."""
         await asyncio.gather(*(part.settle() for part in self.parts))
         for change in self._transforms:
             if not change.used and not self.may_have(change.name):
@@ -165,7 +166,7 @@ class Composed:
                 )
 
     def follow(self, uri: str) -> None:
-        """Note that a client wants to be told when a resource changes: who has it elsewhere has to ask there."""
+        """Note that a client subscribed to a resource; remote parts subscribe at their server."""
         for part in self.parts:
             part.follow(uri)
 
@@ -174,7 +175,10 @@ class Composed:
         raise NotImplementedError
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:
-        """Note that a tool is in the place of another one; False where that is no part's, which nobody makes anew."""
+        """Note that a tool replaced another; return False if the other tool belongs to no part.
+
+        Only parts register their tools again.
+        """
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
@@ -193,7 +197,7 @@ class Composed:
 
 
 class _Transform:
-    """What becomes of a tool of a part; `used` once there was that tool."""
+    """A transformation of a part's tool; `used` is True once the part had that tool."""
 
     __slots__ = ("name", "options", "used")
 
@@ -218,7 +222,7 @@ Transform = Callable[[Tool], Tool | None]
 
 
 class _Offered(NamedTuple):
-    """What the part has, and what the whole offers in its place: None where that is not possible."""
+    """An item of a part, and the item offered in its place: None if that is impossible."""
 
     inner: Any
     outer: Any
@@ -255,9 +259,10 @@ class Mounted:
                 raise ValueError(f"{key!r} of {self.part.name} is taken\nhint: mount it with another prefix")
 
     def take(self) -> set[str]:
-        """Offer what the part has now, and no longer what it has no more; return which lists of the whole changed.
+        """Offer the part's current items and withdraw removed ones; return the changed lists of the whole.
 
-        What the author of the whole took away, or made of it, stays so. A name that is taken meanwhile is left out, with a warning.
+        Removals and changes by the author of the whole stay in effect. A name that is taken meanwhile is left out,
+        with a warning.
         """
         own, changed = self.part.registry, set()
         for kind, taken in self._taken.items():
@@ -282,7 +287,7 @@ class Mounted:
         return changed
 
     def replace_tool(self, before: Tool, tool: Tool) -> bool:
-        """Note that the author of the whole put a tool in the place of one of the part's; False where it was none of them."""
+        """Note that the whole's author replaced one of the part's tools; return False if it is not the part's."""
         for key, one in self._taken["tools"].items():
             if one.outer is before:
                 self._taken["tools"][key] = _Offered(one.inner, tool, tool.name)
@@ -295,7 +300,7 @@ class Mounted:
                 yield kind, inner
 
     def _offer(self, kind: str, inner: Any, before: _Offered | None) -> _Offered:
-        """Register something of the part with the whole, in the place of what it was before."""
+        """Register an item of the part with the whole, in place of its previous version."""
         outer = _MAKERS[kind](self.part, inner, self.before)
         key = _outer_key(kind, inner, self.before)
         collection = getattr(self._registry, kind)
@@ -325,7 +330,7 @@ class Mounted:
 
 
 class _PartContext(Context):
-    """The context of the whole's request, as a handler of a part sees it: all of its own state is the whole's."""
+    """The context of the whole's request for a handler of a part; its state is the state of the whole."""
 
     __slots__ = ("_part",)
 
@@ -340,12 +345,15 @@ class _PartContext(Context):
 
     @property
     def state(self) -> Any:
-        """What the part's lifespan yielded; None without one."""
+        """Return the value yielded by the part's lifespan, or None without one."""
         return self._part.state
 
 
 def _tool(part: Host, inner: Tool, before: str) -> Tool:
-    """Return a part's tool as one of the whole: the part checks the arguments and runs it inside of its own middleware."""
+    """Return a part's tool as a tool of the whole.
+
+    The part checks the arguments and runs it inside its own middleware.
+    """
 
     async def handler(arguments: Json, ctx: Context) -> Json:
         return await run_through(part.registry, inner, arguments, _PartContext(ctx, part))
@@ -381,7 +389,7 @@ _MAKERS: Final[dict[str, Callable[[Host, Any, str], Any]]] = {
     "templates": _template,
     "prompts": _prompt,
 }
-# collection → the list that clients are told of
+# Collection → the list in change notifications to clients.
 _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts"}
 
 
@@ -402,13 +410,16 @@ def _in_part(part: Host, handler: Handler, context_name: str | None) -> Handler:
 
 
 class _Completions:
-    """The completion handler of a server with parts: asks the part that what is completed belongs to, else the one before."""
+    """The completion handler of a server with parts.
+
+    It asks the part that owns the reference, else the previous handler.
+    """
 
     def __init__(self, part: Host, before: str, others: Completer | None) -> None:
         self._part, self._before, self._others = part, before, others
 
     async def __call__(self, ref: Reference, argument: Argument, context: CompletionContext, ctx: Context) -> Any:
-        """Return what the handler that is concerned returns."""
+        """Return the result of the responsible handler."""
         own = self._part.registry
         name = ref.name.removeprefix(self._before) if ref.name.startswith(self._before) else ""
         if (ref.type == "ref/prompt" and name in own.prompts) or (

@@ -23,24 +23,25 @@ _FORM: Final[Json] = {
     "properties": {_FIELD: {"type": "boolean", "title": "Go ahead", "default": False}},
     "required": [_FIELD],
 }
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # categories of characters that nobody sees
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories of invisible characters
 _MINUTES: Final = int(CODE_LIFETIME // 60)
 
 
 class Consent(Elicit):
-    """The question whether a person agrees.
+    """A question that asks for a person's consent.
 
     Args:
-        what: what will be done, as one sentence with names and amounts.
-        bound_to: what else the yes belongs to, and the sentence need not say in full: ids, texts. Anything JSON.
-        otherwise: what is so without a yes: "Nothing was sent".
+        what: the action, as one sentence with names and amounts.
+        bound_to: further values to which the consent applies, such as IDs and texts, omitted from the sentence. Any
+            JSON.
+        otherwise: the state without consent: "Nothing was sent".
 
     Attributes:
-        digest: stands for the sentence and what it is bound to.
-        key: the question's name, which is that of no other sentence or values.
+        digest: represents the sentence and the bound values.
+        key: the question's name, unique to this sentence and these values.
 
     Raises:
-        TypeError: a value that it is bound to is no JSON.
+        TypeError: a bound value is not JSON.
     """
 
     kind = "consent"
@@ -55,26 +56,29 @@ class Consent(Elicit):
         super().__init__(f"{self._what}{end} Go ahead?", _FORM)
 
     def read(self, answer: Json) -> Elicited:
-        """Return `accept` for a form that was sent with JSON's true; whatever else came is no yes, and no error either."""
+        """Return `accept` for a form submitted with JSON's true; other answers mean no consent, not an error."""
         content = answer.get("content")
         agreed = answer.get("action") == "accept" and isinstance(content, dict) and content.get(_FIELD) is True
         return Elicited("accept" if agreed else "decline", None)
 
     def declined(self) -> str:
-        """Return what a tool says after a no."""
+        """Return the tool's message after a refusal."""
         return f"{self._otherwise}: the person did not agree. ({self._what})"
 
     def failed(self, error: Exception) -> str:
-        """Return what a tool says when the client had an error for an answer."""
+        """Return the tool's message if the client answered with an error."""
         return f"{self._otherwise}: the person could not be asked ({error}). ({self._what})"
 
     def refused(self, hint: str) -> str:
-        """Return what a tool says to a client that cannot ask, where there is no argument for a code."""
+        """Return the tool's message for a client that cannot ask, if the tool has no argument for a code."""
         more = hint or "use a client that can ask its user (elicitation by forms)"
         return f"{self._otherwise}: a person must agree to this, and this client cannot ask one. ({self._what})\nhint: {more}"
 
     def coded(self, code: str, given: str) -> str:
-        """Return what a tool says to a client that cannot ask: the code that agrees, and why the one that was given does not."""
+        """Return the tool's message for a client that cannot ask.
+
+        It contains the code for consent, and the reason why the given code is invalid.
+        """
         wrong = "; the confirm that was given is not for this, was used already, or is too old" if given else ""
         return (
             f"{self._otherwise}: a person must agree to this first, and this client cannot ask one{wrong}. ({self._what})\n"
@@ -84,7 +88,7 @@ class Consent(Elicit):
 
 
 def _seen(one: str) -> str:
-    """Return a character, or its escape where nobody would see it or it would turn what stands around it."""
+    """Return a character, or its escape if it is invisible or changes the direction of the surrounding text."""
     if one in "\n\t" or unicodedata.category(one) not in _UNSEEN:
         return one
     return one.encode("ascii", "backslashreplace").decode() if ord(one) > 127 else f"\\x{ord(one):02x}"

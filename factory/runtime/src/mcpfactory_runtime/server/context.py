@@ -59,7 +59,7 @@ class Context(Injected):
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
-        self._unasked: Json = {}  # what came without having been asked
+        self._unasked: Json = {}  # answers that arrived without a question
         self._opened: Opened | None = None  # the state that came with the request; None too once it is used
         self._used: Json = {}
         self._count = 0
@@ -84,7 +84,7 @@ class Context(Injected):
 
     @property
     def client_capabilities(self) -> Json:
-        """What the client declared for this request."""
+        """Return the capabilities that the client declared for this request."""
         return self._call.peer.capabilities
 
     @property
@@ -95,7 +95,7 @@ class Context(Injected):
 
     @property
     def principal(self) -> Principal | None:
-        """Who calls, by the access token; None without authorization (stdio has none)."""
+        """Return the caller, from the access token; None without authorization (always on stdio)."""
         from mcpfactory_runtime.auth.tokens import Principal  # noqa: PLC0415 - only for handlers that ask
 
         principal = self._channel.principal
@@ -108,7 +108,7 @@ class Context(Injected):
 
     @property
     def state(self) -> Any:
-        """What the server's lifespan yielded; None without one."""
+        """Return the value yielded by the server's lifespan, or None without one."""
         return self._server.state
 
     @property
@@ -119,7 +119,7 @@ class Context(Injected):
 
     @property
     def client_address(self) -> str | None:
-        """Where the HTTP request came from: the proxy's address, where there is one; None on other transports."""
+        """Return the HTTP request's source address, the proxy's if there is one; None on other transports."""
         request = self._origin.http
         return None if request is None else request.address
 
@@ -131,21 +131,22 @@ class Context(Injected):
 
     @property
     def session(self) -> SessionChannel | None:
-        """What outlives the request, for those who keep something for its time; None where there is no such thing."""
+        """Return the session, which outlives the request and can store data, or None without a session."""
         return self._origin.persistent
 
     @property
     def session_state(self) -> Json:
-        """What handlers keep for the time of a session: a connection on stdio, a session over HTTP.
+        """Return the handlers' storage for a session: a connection on stdio, a session over HTTP.
 
-        Over HTTP the newest revision has no sessions, so there it lasts as long as the request. It stays in this process.
+        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. It stays in this
+        process.
         """
         session = self._origin.persistent
         return self.request_state if session is None else session.session_state
 
     @property
     def request_state(self) -> Json:
-        """What middleware and handlers keep for the time of one request, for each other."""
+        """Return the shared storage of middleware and handlers for one request."""
         call = self._call
         if call.state is None:
             call.state = {}
@@ -156,9 +157,9 @@ class Context(Injected):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Report how far the work is, if the client asked for it; sent only when it grew (basic/utilities/progress).
+        """Report progress, if the client asked for it; sent only if the value grew (basic/utilities/progress).
 
-        What comes faster than the server's rate replaces what came before, and is sent with the next one or at the end.
+        Reports above the server's rate replace the previous one and are sent with the next report or at the end.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -259,17 +260,20 @@ class Context(Injected):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the task was cancelled: `def` handlers, which cannot be interrupted, should look now and then."""
+        """Return True if the task was canceled.
+
+        `def` handlers cannot be interrupted and should check this regularly.
+        """
         return False
 
     async def start_task(self) -> None:
         """Become a task now, in tools with `defer_task`; does nothing where the call cannot or need not be one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call another tool of this server: return its structured content, or its text when it has none.
+        """Call another tool of this server; return its structured content, or its text if it is missing.
 
         Raises:
-            ToolError: the tool failed, with its own words; there is no such tool; or the access token lacks its scopes.
+            ToolError: the tool failed, with its own message; it does not exist; or the access token lacks its scopes.
         """
         return await call_other(
             self.server.registry, tool, arguments, self, None if self._origin.private else self._origin.principal
@@ -341,18 +345,21 @@ class Context(Injected):
         hint: str = "",
         unless: Callable[[], bool] | None = None,
     ) -> bool:
-        """Return when a person agrees to what costs or destroys: True; or False where `unless` says that nobody need be asked.
+        """Ask a person to agree to a costly or destructive action.
 
-        A client that cannot ask is refused with a code, and goes through when it repeats the call with that code once: a model cannot
-        make one up, and whether it has asked a person is left to it. With the per-request lifecycle the handler may be run again, see `ask`.
+        Returns True, or False if `unless` waives the question. A client that cannot ask is refused with a code, and
+        succeeds if it repeats the call with that code once. A model cannot invent the code; whether it asked a person
+        is up to the model. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
-            what: what will be done, as one sentence with names and amounts: what the person reads.
-            bound_to: what else the yes belongs to, such as ids and texts; anything JSON. Another sentence or value needs another yes.
-            confirm: the tool's argument for a code, "" where it was not given; None where the tool has no such argument.
-            otherwise: what is so without a yes, which begins the error: "Nothing was sent".
-            hint: what to do where the client cannot ask and the tool has no such argument.
-            unless: whether nobody need be asked. Not called once the question is answered: then the answer decides.
+            what: the action, as one sentence with names and amounts, shown to the person.
+            bound_to: further values to which the consent applies, such as IDs and texts; any JSON. Another sentence
+                or value needs another consent.
+            confirm: the tool's argument for a code, "" if it was not given; None if the tool has no such argument.
+            otherwise: the state without consent, which begins the error: "Nothing was sent".
+            hint: instructions if the client cannot ask and the tool has no such argument.
+            unless: returns True if no question is needed. Not called once the question is answered: then the answer
+                decides.
 
         Raises:
             ToolError: the person does not agree, or has not been asked.
@@ -489,7 +496,7 @@ class Context(Injected):
         return self._answers
 
     def input_required(self, asked: InputRequired) -> Json:
-        """Return the result that asks the client and carries what it has answered so far."""
+        """Return the result that asks the client and carries its previous answers."""
         state = self._server.sealer.seal(
             self._used,
             asked.requests,

@@ -1,4 +1,4 @@
-"""How decorators of a server may be written: without parentheses, with names, or with keywords."""
+"""Forms of a server's decorators: without parentheses, with names, or with keywords."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
-    """Return what a decorator of middleware returns that is written without parentheses, or with names."""
+    """Register middleware from a decorator used without parentheses, or with names; return the decorator's result."""
     if len(given) == 1 and not isinstance(given[0], str):
         add((), given[0])
         return given[0]
@@ -22,7 +22,7 @@ def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple
 
 
 def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
-    """Return what a decorator returns that is written without parentheses, with a name, or with keywords.
+    """Return the result of a decorator used without parentheses, with a name, or with keywords.
 
     Raises:
         TypeError: for another first argument, and for two names.

@@ -27,7 +27,7 @@ _overrides: Final[dict[Provider, Provider]] = {}
 
 
 class Dependency:
-    """What `Depends` returns: the mark on a parameter."""
+    """The result of `Depends`, which marks a parameter."""
 
     __slots__ = ("provider",)
 
@@ -61,10 +61,12 @@ def override(provider: Provider, replacement: Provider) -> Iterator[None]:
 
 
 def with_dependencies(handler: Handler) -> Handler:
-    """Return the handler itself, or an `async def` around one that has dependencies, with its other parameters.
+    """Return the handler itself, or an `async def` wrapper that fills in its dependencies.
+
+    The wrapper takes the other parameters.
 
     Raises:
-        TypeError: a provider has a parameter that nobody gives, or depends on itself.
+        TypeError: a provider has a parameter without a source, or depends on itself.
     """
     hints = resolved_hints(handler)
     parameters = inspect.signature(handler).parameters
@@ -110,7 +112,7 @@ def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | No
 
 
 class _Maker:
-    """How a provider is called. Raises `TypeError` as `with_dependencies` does."""
+    """The way to call a provider. Raises `TypeError` as `with_dependencies` does."""
 
     def __init__(self, provider: Provider, way: tuple[Provider, ...] = ()) -> None:
         if provider in way:
@@ -132,7 +134,7 @@ class _Maker:
 
     @property
     def wants_context(self) -> bool:
-        """Whether the provider, or one that it depends on, takes the context."""
+        """Return True if the provider, or one of its dependencies, takes the context."""
         return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
 
     async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
@@ -160,7 +162,7 @@ class _Maker:
 
 
 class _Opened:
-    """A generator as a context manager. An error of the call is thrown into it, and goes on whatever it does with it."""
+    """A generator as a context manager. An error of the call is thrown into it, and always propagates afterwards."""
 
     def __init__(self, generator: Provider, arguments: dict[str, Any]) -> None:
         if inspect.isasyncgenfunction(generator):
@@ -200,7 +202,7 @@ async def _to_its_end(future: asyncio.Future[Any]) -> Any:
             cancelled = error
     if cancelled is not None:
         if not future.cancelled():
-            future.exception()  # seen: nobody else looks
+            future.exception()  # mark as retrieved: no other code reads it
         raise cancelled
     return future.result()
 

@@ -166,7 +166,7 @@ class Dispatcher:
         return self._run_tool(tool, arguments, call, channel)
 
     def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that answers a tool call in whatever thread calls it; None: the call is to be handled.
+        """Return a function that answers a tool call in any thread, or None if the call must be handled here.
 
         Raises:
             McpError: the call is refused.
@@ -314,7 +314,7 @@ class Dispatcher:
         revision = call.peer.revision
         capabilities = self._host.capabilities
         if "tasks" in capabilities and not (channel.private or channel.principal):
-            # a client that cannot be told from others must not list tasks (basic/utilities/tasks, Task Isolation)
+            # Clients that cannot be distinguished must not list tasks (basic/utilities/tasks, Task Isolation).
             tasks = {name: value for name, value in capabilities["tasks"].items() if name != "list"}
             capabilities = {**capabilities, "tasks": tasks}
         result: Json = {
@@ -386,7 +386,7 @@ class Dispatcher:
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:
-        """End the context of a handler, unless middleware goes on with it."""
+        """End the context of a handler, unless middleware still uses it."""
         if self._contexts.get(call) is not context:
             context.end()
 

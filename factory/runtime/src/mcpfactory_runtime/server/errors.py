@@ -33,9 +33,10 @@ class InputRequired(BaseException):
 
 
 def interrupts(error: BaseException) -> bool:
-    """Whether an exception is a person's Ctrl-C and not a handler's own: it ends the process.
+    """Return True if an exception is a person's Ctrl-C, not the handler's own: it ends the process.
 
-    Where the event loop or a server takes the signal, none arrives as an exception, so one that a handler raises is its failure.
+    If the event loop or a server handles the signal, it never arrives as an exception, so a handler's
+    KeyboardInterrupt is a failure of the handler.
     """
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return False
@@ -43,7 +44,10 @@ def interrupts(error: BaseException) -> bool:
 
 
 def words_of(error: BaseException) -> str:
-    """Return the text of an exception, with a question mark for what JSON cannot hold; the name of its class where it has none, or none can be made."""
+    """Return an exception's text, with a question mark for characters that JSON cannot hold.
+
+    Returns the name of its class if it has no text, or its text cannot be created.
+    """
     try:
         text = str(error)
     except BaseException:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
-_RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set where tests run, which show by it what they ran
+_RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set in tests, to record the tools that ran
 
 
 async def run_tool(
@@ -47,7 +47,7 @@ async def run_tool(
         return await run_handler(tool, arguments, make_context)
     except (McpError, InputRequired, asyncio.CancelledError):
         raise
-    except BaseException as error:  # told to the model, and the log: whatever a handler raises is an answer
+    except BaseException as error:  # logged, and reported to the model: any exception of a handler is a result
         if interrupts(error):
             raise
         return _failure(tool, error)
@@ -88,14 +88,14 @@ def run_plain(tool: Tool, arguments: Json) -> Json:
 
 
 def run_through(registry: Registry, tool: Tool, arguments: Json, context: Injected) -> Awaitable[Json]:
-    """Return the result of a tool inside of the server's middleware; what is raised arrives as it is."""
+    """Run a tool inside the server's middleware; exceptions propagate unchanged."""
     if registry.around is None:
         return run_handler(tool, arguments, lambda: context)
     return registry.around(tool, arguments, context, run_handler)
 
 
 async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
-    """Check the arguments, call the handler outside of any middleware, and make a result of what it returns."""
+    """Check the arguments, call the handler outside any middleware, and convert its return value to a result."""
     if tool.load is not None:
         tool.load(tool)
     bound = tool.bind(arguments)
@@ -112,7 +112,7 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
 
 
 async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
-    """Return what a handler returns, or fail when its time is over: it is cancelled, and what runs in a thread is left to itself."""
+    """Await a handler; on timeout, cancel it and fail. A function in a thread continues to run."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -132,14 +132,14 @@ def _record_tool(file: Path, name: str) -> None:
 async def call_other(
     registry: Registry, name: str, arguments: Json, context: Injected, principal: str | None = None
 ) -> Any:
-    """Return the structured content of another tool's answer, or its text when it has none; all of it, however long.
+    """Return the structured content of another tool's result, or its text if it is missing, in full.
 
-    The other tool is one of the same server, generated or not, listed or not: what only serves a workflow need not be
-    shown to a model (leave it out of the profile). Its schema checks the arguments, its hooks run, its defaults hold, and over
-    HTTP it needs its scopes of whoever calls: `principal`, which is None where nobody checks scopes.
+    The other tool belongs to the same server, generated or not, listed or not: tools that only serve a workflow can
+    be hidden from a model (leave them out of the profile). Its schema checks the arguments, its hooks run, its
+    defaults hold, and over HTTP the caller needs its scopes: `principal`, which is None if scopes are not checked.
 
     Raises:
-        ToolError: the tool failed, with its own words; there is no such tool; or the access token lacks its scopes.
+        ToolError: the tool failed, with its own message; it does not exist; or the access token lacks its scopes.
         McpError: the tool itself raised it.
         InputRequired: the tool has to ask first (a BaseException).
     """
@@ -160,10 +160,10 @@ async def call_other(
 
 
 def _check_scopes(tool: Tool, arguments: Json, principal: str) -> None:
-    """Hold a call by another tool to what the gate asks of calls by clients (`transports/http/authentication.py`).
+    """Apply the scope checks for client calls to a call by another tool (`transports/http/authentication.py`).
 
     Raises:
-        ToolError: the caller's access token lacks scopes, or there is none.
+        ToolError: the caller's access token lacks scopes, or is missing.
     """
     target = None if tool.resolve_target is None else tool.resolve_target(arguments)
     needed = (*tool.scopes, *(() if target is None else target.scopes))

@@ -27,7 +27,7 @@ Outcome = Json | bytes | Awaitable[Json]
 
 
 class Host(Protocol):
-    """A server as its sessions, transports, contexts and extensions see it.
+    """A server's interface for its sessions, transports, contexts and extensions.
 
     Attributes:
         name: the server's name.
@@ -35,16 +35,16 @@ class Host(Protocol):
         info: its `Implementation` object.
         instructions: hints for the model.
         page_size: items on one page of a list; None for all.
-        max_message_size: bytes of the largest message that is read.
-        cache: how long clients may keep lists, in milliseconds, and the scope of that.
-        question_timeout: seconds that a client may take to answer a question; None for ever.
+        max_message_size: maximum size of a message in bytes.
+        cache: milliseconds for which clients may keep lists, and the scope of that.
+        question_timeout: seconds for a client to answer a question; None for no limit.
         registry: tools, resources, prompts.
-        hub: who is notified of changes.
+        hub: recipients of notifications about changes.
         closing: set when the server ends.
-        state: what the lifespan yielded.
-        metrics: the figures to be served; None without any.
-        readiness: the author's checks of whether it can do its work.
-        routes: what it answers over HTTP besides MCP.
+        state: the value yielded by the lifespan.
+        metrics: the metrics to serve; None without any.
+        readiness: the author's readiness checks.
+        routes: HTTP routes in addition to MCP.
     """
 
     name: str
@@ -65,11 +65,11 @@ class Host(Protocol):
 
     @property
     def capabilities(self) -> Json:
-        """What the server can do now."""
+        """Return the server's current capabilities."""
 
     @property
     def rates(self) -> Rates:
-        """How often one client may call."""
+        """Return the rate limits for one client."""
 
     @property
     def sealer(self) -> Sealer:
@@ -77,16 +77,16 @@ class Host(Protocol):
 
     @property
     def extensions(self) -> Sharer:
-        """What keeps tasks."""
+        """Return the owner of the tasks."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Enter the life of the process."""
 
     def may_have(self, name: str) -> bool:
-        """Whether a tool of this name may come once the server, or a part, says what it has."""
+        """Return True if a tool of this name may appear once the server, or a part, has listed its tools."""
 
     def follow(self, uri: str) -> None:
-        """Note that a client wants to be told when a resource changes."""
+        """Note that a client subscribed to a resource."""
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
         """Answer one request.
@@ -155,10 +155,10 @@ class ServedMetrics(Protocol):
 
 
 class Sharer(Protocol):
-    """What keeps something that other processes should see."""
+    """An owner of data that other processes should see."""
 
     def share(self, store: SharedStore, processes: Processes) -> None:
-        """Keep it in a store from now on."""
+        """Keep the data in a shared store for all later operations."""
 
 
 class HttpRequest(Protocol):
@@ -174,14 +174,14 @@ class HttpRequest(Protocol):
 
 
 class ReplyChannel(Protocol):
-    """The way back to the client of one request. Called on the event loop only.
+    """The reply channel to the client of one request. Called on the event loop only.
 
     Attributes:
-        principal: who calls, by the access token; "" without authorization.
-        private: only one client can speak on this channel: the process is its own (stdio, memory).
-        subscriptions: the resources that a session subscribed to.
-        allowance: how often the client may do what is limited.
-        http: the HTTP request that it came with; None on other transports.
+        principal: the caller, from the access token; "" without authorization.
+        private: True if only one client can use this channel: the process is its own (stdio, memory).
+        subscriptions: the resources to which a session subscribed.
+        allowance: the client's remaining rate limits.
+        http: the HTTP request that carried the message; None on other transports.
     """
 
     principal: str
@@ -192,7 +192,7 @@ class ReplyChannel(Protocol):
 
     @property
     def persistent(self) -> SessionChannel | None:
-        """What outlives the request: its session; None where there is none."""
+        """Return the request's session, which outlives the request, or None without a session."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification on the request's stream."""
@@ -217,11 +217,11 @@ class SessionChannel(ReplyChannel, Protocol):
 
 
 def check_identity(name: str, version: str) -> tuple[str, str]:
-    """Return what a server is called and its version, if clients will take them.
+    """Return a server's name and version, if clients will accept them.
 
     Raises:
-        TypeError: one is no text.
-        ValueError: there is no name.
+        TypeError: one is not a string.
+        ValueError: the name is empty.
     """
     for what, text in (("name", name), ("version", version)):
         if not isinstance(text, str):

@@ -38,7 +38,7 @@ class Elicited:
 
     @property
     def accepted(self) -> bool:
-        """Whether the user agreed."""
+        """Return True if the user agreed."""
         return self.action == "accept"
 
     def __repr__(self) -> str:
@@ -46,13 +46,13 @@ class Elicited:
 
 
 class Sampled:
-    """What the client's model said.
+    """A response of the client's model.
 
     Attributes:
         role: `assistant`, usually.
-        content: content blocks as on the wire.
+        content: content blocks in wire format.
         model: the model's name.
-        stop_reason: why it stopped, if the client says.
+        stop_reason: reason for stopping, if the client supplies it.
     """
 
     __slots__ = ("content", "model", "role", "stop_reason")
@@ -117,18 +117,19 @@ class Question(Generic[Reading]):
 
 
 class Elicit(Question[Elicited]):
-    """Ask the user, by a form or by a web page.
+    """A question to the user, by a form or by a web page.
 
     Args:
-        message: what the user reads.
+        message: the message for the user.
         schema: the form: a flat object schema, or a class (pydantic model, dataclass, TypedDict) whose instances the
-            answer should be. Leave out with `url`. Fields are texts, numbers, booleans, and choices of one or several
-            texts, with titles or without. A revision that knows no titled choices is sent `enumNames`; one that knows no
-            choices of several is not asked (INVALID_REQUEST).
-        url: a page where the user does what must not pass through the client; the answer has no content.
-        elicitation_id: names the elicitation by `url` where the revision knows such names; generated when left out.
-        unasked: take an answer, too, that the client sends with its first request, before it was asked: for values that it may know
-            beforehand. Never for a consent, for nobody need have seen the question.
+            answer should be. Leave out with `url`. Fields are strings, numbers, booleans, and choices of one or
+            several strings, with titles or without. A revision without titled choices is sent `enumNames`; one
+            without multiple choices is not asked (INVALID_REQUEST).
+        url: a page for data that must not pass through the client; the answer has no content.
+        elicitation_id: names the elicitation by `url` if the revision supports such names; generated if left out.
+        unasked: also accept an answer that the client sends with its first request, before the question: for values
+            that it may know beforehand. Never for a consent, because such a client need not have shown the question
+            to the user.
     """
 
     method = "elicitation/create"
@@ -308,7 +309,10 @@ _MOST: Final = 100  # values in one answer (server/utilities/completion)
 
 
 class Reference(NamedTuple):
-    """What is being completed: `type` is `ref/prompt` (with `name`) or `ref/resource` (with `uri`, a template)."""
+    """The subject of a completion.
+
+    `type` is `ref/prompt` (with `name`) or `ref/resource` (with `uri`, a template).
+    """
 
     type: str
     name: str
@@ -316,7 +320,7 @@ class Reference(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """The argument being typed: its name and what is there so far."""
+    """The argument being typed: its name and its current text."""
 
     name: str
     value: str
@@ -361,7 +365,10 @@ def read_request(params: Json) -> tuple[Reference, Argument, CompletionContext]:
 
 
 def read_completion(value: Any) -> Json:
-    """Return what the handler returned, as the result's `completion` member: a list of strings, a Completion, or None."""
+    """Return the handler's return value as the result's `completion` member.
+
+    The value is a list of strings, a Completion, or None.
+    """
     if value is None:
         value = Completion([])
     if not isinstance(value, Completion):

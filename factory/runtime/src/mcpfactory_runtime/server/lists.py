@@ -17,10 +17,10 @@ _LARGEST: Final = 8 * 1024 * 1024  # bytes of a page of more: half of what clien
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:
     """Return the items after the cursor in `params`, at most `size`, and the cursor of the next page.
 
-    Without a size all are on one page, as long as that is no message which clients refuse to read.
+    Without a size, all items are on one page, as long as clients accept a message of that length.
 
     Raises:
-        McpError: INVALID_PARAMS for a cursor that this list never gave (server/utilities/pagination).
+        McpError: INVALID_PARAMS for a cursor that this list never returned (server/utilities/pagination).
     """
     keys = list(items)
     start = 0
@@ -38,7 +38,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
 
 
 def _readable(items: Sequence[Json]) -> int:
-    """Return how many of the items fit into one message; at least one."""
+    """Return the number of items that fit into one message; at least one."""
     used = 0
     for count, item in enumerate(items):
         used += len(encode(item))

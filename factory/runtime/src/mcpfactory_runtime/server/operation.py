@@ -1,4 +1,4 @@
-"""What whoever operates a server asks of it, as methods of `Server`."""
+"""Methods of `Server` for operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _Answering(Protocol):
-    """What answers requests when nobody observes them."""
+    """The dispatcher that answers requests without observation."""
 
     registry: Registry
 
@@ -35,7 +35,7 @@ class _Answering(Protocol):
 
 
 class Operated:
-    """A server as it is seen from outside (docs/how-to/observe.md)."""
+    """The operational side of a server (docs/how-to/observe.md)."""
 
     name: str
     _dispatcher: _Answering
@@ -65,18 +65,19 @@ class Operated:
     def route(
         self, path: str, *, methods: Iterable[str] = ("GET",), public: bool = False
     ) -> Callable[[Function], Function]:
-        """Decorate a function that answers a path over HTTP, besides MCP (docs/reference/server-api.md, Routes).
+        """Decorate a function that answers an HTTP path in addition to MCP (docs/reference/server-api.md, Routes).
 
-        It takes a `starlette.requests.Request` and returns a `Response` of Starlette, text, bytes, None (204), or what JSON can say.
+        It takes a `starlette.requests.Request` and returns a `Response` of Starlette, text, bytes, None (204), or a
+        JSON value.
 
         Args:
             path: `/hooks/{name}`, as Starlette writes it.
-            methods: that it answers; HEAD comes with GET.
-            public: it is for everybody; otherwise only for who may call the server.
+            methods: accepted methods; HEAD comes with GET.
+            public: True if everybody may call it; otherwise only authorized callers of the server.
 
         Raises:
-            TypeError: there is no path, as in `@server.route` alone.
-            ValueError: the path or a method is none, is the server's own, or is taken.
+            TypeError: the path is missing, as in `@server.route` alone.
+            ValueError: the path or a method is invalid, reserved by the server, or taken.
         """
         if not isinstance(path, str):
             raise TypeError('a route needs a path\nhint: @server.route("/hooks/{name}", methods=["POST"])')
@@ -88,10 +89,11 @@ class Operated:
         return register
 
     def add_metrics(self, registry: CollectorRegistry | None = None) -> None:
-        """Count requests, and serve the figures at `/metrics` over HTTP, in the text format of Prometheus. Twice is once.
+        """Count requests, and serve metrics at `/metrics` over HTTP, in the text format of Prometheus. Idempotent.
 
         Args:
-            registry: of prometheus_client, where the series go: `REGISTRY` serves those of the program as well. None makes one of their own.
+            registry: of prometheus_client, for the series: `REGISTRY` also serves those of the program. None creates
+                a separate one.
 
         Raises:
             RuntimeError: prometheus_client is not installed.
@@ -140,10 +142,10 @@ class Operated:
         self._flush = flush
 
     def add_json_log(self, stream: TextIO | None = None) -> None:
-        """Log each request, and whatever else this process logs, as one JSON object a line. Twice is once.
+        """Log each request, and all other logs of this process, as one JSON object per line. Idempotent.
 
         Args:
-            stream: where to; None is stderr.
+            stream: the output; None is stderr.
         """
         if not self._logged:
             from mcpfactory_runtime.server.observe.request import RequestLines, install  # noqa: PLC0415 - most servers log text
@@ -153,12 +155,12 @@ class Operated:
             self._observe(RequestLines())
 
     async def _send_telemetry(self) -> None:
-        """Send what is left at the end."""
+        """Send the remaining telemetry at shutdown."""
         if self._flush is not None:
             await asyncio.to_thread(self._flush)
 
     def _observe(self, observer: RequestObserver) -> None:
-        """Tell somebody of each request from now on."""
+        """Notify an observer of each further request."""
         if self._observed is None:
             from mcpfactory_runtime.server.observe.request import ObservedHandler  # noqa: PLC0415 - most servers tell nobody
 

@@ -1,7 +1,7 @@
-"""What a tool returned → `content` and `structuredContent`; its return annotation → `outputSchema`.
+"""Conversion of a tool's return value to `content` and `structuredContent`, and of its annotation to `outputSchema`.
 
-Structured content must be an object in all revisions but the newest, so anything else is wrapped as `{"result": …}` with
-a schema to match: one schema fits all peers.
+Structured content must be an object in all revisions but the newest, so other values are wrapped as `{"result": …}`
+with a matching schema: one schema fits all peers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_ANYTHING: Final = (list, list[Any], tuple, tuple[Any, ...], Sequence, Sequen
 
 
 def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:
-    """How a tool's values become results, and its output schema.
+    """Return the converter of a tool's values to results, and its output schema.
 
     Args:
         annotation: the return annotation; `inspect.Signature.empty` without one.
@@ -55,9 +55,9 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
 
 
 def free_result(value: Any) -> Json:
-    """Return a result without a schema: content as it is, objects also as structured content, the rest as JSON text.
+    """Return a result without a schema: content unchanged, objects also as structured content, the rest as JSON text.
 
-    Bytes are their base64; a list that holds content keeps it, and its other items are text beside it.
+    Bytes become base64. A list that contains content keeps it; its other items become text next to it.
 
     Raises:
         TypeError: the value has no JSON form.
@@ -130,7 +130,7 @@ def _wrapping_converter(plain: Callable[[Any], Any]) -> Converter:
 
 
 def _plain_without_halves(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Return what could not be made plain because of lone surrogates in its texts; raises the error where it has none."""
+    """Convert a value with lone surrogates in its strings to plain data; raise the error if it has no surrogates."""
     whole = encodable(value)
     if whole is value:
         raise error
@@ -138,7 +138,7 @@ def _plain_without_halves(plain: Callable[[Any], Any], value: Any, error: ValueE
 
 
 def _mixed_converter(convert: Converter) -> Converter:
-    """Return a converter for lists that may hold content, too: that is content, and the rest is data as well."""
+    """Return a converter for lists that may also hold content: content stays, the rest becomes data as well."""
 
     def convert_mixed(value: Any) -> Json:
         if isinstance(value, list | tuple) and any(isinstance(one, Content) for one in value):
@@ -159,7 +159,7 @@ def _wrapped(schema: Json) -> Json:
 
 
 def _is_content(annotation: Any) -> bool:
-    """Whether an annotation says nothing about data: none at all, None, Any, content blocks, a ToolResult."""
+    """Return True if an annotation does not describe data: missing, None, Any, content blocks, a ToolResult."""
     if annotation in (inspect.Signature.empty, None, type(None), Any):
         return True
     if inspect.isclass(annotation) and get_origin(annotation) is None:

@@ -1,8 +1,8 @@
-"""How often one client may do what costs something: a bucket of tokens for each kind of request or notification.
+"""Rate limits per client: a token bucket for each kind of request or notification.
 
-A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens, so many may come at once, and gains
-COUNT again in the course of the second, minute or hour. Requests without a token are refused with the time to wait;
-log messages are dropped; of progress the newest waits (server/context.py).
+A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens, which is the largest burst, and
+gains COUNT again in the course of the second, minute or hour. Requests without a token are refused with the time to
+wait; log messages are dropped; the newest progress notification waits (server/context.py).
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ KINDS: Final[dict[str, str]] = {
     "logs": "notifications/message",
     "progress": "notifications/progress",
 }
-"""What has a rate, and the messages that it counts."""
+"""Kinds with a rate, and the messages that they count."""
 
 DEFAULT: Final = "10000000/m"
-"""Of every kind: several times what one process can answer, so that only a rate that somebody chose is ever reached.
+"""Default rate of every kind: several times the capacity of one process, so only configured rates are ever reached.
 
-Over HTTP all clients behind one proxy count as one, so anything lower would refuse honest work."""
+Over HTTP all clients behind one proxy count as one, so a lower rate would refuse legitimate requests.
+"""
 
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
@@ -74,7 +75,7 @@ class Bucket:
         """Take a token for a request.
 
         Raises:
-            McpError: RATE_LIMITED, with `retryAfterMs` in its data: there is none.
+            McpError: RATE_LIMITED, with `retryAfterMs` in its data: no token is left.
         """
         if self._out:
             self._out -= 1
@@ -87,7 +88,10 @@ class Bucket:
             )
 
     def _take_out(self) -> bool:
-        """Fill up by the clock, and take a step's tokens out, the first of them for now; False when there is none."""
+        """Refill by the clock, and take out a step of tokens, the first for immediate use.
+
+        Returns False if none is left.
+        """
         now = self._clock()
         left = min(self._count, self._left + (now - self._seen) * self._gain)
         self._seen = now
@@ -98,7 +102,7 @@ class Bucket:
 
 
 class Allowance:
-    """What one client may do: a bucket of each kind, None where there is no limit. Event loop only."""
+    """The limits of one client: a bucket of each kind, None for no limit. Event loop only."""
 
     __slots__ = (*KINDS,)
 
@@ -115,14 +119,14 @@ class Allowance:
 
 
 class Rates:
-    """The rates of a server, and the allowances of clients that have no session.
+    """The rates of a server, and the allowances of clients without a session.
 
     Args:
-        given: kind → rate, None for no limit; what is left out has the default.
-        clock: seconds.
+        given: kind → rate, None for no limit; missing kinds have the default.
+        clock: returns seconds.
 
     Raises:
-        ValueError: an unknown kind, or what is no rate.
+        ValueError: a kind is unknown, or a rate is invalid.
     """
 
     def __init__(self, given: Mapping[str, str | None] | None = None, clock: Clock = time.monotonic) -> None:
@@ -167,10 +171,10 @@ def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | Non
 
 
 def read_rate(what: str, rate: str) -> tuple[int, int]:
-    """Return how many tokens there are, and the seconds in which they come back.
+    """Return the number of tokens, and the seconds in which they are refilled.
 
     Raises:
-        ValueError: it is no rate.
+        ValueError: the rate is invalid.
     """
     count, _, unit = rate.partition("/")
     if not (count.isascii() and count.isdecimal() and int(count) and unit in _SECONDS):

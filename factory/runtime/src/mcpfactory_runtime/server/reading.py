@@ -1,4 +1,4 @@
-"""Resources and prompts: from a request to the handler's arguments, and from what it returned to the wire."""
+"""Resources and prompts: conversion of requests to handler arguments, and of return values to wire format."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
 
 
 def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
-    """Return the resource or template that serves a URI, and the handler's arguments; None where there is none."""
+    """Return the resource or template for a URI, and the handler's arguments, or None for an unknown URI."""
     resource = registry.resources.get(uri)
     if resource is not None:
         return resource, resource.signature.bind({})
@@ -53,10 +53,12 @@ def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
 
 
 async def read_own(registry: Registry, uri: str, context: Injected, revision: Revision) -> list[Json]:
-    """Return the contents of a resource for a handler of the same server; what its own handler raises arrives as it is.
+    """Return the contents of a resource for a handler of the same server.
+
+    Exceptions of the resource's handler propagate unchanged.
 
     Raises:
-        ToolError: there is no such resource.
+        ToolError: the resource does not exist.
     """
     found = _serving(registry, uri)
     value = None if found is None else await _run_own(found[0], found[1], context)
@@ -66,10 +68,12 @@ async def read_own(registry: Registry, uri: str, context: Injected, revision: Re
 
 
 async def fill_own(registry: Registry, name: str, arguments: Json, context: Injected) -> list[Json]:
-    """Return the messages of a prompt for a handler of the same server; what its own handler raises arrives as it is.
+    """Return the messages of a prompt for a handler of the same server.
+
+    Exceptions of the prompt's handler propagate unchanged.
 
     Raises:
-        ToolError: there is no such prompt, or the arguments do not fit.
+        ToolError: the prompt does not exist, or the arguments do not fit.
     """
     prompt = registry.prompts.get(name)
     if prompt is None:
@@ -93,12 +97,12 @@ def not_found(uri: str, revision: Revision) -> McpError:
 
 
 def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
-    """Return what a resource's handler returned, as `contents`.
+    """Return the value of a resource's handler, as `contents`.
 
-    Text and bytes are taken as they are, embedded resources keep their own URI, anything else becomes JSON text.
+    Text and bytes stay unchanged, embedded resources keep their own URI, other values become JSON text.
 
     Raises:
-        McpError: the handler returned None: there is no such resource.
+        McpError: the handler returned None: the resource does not exist.
     """
     if value is None:
         raise not_found(uri, revision)
@@ -142,7 +146,7 @@ def _parsed(value: str) -> Any:
 
 
 def read_messages(value: Any) -> list[Json]:
-    """Return what a prompt's handler returned, as `messages`: texts and content blocks are said by the user."""
+    """Return the value of a prompt's handler, as `messages`: strings and content blocks get the role of the user."""
     if isinstance(value, str | Content | Message | dict):
         value = [value]
     if not isinstance(value, Iterable):

@@ -66,21 +66,21 @@ _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
 class Tool:
-    """A tool: the object of tools/list (newest form) and how it is called.
+    """A tool: the object of tools/list (newest form), and the way to call it.
 
     Attributes:
         wire: the Tool object as listed.
-        handler: what is called; None until `load` was called.
+        handler: the function to call; None until `load` was called.
         bind: returns the keyword arguments for checked arguments, or raises ArgumentsError.
         context: name of the parameter that takes the Context, or None.
-        convert: makes a result of what the handler returned.
-        load: fills in `handler` and `bind` at the first call; None when there is nothing to do.
-        scopes: what an access token must grant for calls over HTTP.
-        task: whether calls may or must be tasks; None never.
-        defer_task: the handler says itself when the call becomes a task.
+        convert: makes a result of the handler's return value.
+        load: fills in `handler` and `bind` at the first call; None if there is nothing to load.
+        scopes: scopes that an access token must grant for calls over HTTP.
+        task: states if calls may or must be tasks; None for never.
+        defer_task: the handler decides itself when the call becomes a task.
         inline: a `def` handler runs on the event loop.
-        timeout: seconds after which a call has failed; None for any time.
-        resolve_target: of a tool that calls others: returns the one that these arguments mean, None when there is none.
+        timeout: seconds after which a call has failed; None for no limit.
+        resolve_target: for a tool that calls others: returns the target for the given arguments, or None.
     """
 
     __slots__ = (
@@ -174,7 +174,7 @@ class Tool:
 
 
 RunHandler = Callable[[Tool, Json, Callable[[], Injected]], Awaitable[Json]]
-"""Calls the handler of a tool with arguments that are not checked yet; the last one makes its context."""
+"""A function that calls a tool's handler with unchecked arguments; the last parameter creates its context."""
 
 Around = Callable[[Tool, Json, Injected, RunHandler], Awaitable[Json]]
 """Calls a tool inside of middleware."""
@@ -256,13 +256,13 @@ class Registry:
     """Tools, resources, templates and prompts by name or URI, in the order of registration (lists are deterministic).
 
     Attributes:
-        version: grows with every change; what is cached from the registry is valid for one version.
+        version: grows with every change; data cached from the registry is valid for one version.
         completion: the completion handler, if any.
-        generated: every generated tool by its own name; `tools` has what is listed.
-        declares_tools: advertise tools even when there are none (a manifest without operations, a gateway).
-        extensions: identifier of an extension of the protocol → its capability object.
-        around: what is around each call of a tool: middleware; None where there is none.
-        offers: whether clients may know of a tool that is listed here, where a profile leaves some out; None: of all.
+        generated: every generated tool by its own name; `tools` has the listed ones.
+        declares_tools: advertise tools even without any (a manifest without operations, a gateway).
+        extensions: identifier of a protocol extension → its capability object.
+        around: middleware around each tool call, or None.
+        offers: returns True if clients may see a listed tool, for profiles that leave some out; None: they see all.
     """
 
     def __init__(self) -> None:
@@ -285,14 +285,14 @@ class Registry:
         yield from (row.tool for name, row in self.generated.items() if name not in self.tools)
 
     def offered(self, collection: str) -> Mapping[str, Any]:
-        """Return what a client may know of: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
+        """Return the items visible to a client: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
         items: dict[str, Any] = getattr(self, collection)
         if collection != "tools" or self.offers is None:
             return items
         return {name: tool for name, tool in items.items() if self.offers(tool)}
 
     def tool(self, name: str) -> Tool | None:
-        """Return a tool by its name, whether it is listed or not; None when there is none."""
+        """Return a tool by its name, listed or not, or None if it does not exist."""
         row = self.generated.get(name)
         return self.tools.get(name) or (row.tool if row is not None else None)
 
@@ -347,17 +347,17 @@ class Registry:
         self.version += 1
 
     def remove(self, collection: dict[str, Any], key: str) -> None:
-        """Take an item out of one of the collections.
+        """Remove an item from one of the collections.
 
         Raises:
-            KeyError: there is none.
+            KeyError: the item does not exist.
         """
         del collection[key]
         self.version += 1
 
 
 def key_of(item: Tool | Resource | Prompt) -> str:
-    """Return what an item is registered by: its URI, or its name."""
+    """Return an item's key in the registry: its URI, or its name."""
     return item.uri if isinstance(item, Resource) else item.name
 
 
@@ -481,11 +481,11 @@ def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
 
 
 def _check_running(tool: Tool) -> None:
-    """See that a tool can run in the way that its author says.
+    """Check that a tool can run with its author's settings.
 
     Raises:
-        TypeError: `inline` is for another kind of function, or for none with a limit of time.
-        ValueError: the limit of time is none.
+        TypeError: `inline` is for another kind of function, or is combined with a timeout.
+        ValueError: the timeout is invalid.
     """
     if tool.inline and tool.is_async:
         hint = "`async def` runs on the event loop anyway"
@@ -515,7 +515,7 @@ def check_tool_name(name: str) -> str:
 
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
-    """Check a schema that clients will read, too.
+    """Check a schema that clients will read as well.
 
     Raises:
         ValueError: it is unusable.

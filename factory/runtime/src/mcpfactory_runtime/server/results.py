@@ -19,10 +19,10 @@ def _without_none(block: Json) -> Json:
 
 
 def _base64(data: bytes | str) -> str:
-    """Return bytes as base64 text; text has to be base64 already, perhaps in lines.
+    """Return bytes as base64 text; a string must be base64 already, possibly with line breaks.
 
     Raises:
-        ValueError: the text is none.
+        ValueError: the string is not base64.
     """
     if isinstance(data, str):
         return _checked_base64(data)
@@ -37,7 +37,7 @@ def _checked_base64(text: str) -> str:
     data = "".join(text.split())  # without line breaks (RFC 4648, 3.1)
     try:
         a2b_base64(data.encode("ascii"), strict_mode=True)
-    except ValueError as error:  # also what is not ASCII
+    except ValueError as error:  # also raised for non-ASCII text
         raise ValueError(
             f"text that is no base64: {error}\nhint: give bytes, which are encoded here, or path="
         ) from None
@@ -298,7 +298,7 @@ class Message:
 
 
 def content_blocks(value: str | Content | Json | Iterable[str | Content | Json]) -> list[Json]:
-    """Anything that can stand as content, as a list of wire blocks."""
+    """Return any supported content as a list of wire blocks."""
     if isinstance(value, str):
         return [{"type": "text", "text": value}]
     if isinstance(value, Content):

@@ -1,4 +1,4 @@
-"""HTTP routes beside MCP, and readiness checks."""
+"""HTTP routes in addition to MCP, and readiness checks."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class HttpRoutes:
         return len(self._routes)
 
     def add(self, route: HttpRoute) -> None:
-        """Add one.
+        """Add a route.
 
         Raises:
-            ValueError: its path or a method is none, is the runtime's own, or is taken.
+            ValueError: its path or a method is invalid, reserved by the runtime, or taken.
         """
         path = route.path
         if not path.startswith("/"):
@@ -126,7 +126,7 @@ class Readiness:
         self._checks[name] = check
 
     def include(self, part: Readiness, before: str) -> None:
-        """Ask the checks of another server, too, which is a part of this one; `before` stands before their names."""
+        """Include the checks of another server that is a part of this one; `before` is the prefix of their names."""
         self._parts.append((part, before))
 
     async def look(self) -> dict[str, bool]:

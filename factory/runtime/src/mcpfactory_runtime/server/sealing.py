@@ -1,11 +1,11 @@
-"""`requestState`: questions and answers that travel through the client and come back, sealed (basic/patterns/mrtr).
+"""Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
-The client must not be able to change it, to use it for another request, for another principal, at another server, twice,
-or for ever, nor to answer what it was not asked. So an HMAC covers the answers, the keys that are asked, a random
-challenge, the expiry and a digest of server, principal, method and parameters. It is not encrypted: it only holds what
-this client itself was asked and has answered.
+The client must not be able to change it, use it for another request, principal or server, use it twice or after its
+expiry, or answer questions that were not asked. So an HMAC covers the answers, the keys of the questions, a random
+challenge, the expiry and a digest of server, principal, method and parameters. It is not encrypted, because it holds
+only questions and answers of this client.
 
-A code is the short form, for a client that cannot be asked: a person says yes by having the model repeat it.
+A code is the short form for a client without elicitation: a person confirms by having the model repeat it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_USED: Final = 100_000  # challenges that one process remembers
 
 
 class Opened(NamedTuple):
-    """What a state holds: answers of earlier rounds, the keys that were asked, the challenge, and when it ends."""
+    """Content of a state: answers of earlier rounds, keys of the questions, challenge and expiry."""
 
     answers: Json
     asked: frozenset[str]
@@ -102,10 +102,10 @@ class Sealer:
         return f"{payload.decode()}.{self._mac(payload)}"
 
     def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> Opened:
-        """Return what a state holds.
+        """Return the content of a state.
 
         Raises:
-            McpError: INVALID_PARAMS when the state is not ours, was changed, has expired or belongs to another request.
+            McpError: INVALID_PARAMS if the state is not ours, was changed, has expired or belongs to another request.
         """
         if not isinstance(state, str) or "." not in state:
             raise McpError(INVALID_PARAMS, "Invalid params: requestState is not one of this server")
@@ -141,12 +141,12 @@ class Sealer:
             )
 
     def code(self, *, principal: str, method: str, params: Json, now: float) -> str:
-        """Return a code of 32 letters and digits that stands for a request for a short time. Nothing is kept for it, each is another one."""
+        """Return a new code of 32 letters and digits that represents a request for a short time; it is not stored."""
         head = int(now + CODE_LIFETIME).to_bytes(5, "big") + secrets.token_bytes(5)
         return b32encode(head + self._code_mac(head, principal, method, params)).decode().lower()
 
     async def redeem(self, code: str, *, principal: str, method: str, params: Json, now: float) -> bool:
-        """Return whether a code is one of this server for this request, in time, and here for the first time."""
+        """Return True if this server issued the code for this request, and it is unexpired and unused."""
         try:
             raw = b32decode(code.strip().upper())
         except ValueError:

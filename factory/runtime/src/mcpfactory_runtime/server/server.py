@@ -44,25 +44,26 @@ Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
 class Server(Operated, Composed):
-    """An MCP server: tools, resources and prompts, spoken in every released revision.
+    """An MCP server with tools, resources and prompts that supports every released revision.
 
     Args:
         name: the server's programmatic name.
         version: the server's own version.
-        title: the name for people.
-        description: one sentence on what the server is for.
+        title: the display name.
+        description: one sentence on the purpose of the server.
         instructions: hints for the model on how to use the server as a whole.
-        website_url: where to read more.
-        icons: as on the wire.
+        website_url: URL of further documentation.
+        icons: in their MCP form.
         lifespan: see `Server.lifespan`.
-        page_size: items of one page of a list; None lists everything at once.
+        page_size: items per page of a list; None lists everything at once.
         max_message_size: bytes of the largest message that is read.
-        ttl_ms: how long clients may keep lists and resources (newest revision only).
-        cache_scope: `public` when nothing depends on who asks.
-        tasks: where tasks are kept: the path of a database, a `TaskStore` or `TaskOptions`; else in memory, or in the
-            database that MCPFACTORY_TASKS_DB names.
-        rates: how often one client may do what is limited: `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
-        question_timeout: seconds after which a question to a client of a handshake revision is withdrawn; None: never.
+        ttl_ms: milliseconds that clients may cache lists and resources (newest revision only).
+        cache_scope: `public` if nothing depends on the caller.
+        tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. By default they are kept in
+            memory, or in the database that MCPFACTORY_TASKS_DB names.
+        rates: rate limits per client: `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
+        question_timeout: seconds after which a question to a client of a handshake revision is withdrawn; None:
+            never.
     """
 
     def __init__(
@@ -140,25 +141,26 @@ class Server(Operated, Composed):
         visibility: Sequence[Literal["model", "app"]] = (),
         **options: Any,
     ) -> Any:
-        """Make a function a tool: `@server.tool`, `@server.tool("name")` or `@server.tool(title=…)`. The function itself is returned.
+        """Register a function as a tool: `@server.tool`, `@server.tool("name")` or `@server.tool(title=…)`.
 
-        Parameters become the input schema, the docstring the description (its `Args:` those of the arguments), the
-        return annotation the output schema. `async def` runs on the event loop, `def` in a worker thread.
+        The function itself is returned. Parameters become the input schema, the docstring the description (its
+        `Args:` those of the arguments), the return annotation the output schema. `async def` runs on the event loop,
+        `def` in a worker thread.
 
         Args:
             function: the handler, or the tool's name.
             app: URI of the page that shows results (docs/reference/extensions.md).
-            visibility: who may call.
+            visibility: permitted callers.
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
-                structured output, False turns it off; input_schema and output_schema replace what is listed, not what
-                is checked; scopes: what an access token must grant (HTTP only, see docs/reference/authorization.md);
-                task and defer_task: calls may or must be tasks (docs/reference/tasks.md); inline: the promise that a
-                `def` function only computes and soon ends, so that it runs on the event loop, too; timeout: seconds after
-                which a call has failed.
+                structured output, False turns it off; input_schema and output_schema replace the listed schemas, not
+                the checks; scopes: required scopes of an access token (HTTP only, see
+                docs/reference/authorization.md); task and defer_task: calls may or must be tasks
+                (docs/reference/tasks.md); inline: the promise that a `def` function only computes and ends quickly,
+                so that it also runs on the event loop; timeout: seconds after which a call fails.
 
         Raises:
             TypeError: the signature cannot be an argument list; inline=True for an `async def`, or with a timeout.
-            ValueError: the name is taken; a timeout that is none.
+            ValueError: the name is taken, or the timeout is invalid.
         """
 
         def register(handler: Function) -> Function:
@@ -183,7 +185,7 @@ class Server(Operated, Composed):
         """Remove a tool; connected clients are notified.
 
         Raises:
-            KeyError: there is none of this name.
+            KeyError: no tool has this name.
         """
         catalogue = self.extensions.catalogue
         if catalogue is None or not catalogue.discard(name):
@@ -191,19 +193,19 @@ class Server(Operated, Composed):
         self.notify_changed("tools")
 
     def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Function], Function]:
-        """Make a function a resource, or a resource template when the URI has variables: `notes://{id}`.
+        """Register a function as a resource, or as a resource template if the URI has variables: `notes://{id}`.
 
-        The function returns text, bytes, embedded resources, or anything that has a JSON form; None means that there is
-        no such resource.
+        The function returns text, bytes, embedded resources, or anything with a JSON form; None means that the
+        resource does not exist.
 
         Args:
             uri: the URI, or the template (RFC 6570).
-            options: name, title, description, mime_type, annotations, icons, meta, size, as on the wire; exempt_params names
-                variables of a template whose values the function gets as they are: without it, none that would lead out of a
-                folder reaches it.
+            options: name, title, description, mime_type, annotations, icons, meta, size, in their MCP form;
+                exempt_params names variables of a template whose values are passed unchecked. Values of other
+                variables are refused if they would escape a directory.
 
         Raises:
-            TypeError: variables and parameters differ, or no URI is given.
+            TypeError: variables and parameters differ, or the URI is missing.
             ValueError: the URI is taken or malformed.
         """
         if not isinstance(uri, str):
@@ -226,7 +228,7 @@ class Server(Operated, Composed):
         """Remove a resource or template; connected clients are notified.
 
         Raises:
-            KeyError: there is none of this URI.
+            KeyError: no resource or template has this URI.
         """
         registry = self.registry
         collection: Any = registry.templates if uri in registry.templates else registry.resources
@@ -265,7 +267,7 @@ class Server(Operated, Composed):
         """Remove a prompt; connected clients are notified.
 
         Raises:
-            KeyError: there is none of this name.
+            KeyError: no prompt has this name.
         """
         self.registry.remove(self.registry.prompts, name)
         self.notify_changed("prompts")
@@ -302,19 +304,20 @@ class Server(Operated, Composed):
         return self.extensions.mount_manifest(folder)
 
     def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> tuple[str, str]:
-        """List the generated tools otherwise; connected clients are notified.
+        """Change how the generated tools are listed; connected clients are notified.
 
         Args:
-            mode: `full` lists each tool, `search` three that find, describe and call them; None leaves it as it is.
-            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None leaves it as it is.
-            dialect: `standard`, or `plain` or `flat` for clients with limits; None leaves it as it is.
+            mode: `full` lists each tool, `search` three that find, describe and call them; None keeps the current
+                one.
+            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current one.
+            dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
 
         Returns:
-            Mode and profile as they were.
+            The previous mode and profile.
 
         Raises:
-            CatalogueError: there is no such mode, profile or dialect. A ValueError.
-            ValueError: there are no generated tools.
+            CatalogueError: unknown mode, profile or dialect. A ValueError.
+            ValueError: the server has no generated tools.
         """
         catalogue = self.extensions.catalogue
         if catalogue is None:
@@ -325,27 +328,27 @@ class Server(Operated, Composed):
         return before
 
     def before(self, *tools: str) -> Callable[[Hook], Hook]:
-        """Decorate a function `(ToolCall) -> None` that runs before a generated tool; without names, before each.
+        """Decorate a function `(ToolCall) -> None` that runs before the named generated tools (default: all).
 
         Raises:
-            ValueError: there is no generated tool of that name.
+            ValueError: no generated tool has that name.
         """
         return lambda hook: self.extensions.hooks.add_before(tools, hook, self.registry.generated)
 
     def after(self, *tools: str) -> Callable[[Hook], Hook]:
         """Decorate a function `(ToolCall, ToolResult) -> ToolResult | None` that runs after a generated tool.
 
-        None keeps the result as it is.
+        None keeps the result.
 
         Raises:
-            ValueError: there is no generated tool of that name.
+            ValueError: no generated tool has that name.
         """
         return lambda hook: self.extensions.hooks.add_after(tools, hook, self.registry.generated)
 
     # -- middleware ----------------------------------------------------------------------------------------------
 
     def add_middleware(self, middleware: Middleware) -> None:
-        """Put a middleware around what is inside: what was added before is around it (docs/reference/middleware.md).
+        """Add a middleware inside those added before (docs/reference/middleware.md).
 
         Raises:
             TypeError: it has neither `on_request` nor `on_tool`.
@@ -400,26 +403,26 @@ class Server(Operated, Composed):
     # -- skills and apps -----------------------------------------------------------------------------------------
 
     def add_skill(self, folder: str | PathLike[str], *, prefix: str = "") -> str:
-        """Publish a skill: a folder with a SKILL.md and whatever belongs to it.
+        """Publish a skill: a folder with a SKILL.md and related files.
 
         Args:
             folder: named like the skill.
-            prefix: what stands before the name in the skill's URI, `acme/billing` for `skill://acme/billing/refunds`.
+            prefix: the part before the name in the skill's URI, `acme/billing` for `skill://acme/billing/refunds`.
 
         Returns:
             The URI of its SKILL.md.
 
         Raises:
-            SkillError: the folder is no skill that can be published.
-            ValueError: there is one of the same URI.
+            SkillError: the folder is not a skill that can be published.
+            ValueError: the URI is taken.
         """
         return self.extensions.skills.publish(folder, prefix)
 
     def add_skills(self, folder: str | PathLike[str], *, prefix: str = "") -> list[str]:
-        """`add_skill` for every folder in `folder` that has a SKILL.md; return the URIs in the order of names.
+        """Call `add_skill` for every folder in `folder` with a SKILL.md; return the URIs sorted by folder name.
 
         Raises:
-            SkillError: there is none, or one of them cannot be published.
+            SkillError: no skill was found, or one of them cannot be published.
         """
         return self.extensions.skills.publish_all(folder, prefix)
 
@@ -428,15 +431,15 @@ class Server(Operated, Composed):
 
         Args:
             uri: `ui://…`.
-            options: html, the page, complete and self-contained, or path, a file with the page that is read at every
+            options: html, the complete and self-contained page, or path, a file with the page that is read at every
                 request; name, title and description of the resource; csp: origins that the page may use
                 (connectDomains, resourceDomains, frameDomains, baseUriDomains); permissions: camera, microphone,
-                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: whether
-                the host should draw a border.
+                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: True
+                if the host should draw a border.
 
         Raises:
             TypeError: neither or both of html and path.
-            ValueError: the URI is taken or is none of `ui://`; an unknown member of csp or permissions.
+            ValueError: the URI is taken or does not start with `ui://`; an unknown member of csp or permissions.
         """
         from mcpfactory_runtime.server.extensions.apps import make_app  # noqa: PLC0415 - most servers have no apps
 
@@ -467,7 +470,7 @@ class Server(Operated, Composed):
 
     @property
     def capabilities(self) -> Json:
-        """What the server can do now: a capability for everything that is registered."""
+        """Return the server's current capabilities: one for each kind of registered item."""
         registry = self.registry
         if self._capabilities[0] != registry.version:
             self._capabilities = (registry.version, registry.capabilities())
@@ -475,10 +478,10 @@ class Server(Operated, Composed):
 
     @property
     def rates(self) -> Rates:
-        """How often one client may call and be notified; MCPFACTORY_RATES overrides the author's rates.
+        """Return the limits of one client for calls and notifications; MCPFACTORY_RATES overrides the author's.
 
         Raises:
-            ValueError: the variable cannot be read.
+            ValueError: the variable is invalid.
         """
         if self._rates is None:
             given = self._given_rates
@@ -519,7 +522,7 @@ class Server(Operated, Composed):
             CatalogueError: the environment asks for generated tools that there are not.
         """
         if self._loop is not None and self._loop is asyncio.get_running_loop():
-            yield  # entered already, by whoever ends it: an application and what is mounted in it
+            yield  # already entered by its owner: an application and those mounted in it
             return
         self.extensions.check_environment()
         for name in sorted(self._layers.tool_names()):
@@ -563,15 +566,15 @@ class Server(Operated, Composed):
         run_http(self, host, port, **options)
 
     async def run_async(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
-        """Serve in the running event loop until the input ends (stdio), or it is cancelled; signals are left to the program.
+        """Serve in the running event loop until stdio input ends or the call is canceled; signals are not handled.
 
         Args:
-            transport: which one.
+            transport: `stdio` or `http`.
             options: of HTTP: host, port, and those of `http_app`.
 
         Raises:
-            OSError: the address cannot be listened on.
-            ValueError: the transport is none, or an option is wrong.
+            OSError: the server cannot listen on the address.
+            ValueError: the transport is unknown, or an option is invalid.
         """
         if transport not in ("stdio", "http"):
             raise ValueError(f"there is no transport {transport!r}\nhint: 'stdio' or 'http'")

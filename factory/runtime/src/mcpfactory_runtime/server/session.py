@@ -57,11 +57,11 @@ class Session:
     # -- in ------------------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes | Oversize, take: Callable[[Event], None] | None = None) -> None:
-        """Take one message, or the news that one was too long to be read, and do what it asks for.
+        """Handle one message, or the notice that one exceeded the size limit.
 
         Args:
             data: the message.
-            take: gets what it means, in the place of `handle`.
+            take: receives the parsed event instead of `handle`.
         """
         take = take or self.handle
         try:
@@ -128,7 +128,7 @@ class Session:
 
     @property
     def alone(self) -> bool:
-        """Whether nothing but the request that came last is in flight."""
+        """Return True if only the latest request is in flight."""
         return not self._tasks and len(self.connection.in_flight) <= 1
 
     def direct(self, call: Call) -> Callable[[], Json | McpError] | None:
@@ -214,7 +214,7 @@ class Session:
         self._send(jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params)))
 
     def _wire(self, method: str, revision: Revision | None) -> str:
-        """Return what a revision calls a method; without one, the revision of the handshake."""
+        """Return the name of a method in a revision (None: the handshake revision)."""
         if revision is None:
             peer = self.connection.peer
             return method if peer is None else peer.revision.wire(method)
@@ -229,7 +229,7 @@ class Session:
         return await self.ask(method, params, self._send)
 
     async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
-        """`request` on the stream that `send` writes to; cancelled when nobody waits for the answer any more."""
+        """Send `request` on the stream that `send` writes to; cancel it if the caller stops waiting."""
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
         send(data)
@@ -285,7 +285,7 @@ class Session:
             await asyncio.wait(list(self._tasks.values()))
 
     async def _wait(self, seconds: float) -> None:
-        """Wait until what is in flight now has ended, at most `seconds`."""
+        """Wait at most `seconds` until the requests now in flight have ended."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
@@ -310,7 +310,7 @@ class BatchReply:
         self._parts: list[bytes] = []
 
     def add(self, part: bytes | None) -> None:
-        """Take one response; None stands for one that will never come."""
+        """Take one response; None represents a response that will never come."""
         if part is not None:
             self._parts.append(part)
         self._missing -= 1
@@ -319,16 +319,14 @@ class BatchReply:
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
-    """Return the outcome of a call, with whatever went wrong as an error that can be sent."""
+    """Return the outcome of a call, with any failure as an error that can be sent."""
     try:
         return await outcome
     except McpError as error:
         return error
     except asyncio.CancelledError:
         raise
-    except (
-        BaseException
-    ) as error:  # whatever else middleware or a handler raises is an answer: nobody may wait for ever
+    except BaseException as error:  # other errors also need a response: callers must not wait forever
         if interrupts(error):
             raise
         log.exception("%s failed", call.method)

@@ -41,7 +41,7 @@ class ArgumentsError(ValueError):
 
 
 class Signature:
-    """How a handler is called.
+    """Calling convention of a handler.
 
     Attributes:
         schema: JSON Schema 2020-12 of the arguments; an object.
@@ -158,7 +158,7 @@ def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
 
 
 def takes_context(annotation: Any) -> bool:
-    """Whether a parameter with this annotation takes the `Context`."""
+    """Return True if a parameter with this annotation takes the `Context`."""
     return any(Injected in getattr(kind, "__mro__", ()) for kind in (annotation, *get_args(annotation)))
 
 
@@ -179,7 +179,7 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
 
 
 def is_async(handler: Handler) -> bool:
-    """Whether calling the handler gives something to await."""
+    """Return True if calling the handler returns an awaitable."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004 - callable objects with an async __call__
 
 
@@ -187,12 +187,12 @@ _MANY: Final = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterabl
 
 
 def returned(annotation: Any) -> Any:
-    """Return what a result is annotated with: a list for what yields, as all of it is sent at once."""
+    """Return the annotation of a result: a list for generators, because all items are sent at once."""
     return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
 
 
 def awaited(handler: Handler) -> Handler:
-    """Return the handler, and for a generator, async or not, a function that gives the list of what it yields."""
+    """Return the handler; for a generator (async or not), a function that returns the list of its items."""
     if inspect.isgeneratorfunction(handler):
 
         @wraps(handler)
@@ -306,7 +306,7 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
 
 
 def _problems(validator: Any, values: dict[str, Any]) -> Sequence[Any]:
-    """Return what a validator says of values; nothing where one that the author wrote raises something else, which concerns calls."""
+    """Return the problems that a validator finds in values; empty if an author's validator raises another error."""
     try:
         validator.validate_python(values)
     except ValidationError as error:

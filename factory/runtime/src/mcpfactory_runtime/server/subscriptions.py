@@ -1,4 +1,4 @@
-"""Who is notified of changes: handshake sessions, and `subscriptions/listen` streams."""
+"""Subscribers to change notifications: handshake sessions and `subscriptions/listen` streams."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Hub:
 
 
 class Filter:
-    """What a `subscriptions/listen` request wants and is granted.
+    """Notifications that a `subscriptions/listen` request wants and is granted.
 
     Raises:
-        McpError: INVALID_PARAMS when the filter is malformed.
+        McpError: INVALID_PARAMS if the filter is malformed.
     """
 
     def __init__(self, params: Json, capabilities: Json) -> None:
@@ -74,5 +74,5 @@ class Filter:
             self.honoured["resourceSubscriptions"] = [uri for uri in uris or () if uri in self._uris]
 
     def wants(self, method: str, params: Json) -> bool:
-        """Whether a notification passes."""
+        """Return True if a notification passes the filter."""
         return params.get("uri") in self._uris if method == UPDATED else method in self._methods

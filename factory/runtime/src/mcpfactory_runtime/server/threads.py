@@ -1,9 +1,9 @@
-"""`def` handlers run in worker threads, so that none that waits keeps other calls from going on.
+"""Worker threads for `def` handlers, so that a blocking handler does not delay other calls.
 
-The threads are our own and not those of `asyncio.to_thread`, whose future, chain of callbacks and wake-up for every
-call cost several times what a quick handler does. Here one thread takes what comes; further ones join, twice as many
-each time, when none of them has got on for a millisecond. Results go back together: the event loop is woken when a
-thread has nothing more to do, and looks by itself every millisecond while calls wait.
+`asyncio.to_thread` is not used: its future, callback chain and wake-up per call cost several times as much as a quick
+handler. Here one thread takes the calls; others join, twice as many each time, if none of them has progressed for a
+millisecond. Results are returned in batches: a thread wakes the event loop when it runs out of work, and the loop
+polls every millisecond while calls wait.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _REST: Final = 30.0  # seconds without work after which a thread ends
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
-    """Call a handler in a worker thread, with a copy of the context variables of here.
+    """Call a handler in a worker thread, with a copy of the current context variables.
 
     Returns:
-        The future of what it returns or raises. Cancelled, a handler that has not begun never does; one that has begun
-        runs to its end, which then nobody sees.
+        The future of its result. If it is canceled, a handler that has not started never runs; one that has started
+            runs to its end, and its result is dropped.
     """
     loop = asyncio.get_running_loop()
     future = loop.create_future()
@@ -66,7 +66,7 @@ class _Work:
         self.arrivals = arrivals
 
     def run(self) -> None:
-        """Call the handler, and send what came of it. Worker threads only."""
+        """Call the handler and deliver its outcome. Worker threads only."""
         value: Any = None
         error: BaseException | None = None
         try:
@@ -80,11 +80,11 @@ class _Work:
 
 
 class _Arrivals:
-    """What worker threads have done for one event loop, on its way there."""
+    """Finished calls of worker threads on their way to one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.watched = False
-        """Whether the loop looks by itself, soon (`_watch`)."""
+        """Flag: the loop will poll soon (`_watch`)."""
         self._loop = ref(loop)  # the dictionary of arrivals does not keep the loop alive
         self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._called = False
@@ -101,7 +101,7 @@ class _Arrivals:
             self._called = True
             loop = self._loop()
             if loop is not None:
-                with suppress(RuntimeError):  # it is closed; nobody waits
+                with suppress(RuntimeError):  # the loop is closed, so no caller waits
                     loop.call_soon_threadsafe(self.take)
 
     def take(self) -> None:
@@ -124,20 +124,20 @@ class _Workers:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew. A forked process has none of its parent's threads."""
+        """Reset the state. A forked process has none of its parent's threads."""
         self.running = 0
         """Threads that are not waiting for work."""
         self._lock = threading.Lock()
         self._waiting: deque[_Work] = deque()
-        self._idle: list[threading.Lock] = []  # one for each thread that waits; released, it goes on
+        self._idle: list[threading.Lock] = []  # one gate for each idle thread; releasing it wakes the thread
         self._begun = 0  # handlers, ever
         self._seen = 0  # of these when somebody last looked
 
     def put(self, work: _Work) -> bool:
-        """Give a call to the threads. Returns whether somebody must look soon whether they get on with it (`join`).
+        """Queue a call for the threads. Return True if the caller must check their progress soon (`join`).
 
         Raises:
-            RuntimeError: there is no thread, and none can be started; the call is not made.
+            RuntimeError: no thread exists or can be started; the call is not made.
         """
         with self._lock:
             if not self.running:
@@ -170,7 +170,7 @@ class _Workers:
             except RuntimeError:  # the machine gives no more
                 if not self.running:
                     raise
-                return  # those that run take what waits
+                return  # running threads take the queued calls
         self.running += 1
 
     def _run(self) -> None:
@@ -193,7 +193,7 @@ class _Workers:
                 gate.acquire()
 
     def _next(self, gate: threading.Lock) -> _Work | None:
-        """Return the next call; None: there is none, and the thread waits at its gate."""
+        """Return the next call, or None if the queue is empty; the thread then waits at its gate."""
         with self._lock:
             while self._waiting:
                 work = self._waiting.popleft()
@@ -205,7 +205,7 @@ class _Workers:
             return None
 
     def _leave(self, gate: threading.Lock) -> bool:
-        """Whether a thread may end: nobody wakes it, neither now nor later."""
+        """Return True if a thread may end, because it will never be woken again."""
         with self._lock:
             if gate not in self._idle:
                 return False
@@ -214,7 +214,7 @@ class _Workers:
 
 
 def _watch(loop: asyncio.AbstractEventLoop, arrivals: _Arrivals) -> None:
-    """Take what has been done, and see to it that calls that wait get threads, as long as some do."""
+    """Collect finished calls and start threads for queued ones; repeat while calls are queued."""
     arrivals.watched = _workers.join()
     arrivals.take()
     if arrivals.watched:

@@ -26,19 +26,20 @@ from mcpfactory_runtime.server.threads import in_thread
 Json = dict[str, Any]
 Mapper = Callable[[Any], Any]
 
-# Keywords of a schema that name its properties beside `properties` and `required` (JSON Schema 2020-12, Core §10, Validation §6.5).
+# Schema keywords other than `properties` and `required` that contain property names
+# (JSON Schema 2020-12, Core §10, Validation §6.5).
 _NAMING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties")
 
 
 class ArgumentTransform(TypedDict, total=False):
-    """What becomes of one argument.
+    """Changes to one argument.
 
     Attributes:
-        rename: another name.
-        description: another text.
-        default: what is passed on where a caller leaves it out; it is not required then.
+        rename: the new name.
+        description: the new description.
+        default: the value used if a caller omits the argument, which is then optional.
         hide: callers neither see nor send it; a required one needs a default.
-        fix: the value that is always passed on; callers neither see nor send it.
+        fix: the value that is always used; callers neither see nor send it.
     """
 
     rename: str
@@ -73,17 +74,17 @@ def transformed_tool(
     """Return a tool that calls another one; its scopes, annotations and task support stay.
 
     Args:
-        inner: what is called.
+        inner: the tool to call.
         rename: the new name; "" keeps it.
-        title: for people.
+        title: the display name.
         description: for the model.
-        arguments: by their names in the other tool.
-        result: is given what the other tool answered, as a value, and text where it has no structured content; what it returns is
-            the new tool's answer, with an output schema by its annotation. A failure is passed on as it is.
+        arguments: changes by argument name of the inner tool.
+        result: maps the inner tool's answer (a value, or text without structured content) to the new tool's answer;
+            its annotation gives the output schema. Failures are passed on unchanged.
 
     Raises:
-        TypeError: a word that there is not, or `result` is no function of one value.
-        ValueError: a name, a default or a choice of arguments cannot be.
+        TypeError: an unknown option, or `result` is not a function of one value.
+        ValueError: an invalid name, default or combination of arguments.
     """
     changes = dict(arguments or {})
     schema, passed = _transformed_schema(inner.name, inner.wire["inputSchema"], changes)
@@ -120,7 +121,7 @@ def check_options(tool: str, **options: Any) -> None:
 
 
 class _Handler:
-    """Calls the other tool, and maps what it answers."""
+    """Handler that calls the inner tool and maps its result."""
 
     def __init__(self, inner: Tool, mapper: Mapper | None, convert: Converter) -> None:
         self._inner, self._mapper, self._convert = inner, mapper, convert
@@ -137,7 +138,7 @@ class _Handler:
 
 
 def _returned(tool: Tool, result: Json) -> Any:
-    """Return what a tool answered with: structured content, out of the member that stands for what is no object; else the text."""
+    """Return a tool's answer: its structured content, unwrapped if it is not an object; otherwise its text."""
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
@@ -212,7 +213,7 @@ def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
 
 
 def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
-    """Return what checks the arguments of callers, and makes those of the other tool of them."""
+    """Return a function that checks callers' arguments and converts them to those of the inner tool."""
     known: list[Callable[[Json], Json]] = []
     unseen = set(schema.get("properties") or ())
     refused = {name for name in changes if name not in passed or passed[name] != name} - unseen

@@ -1,7 +1,7 @@
-"""URI templates (RFC 6570, levels 1 to 3) read backwards: does a URI match, and with which values?
+"""Matching of URIs against URI templates (RFC 6570, levels 1 to 3), with the values of the variables.
 
-Every operator is understood; `{name*}` matches across slashes, as users of other frameworks know it. Query variables
-(`{?a,b}`, `{&a}`) may come in any order and may be missing. Values that lead out of a folder are told (`unsafe`).
+Every operator is supported; `{name*}` matches across slashes, as in other frameworks. Query variables
+(`{?a,b}`, `{&a}`) may come in any order and may be missing. `unsafe` reports values that would escape a directory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NAME: Final = re.compile(r"^[A-Za-z_]\w*\*?$")
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
 
-# operator → (what stands before the first value, between values, a value as regular expression)
+# operator → (prefix of the first value, separator between values, regular expression of a value)
 _RULES: Final[dict[str, tuple[str, str, str]]] = {
     "": ("", ",", r"[^/?#,]+"),
     "+": ("", ",", r".+?"),
@@ -44,7 +44,7 @@ class UriTemplate:
         self.text = text
         self.names: list[str] = []
         self.optional: set[str] = set()
-        self._segments: set[str] = set()  # variables that stand for one segment of a path
+        self._segments: set[str] = set()  # variables that match one path segment
         pattern, position = "", 0
         for expression in _EXPRESSION.finditer(text):
             pattern += re.escape(text[position : expression.start()])
@@ -70,10 +70,10 @@ class UriTemplate:
         return {name: _decoded(value) for name, value in values.items()}
 
     def unsafe(self, values: Mapping[str, str], exempt: Collection[str] = ()) -> bool:
-        """Whether a value, but for the variables `exempt`, would lead out of a folder if it were taken for a path.
+        """Return True if a value, used as a path, would escape a directory; variables in `exempt` are not checked.
 
-        That is a NUL, a segment `..`, an absolute path; and any slash or backslash where the variable is one segment (`{name}`,
-        which matches none that is not escaped).
+        That is a NUL, a segment `..` or an absolute path; and any slash or backslash if the variable is one segment
+        (`{name}`, which matches only escaped ones).
         """
         return any(
             _leads_out(value, one=name in self._segments) for name, value in values.items() if name not in exempt

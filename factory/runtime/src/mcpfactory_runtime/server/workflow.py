@@ -1,4 +1,4 @@
-"""What generated workflows call: one step, and a value picked out of what a step answered."""
+"""Functions that generated workflows call: run one step, and pick a value from its answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EACH: Final = _Each()
 
 
 async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
-    """Return what a tool of this server answers; a list or plain value as itself. Arguments that are UNSET are left out.
+    """Call a tool of this server and return its answer, unwrapped. Arguments that are UNSET are left out.
 
     Raises:
         ToolError: the tool failed; the message begins with its name.
@@ -42,10 +42,10 @@ def _given(value: Any) -> Any:
 
 
 def pick(value: Any, *path: str | int | _Each) -> Any:
-    """Return what a path of names, indexes and EACH leads to; with EACH the list of all that it leads to.
+    """Return the value at a path of names, indexes and EACH; with EACH the list of all matching values.
 
     Raises:
-        ToolError: there is nothing, and no EACH before it; the message has the path.
+        ToolError: no value was found, and the path has no EACH; the message has the path.
     """
     several = EACH in path
     found = [value]

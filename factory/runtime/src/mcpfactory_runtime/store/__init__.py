@@ -1,1 +1,1 @@
-"""Where a server keeps what several of its processes must know: one interface, in memory, in a file, or in Redis or Valkey."""
+"""Storage shared by the processes of a server: one interface; in memory, in a file, or in Redis or Valkey."""

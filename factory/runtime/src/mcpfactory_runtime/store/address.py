@@ -1,4 +1,4 @@
-"""Which store an address names."""
+"""Selection of the store for an address."""
 
 from __future__ import annotations
 

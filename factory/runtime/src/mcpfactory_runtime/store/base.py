@@ -20,7 +20,7 @@ class StoreError(OSError):
 
 
 class Expected(NamedTuple):
-    """What an entry must hold for a write to happen; None: it must be missing."""
+    """Required content of an entry for a write to happen; None: it must be missing."""
 
     key: str
     value: bytes | None
@@ -36,7 +36,7 @@ class SharedStore(ABC):
     shared: bool = True
 
     async def open(self) -> None:  # noqa: B027 - a store in memory has nothing to open
-        """Begin, so that what is wrong is known now. Without it the first call begins."""
+        """Open the store, so that errors appear now. Otherwise the first call opens it."""
 
     async def aclose(self) -> None:  # noqa: B027 - and nothing to close
         """End. The store may be used again afterwards."""
@@ -65,16 +65,17 @@ class SharedStore(ABC):
         seconds: float,
         expected: Expected | None = None,
     ) -> bool:
-        """Change a space as one step that nobody else comes between.
+        """Change a space atomically.
 
         Args:
-            space: which space; it begins with its first entry.
-            changes: keys and what they hold afterwards; None removes an entry. A key that ends in `*` removes all that begin so.
-            seconds: how long the space is kept from now on, as a whole.
-            expected: what must be there for the write to happen.
+            space: the name of the space; it is created with its first entry.
+            changes: keys and their new values; None removes an entry. A key that ends in `*` removes all with that
+                prefix.
+            seconds: time that the whole space is kept from now.
+            expected: required content for the write to happen.
 
         Returns:
-            Whether it happened.
+            True if the write happened.
         """
 
     @abstractmethod
@@ -87,7 +88,7 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take what is in a mailbox, in order; wait for so many seconds while there is nothing. One reader at a time."""
+        """Take a mailbox's messages in order; wait up to `wait` seconds if it is empty. One reader at a time."""
 
 
 _SWEEP_EVERY: Final = 256  # writes
@@ -163,7 +164,7 @@ class MemoryStore(SharedStore):
         self._sweep()
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take what is in a mailbox."""
+        """Take the messages of a mailbox."""
         if self._boxes.get(mailbox, (0.0, ()))[0] <= self._clock():
             try:
                 async with asyncio.timeout(wait):
@@ -180,7 +181,7 @@ class MemoryStore(SharedStore):
         return entries if until > self._clock() else {}
 
     def _sweep(self) -> None:
-        """Forget what is over, once in a while."""
+        """Delete expired entries from time to time."""
         self._writes += 1
         if self._writes % _SWEEP_EVERY:
             return

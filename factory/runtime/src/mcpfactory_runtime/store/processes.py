@@ -1,4 +1,4 @@
-"""Which processes share a store, and which of them live: each keeps a lease, and one whose lease is over has died."""
+"""Registry of the processes that share a store: each holds a lease, and one whose lease has expired is dead."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Processes:
                 await self.store.write(_ALL, [(self.id, None)], seconds=_DAY)
 
     async def alive(self, process: str) -> bool:
-        """Whether a process lives."""
+        """Return True if a process is alive."""
         return process == self.id or await self.store.get(_space(process), "") is not None
 
     async def others(self) -> list[str]:

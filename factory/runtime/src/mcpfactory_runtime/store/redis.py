@@ -132,7 +132,7 @@ class RedisStore(SharedStore):
         await self._run(_SEND, [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take what is in a mailbox; a connection waits for it."""
+        """Take the messages of a mailbox; a connection waits for it."""
         client, name = self._connected(), self._mailbox(mailbox)
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:

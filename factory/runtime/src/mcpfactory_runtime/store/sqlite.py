@@ -17,7 +17,7 @@ from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
 
 Value = TypeVar("Value")
 
-_LOOK_EVERY: Final = 0.02  # seconds between looks into an empty mailbox: a file tells nobody that it changed
+_LOOK_EVERY: Final = 0.02  # seconds between polls of an empty mailbox: a file sends no notifications
 _SWEEP_EVERY: Final = 60.0  # seconds
 _PATIENCE: Final = 10.0  # seconds to wait for other processes
 _BEYOND: Final = "\U0010ffff"  # sorts behind every character that keys have
@@ -121,7 +121,7 @@ class SqliteStore(SharedStore):
         await self._do(work)
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take what is in a mailbox; it is looked at fifty times a second."""
+        """Take the messages of a mailbox; it is polled fifty times a second."""
         deadline = time.monotonic() + wait
         while True:
             found = await self._do(lambda database: self._take(database, mailbox))
@@ -176,7 +176,7 @@ class SqliteStore(SharedStore):
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # what it holds may be confidential
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # its content may be confidential
         database = sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE)
         try:
             _prepare(database)

@@ -1,11 +1,12 @@
-"""Calls of `def` tools that one thread reads, runs and answers, as long as nothing else is going on.
+"""Fast path for calls of `def` tools: one thread reads, runs and answers them while the server is otherwise idle.
 
-Between a client that waits and an event loop, a thread for the handler is two more wake-ups, each dearer than the whole call. So while
-the only messages are calls of `def` tools, the thread that runs their handlers reads the input and writes the output as well. A handler
-that does not end at once, any other message, and the end give the stream back to the event loop, which goes on as if it had never been
-elsewhere: such a call is one in a worker thread then, like any other.
+Between a waiting client and an event loop, a handler thread costs two more wake-ups, each dearer than the whole call.
+So while the only messages are calls of `def` tools, the thread that runs their handlers also reads the input and
+writes the output. A slow handler, any other message, and the end of input return the stream to the event loop, which
+continues normally: such a call is then like any other in a worker thread.
 
-One side has the stream at a time, and only that side touches the session: the event loop, or the thread but while its handler runs.
+Only one side has the stream at a time, and only that side touches the session: the event loop, or the thread except
+while its handler runs.
 """
 
 from __future__ import annotations
@@ -39,14 +40,12 @@ _STREAK: Final = 3  # calls of tools in a row after which the thread gets the st
 _PATIENCE: Final = 32  # calls after one that it could not answer for which that is not asked
 _LONGEST_STREAK: Final = 4096  # the same where handlers were not done at once, twice as many each time
 _GOOD: Final = 1000  # calls that were done at once after which a handler that is not counts as the first
-# Bytes of one read. A pipe holds no more, and for more than 128 KiB glibc maps memory anew at each read, where the process never freed
-# such a piece: three system calls and the faults of its pages were half of what a call cost the server.
+# Bytes per read. A pipe holds no more, and above 128 KiB glibc maps new memory for each read if the process never
+# freed such a block: three system calls and the page faults were half of the server's cost per call.
 READ_SIZE: Final = 64 * 1024
 _TOGETHER: Final = 32  # answers of one write, at most
 _SOON: Final = 0.002  # seconds that an answer may wait for others to be written with it
-_BACKLOG: Final = (
-    0.01  # seconds after reading after which the event loop gets what was read with it and is not answered
-)
+_BACKLOG: Final = 0.01  # seconds after a read at which the event loop gets the unanswered rest of it
 
 Json = dict[str, Any]
 
@@ -54,7 +53,7 @@ log = logging.getLogger("mcpfactory_runtime")
 
 
 class DirectWriter(Protocol):
-    """Where answers go."""
+    """Output of answers."""
 
     def hold(self, data: bytes) -> None:
         """Take a message that is written soon. The thread's."""
@@ -84,13 +83,13 @@ class _DirectCall:
 
 
 class DirectCalls:
-    """The thread, and who has the stream.
+    """Thread of direct calls, and the owner of the stream.
 
     Args:
-        session: of the stream.
-        lines: makes lines of what is read.
-        descriptor: of the input, which does not block.
-        writer: of the output.
+        session: the session of the stream.
+        lines: splits the input into lines.
+        descriptor: non-blocking file descriptor of the input.
+        writer: writes the output.
         give: pauses (True) or resumes (False) the event loop's reading.
     """
 
@@ -123,7 +122,7 @@ class DirectCalls:
         self._lock = threading.Lock()
         self._led = False  # the thread has the stream
         self._ended = False  # it never gets it again
-        self._running: _DirectCall | None = None  # what it runs
+        self._running: _DirectCall | None = None  # the running call
         self._begun = 0  # handlers, ever
         self._began = 0  # of these when it got the stream last
         self._seen = 0  # of these when the event loop looked last
@@ -244,14 +243,14 @@ class DirectCalls:
             try:
                 while current is not None:
                     current = self._next(poll) if self._answer(current) else None
-            except Exception:  # a fault of ours: the event loop goes on
+            except Exception:  # a bug of ours: the event loop continues
                 log.exception("a call could not be answered where it was read")
                 self._leave(None)
             self._tell(self._park)
 
     def _tell(self, function: Callable[..., object], *arguments: object) -> None:
         """Have the event loop call something."""
-        with suppress(RuntimeError):  # it is closed; nobody waits
+        with suppress(RuntimeError):  # the loop is closed, so no caller waits
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def _answer(self, current: _DirectCall) -> bool:
@@ -274,7 +273,7 @@ class DirectCalls:
         self._session.reply(current.call, outcome)
         self._held += 1
         late = False
-        if self._pending:  # who knows what is behind: a message for the event loop should not wait for all of them
+        if self._pending:  # a later message for the event loop should not wait for all of them
             now = monotonic()
             late = now - self._read_at > _BACKLOG
             if self._held < _TOGETHER and now - self._written_at < _SOON and not late:
@@ -305,7 +304,7 @@ class DirectCalls:
         self._event = event
 
     def _read(self, poll: select.poll) -> bool:
-        """Wait for input. Returns False where there is none any more, or somebody else wants to read it."""
+        """Wait for input. Return False if the input ended or another reader takes over."""
         poll.poll()
         if self._ended:
             return False
@@ -320,14 +319,14 @@ class DirectCalls:
         return bool(data)
 
     def _leave(self, event: Event | None) -> None:
-        """Give the stream to the event loop, with what it has to answer."""
+        """Return the stream to the event loop, with an event to answer."""
         with self._lock:
             self._led = False
         self._tell(self._resume, event)
 
 
 def working() -> bool:
-    """Whether a handler is running in such a thread whose stream the event loop took."""
+    """Return True if a handler is still running in a thread whose stream was taken by the event loop."""
     return bool(_WORKING)
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _GRACE: Final = 0.1  # seconds for handlers that are about to finish when the input ends
 _DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process
-_PAUSE_AT: Final = 8 << 20  # unread bytes from which on nothing more is read from the client
-_END_AT: Final = 64 << 20  # unread bytes from which on the next message ends the connection
+_PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
+_END_AT: Final = 64 << 20  # unread bytes at which the next message ends the connection
 _HELD: Final = 4096  # bytes of a message that may wait for others to be written with it
 
 
@@ -142,7 +142,7 @@ class _StdinReader(asyncio.Protocol):
     """Passes the lines of the input to the session."""
 
     direct: DirectCalls | None = None
-    """Who answers calls of `def` tools where a thread can read the input."""
+    """Direct calls of `def` tools, if a thread can read the input."""
 
     def __init__(self, session: Session, max_size: int, ended: asyncio.Event) -> None:
         self.lines = LineReader(max_size)
@@ -218,7 +218,7 @@ class _StdoutWriter:
         self._descriptor = descriptor
 
     def throttles(self, source: _Source | None) -> None:
-        """Read from the client by `source` only while it reads, too."""
+        """Pause reading from `source` while the client does not read."""
 
     def send(self, data: bytes) -> None:
         """Write one message and its line break."""
@@ -293,7 +293,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._held.append(data)
 
     def write_held(self) -> bool:
-        """Write what is held, from any thread; return False where the event loop has to, since the client does not read."""
+        """Write the held output, from any thread; return False if the client is slow and the loop must write it."""
         with self._lock:
             if self._transport is None:
                 self._held = []
@@ -303,12 +303,12 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             data = b"\n".join([*self._held, b""])
             written = 0
             if not self._transport.get_write_buffer_size():
-                with suppress(OSError):  # what is wrong, the transport finds out
+                with suppress(OSError):  # the transport will detect the error
                     written = os.write(self._descriptor, data)
             self._held = [data[written:-1]] if written < len(data) else []
             if not self._held:
                 return True
-        with suppress(RuntimeError):  # the loop is closed; nobody waits
+        with suppress(RuntimeError):  # the loop is closed, so no caller waits
             self._loop.call_soon_threadsafe(self._flush)
         return False
 

@@ -1,6 +1,6 @@
-"""The JSON key of a service account, and what it signs to get a token (RFC 7523 §3, as Google wants it).
+"""JSON key of a service account, and the assertion that it signs to get a token (RFC 7523 §3, as Google requires it).
 
-PyJWT signs (the extra `google`), as it checks tokens in `auth`; it is loaded when the first token is got.
+PyJWT signs (the extra `google`), as it checks tokens in `auth`; it is loaded when the first token is requested.
 """
 
 from __future__ import annotations
@@ -54,10 +54,12 @@ class ServiceAccount:
 
 
 def read_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
-    """Return the account whose JSON key a variable holds, or the file that `<variable>_FILE` names; None when neither is set.
+    """Return the account whose JSON key is in a variable or in the file that `<variable>_FILE` names.
+
+    Return None if neither is set.
 
     Raises:
-        ToolError: the file cannot be read, or is no key of a service account.
+        ToolError: the file is unreadable or not a service account key.
     """
     text = secret_text(variable, environ)
     if not text or not text.strip():

@@ -28,7 +28,7 @@ _AWS: Final = ".amazonaws.com"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AwsKeys:
-    """What a signature is made with. `region` and `service` may be "": the address names them."""
+    """Keys for a signature. `region` and `service` may be "" if the address names them."""
 
     key_id: str
     secret: str
@@ -66,7 +66,7 @@ def region_of(host: str) -> str:
 
 
 def service_of(host: str) -> str:
-    """Return what stands before the region in a host of AWS: `execute-api` of `abc.execute-api.eu-west-1.amazonaws.com`."""
+    """Return the service in an AWS host: `execute-api` of `abc.execute-api.eu-west-1.amazonaws.com`."""
     if found := _REGION.search(f".{host}"):
         before = f".{host}"[: found.start()].removesuffix(".dualstack")
     else:
@@ -81,19 +81,19 @@ _NO_PASSWORDS: Final = frozenset(
 """Fixed words that APIs want in the place of a password where the user name is the key."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
-"""How many of the variables of a scheme have to be set, where it is not all."""
+"""Number of a scheme's variables that must be set, if not all."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """What a request carries to be let in: names and secret values, by place.
+    """Credentials of a request: names and secret values, by place.
 
     Attributes:
-        certificate: paths of the client's certificate and key for the connection; the key "" when it is with the former.
-        secrets: texts that an API might echo and nobody should see, longest first.
+        certificate: paths of the client's certificate and key for the connection; the key "" if both are in one file.
+        secrets: texts that an API might echo and that must stay hidden, longest first.
         tokens: the access tokens in it that can be renewed, by scheme name.
-        keys: what the request is signed with.
+        keys: keys that sign the request.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -132,17 +132,17 @@ def choose_schemes(
 ) -> tuple[SecurityScheme, ...]:
     """Return the schemes of the first alternative of `operation.security` that can be satisfied.
 
-    An empty alternative (no credentials) counts last: a credential that is there is used.
+    An empty alternative (no credentials) counts last, so that available credentials are used.
 
     Args:
-        operation: what is to be called.
+        operation: the operation to call.
         schemes: by name.
-        environ: where credentials are.
-        missing: by scheme name, in place of what `unset_variables` says.
-        hint: what the person who runs the server does beside setting variables.
+        environ: the environment with the credentials.
+        missing: missing variables by scheme name, instead of those from `unset_variables`.
+        hint: further advice to the operator, in addition to setting variables.
 
     Raises:
-        ToolError: no alternative can be satisfied; the message names the environment variables that are missing.
+        ToolError: no alternative can be satisfied; the message names the missing environment variables.
     """
     alternatives = [alternative for alternative in operation.security if alternative]
     wanting: list[str] = []
@@ -218,7 +218,7 @@ def collect(
             case "awsSigV4":
                 key_id, key, session_token, region = values
                 keys = AwsKeys(key_id, key, session_token, region, scheme.service)
-                values = [key_id, key, session_token]  # a region is no secret
+                values = [key_id, key, session_token]  # a region is not secret
             case "apiKey":
                 by_place[scheme.place].append((scheme.parameter, values[0]))
             case unknown:

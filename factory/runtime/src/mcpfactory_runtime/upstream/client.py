@@ -117,15 +117,15 @@ class Upstream:
 
     @property
     def addresses(self) -> Addresses:
-        """Where the root and the other servers of the API are."""
+        """Return the addresses of the root and of the API's other servers."""
         return self._addresses
 
     @property
     def timeout(self) -> float:
-        """The seconds for one call: the user's, or those given.
+        """Return the timeout of a call in seconds: the user's setting, otherwise the given one.
 
         Raises:
-            ToolError: a value that is no number of seconds.
+            ToolError: the setting is not a number of seconds.
         """
         text = self._settings.value("TIMEOUT").strip()
         if not text:
@@ -200,7 +200,7 @@ class Upstream:
         url: str,
         redirect: Redirect | None,
     ) -> ToolResult:
-        """Return what the model sees of an answer, without the server's own credentials: some APIs echo what they were sent."""
+        """Return the result for the model, without the server's own credentials, because some APIs echo them."""
         redaction = Redaction(secrets)
         try:
             result = read_response(
@@ -235,7 +235,7 @@ class Upstream:
         await self.aclose()
 
     def _make_oauth(self, name: str, clock: Callable[[], float]) -> OAuthCredentials | None:
-        """Who gets tokens; None for an API that wants none."""
+        """Return the OAuth token provider; None for an API without OAuth."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
         from mcpfactory_runtime.upstream.tokens import OAuthCredentials, login_base  # noqa: PLC0415 - for APIs with OAuth only
@@ -393,7 +393,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return what keeps content in the folder that MCPFACTORY_FILES names; None without one.
+    """Return a function that stores content in the folder that MCPFACTORY_FILES names; None if it is unset.
 
     A file is named by the digest of its content and its media type, never by the API, and only its owner may read it.
     """

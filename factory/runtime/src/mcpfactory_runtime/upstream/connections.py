@@ -48,7 +48,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         """Return a connection to a permitted address of `host`.
 
         Raises:
-            ToolError: there is none.
+            ToolError: `host` has no permitted address.
         """
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
@@ -72,7 +72,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     def _permitted(self, host: str, port: int) -> bool:
-        """Return whether a person, and not only the document, named this host, or permitted private ones."""
+        """Return True if the operator, and not only the document, named this host or permitted private ones."""
         if self._settings.value("ALLOW_PRIVATE") == "1":
             return True
         place = host_port(host, port)
@@ -80,11 +80,11 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """Return what connections trust, and what they show.
+    """Return the TLS context with the trusted authorities and the client certificate of connections.
 
     Args:
         settings: may name a file of authorities.
-        certificate: paths of a client's certificate and key; the key "" when both are in one file.
+        certificate: paths of a client's certificate and key; the key "" if both are in one file.
         usual: makes the context that trusts the usual authorities.
 
     Raises:

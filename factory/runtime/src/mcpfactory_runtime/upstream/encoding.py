@@ -38,10 +38,10 @@ def text_of(value: Any) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """JSON without insignificant white space and with its characters as they are.
+    """Return compact JSON with unescaped characters.
 
     Raises:
-        ToolError: the value holds NaN, an infinity or something that JSON does not have.
+        ToolError: the value holds NaN, an infinity or something that JSON does not support.
     """
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -93,7 +93,7 @@ def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved:
 
 
 def _prefixed(prefix: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
-    """Write `simple` and `label`; the prefix of `label` also stands between exploded items."""
+    """Encode a value in style `simple` or `label`; the prefix of `label` also separates exploded items."""
     if isinstance(value, Mapping | list):
         return prefix + delimited(value, (explode and prefix) or ",", encoded, pairs=explode)
     return prefix + encoded(text_of(value))
@@ -173,13 +173,13 @@ def media_type(content_type: str) -> str:
 
 
 def is_json(content_type: str) -> bool:
-    """Return whether a media type is JSON: application/json, text/json and every +json."""
+    """Return True if a media type is JSON: application/json, text/json and every +json."""
     kind = media_type(content_type)
     return kind in ("application/json", "text/json") or kind.endswith("+json")
 
 
 def is_xml(content_type: str) -> bool:
-    """Return whether a media type is XML that holds data: no picture and no page."""
+    """Return True if a media type is XML data, not an image or a page."""
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")
@@ -205,10 +205,10 @@ UNSET: Final = Unset.UNSET
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """One of the `count` pieces of a text, as the JSON type `kind`; UNSET when the text is.
+    """Return one of the `count` pieces of a text as the JSON type `kind`; UNSET if the text is UNSET.
 
     Raises:
-        ToolError: the text has another number of pieces, or the piece is no value of that type.
+        ToolError: the text has another number of pieces, or the piece is not a value of that type.
     """
     if isinstance(text, Unset):
         return text

@@ -60,20 +60,20 @@ async def log_in(
     scopes: Sequence[str] | None = None,
     device: bool = False,
 ) -> tuple[str, ...]:
-    """Let the person agree, and store what comes of it.
+    """Run the login in which the person authorizes the server, and store the tokens.
 
     Args:
-        manager: of the scheme.
+        manager: the token manager of the scheme.
         visit: shows a page and returns the URL that the browser came back with.
-        redirect_uri: where browsers come back to.
-        scopes: to ask for; None means those of all tools.
-        device: by device code, where the scheme has both ways.
+        redirect_uri: the redirect URI of the browser.
+        scopes: scopes to request; None means those of all tools.
+        device: use a device code, if the scheme supports both ways.
 
     Returns:
-        The scopes that the token has, as far as the server said.
+        The scopes of the token, if the server supplied them.
 
     Raises:
-        OAuthError: there is no token.
+        OAuthError: the login returned no token.
         ToolError: a file or address cannot be used.
     """
     kinds = ("deviceAuthorization", "discovery") if device else LOGIN_GRANTS
@@ -144,7 +144,7 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Ups
 
 
 def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """Return what is asked for: a login is to last, and OpenID Connect wants its own scope."""
+    """Return the scopes to request, by default with those for OpenID Connect and long-lived logins."""
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]

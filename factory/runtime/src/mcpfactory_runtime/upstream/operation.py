@@ -27,12 +27,12 @@ _NAME: Final = re.compile(f"{_PART}(?::{_PART})?\\Z")  # XML 1.0 §2.3, with at 
 
 
 def is_xml_name(name: str) -> bool:
-    """Whether an element or attribute may be called so, with or without a prefix."""
+    """Return True if the name is valid for an XML element or attribute, with or without a prefix."""
     return len(name) <= 1000 and _NAME.match(name) is not None
 
 
 def unusable_header(name: str) -> str:
-    """Why no argument can set the header of this name ("is no …"); "" when one can."""
+    """Return the reason why arguments cannot set the header of this name, as a predicate; "" if they can."""
     if not _TOKEN.fullmatch(name):
         return "is no name of a header"
     if name.lower() in _OF_THE_CLIENT or name.lower().startswith("proxy-"):
@@ -41,7 +41,7 @@ def unusable_header(name: str) -> str:
 
 
 ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
-"""Where a parameter travels: the words of `in`."""
+"""Location of a parameter: the values of `in`."""
 
 # The first style of a place is its default.
 PathStyle = Literal["simple", "label", "matrix", "segments"]
@@ -52,7 +52,7 @@ HeaderStyle = Literal["simple"]
 CookieStyle = Literal["form", "cookie"]
 
 Style = Literal["", PathStyle, QueryStyle, HeaderStyle, CookieStyle]
-""""" stands for the default of the place."""
+"""Serialization style; "" is the default of the location."""
 
 STYLES: Final[Mapping[ParameterLocation, tuple[Style, ...]]] = {
     "path": get_args(PathStyle),
@@ -109,7 +109,7 @@ EXPLODED: Final[Mapping[str, bool]] = complete(
     Style,
     "upstream/operation.py EXPLODED",
 )
-"""What `explode` is by default."""
+"""Default of `explode` by style."""
 
 
 def check_style(place: ParameterLocation, style: str) -> None:
@@ -170,12 +170,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Xml:
-    """The node that a value becomes in an XML body (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26).
+    """XML node of a value in a request body (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26).
 
-    `name` "" is the name of the member that holds the value; an item of an array takes that of the array. A value of kind
-    "none" has no node of its own: its members become its holder's. `members` are those of an object that are not plainly
-    elements under their own names; `items` is what each item of an array becomes, side by side unless `wrapped` in a node.
-    `shape` names the one of `Body.shapes` that has `members` and `items` for several values.
+    `name` "" is the name of the member that holds the value; an item of an array takes that of the array. A value of
+    kind "none" has no node: its members become members of its parent. `members` are those of an object that are not
+    simply elements under their own names; `items` describes each item of an array, as siblings unless `wrapped` in a
+    node.
+    `shape` names the entry of `Body.shapes` with the `members` and `items` that several values share.
     """
 
     name: str = ""
@@ -190,10 +191,12 @@ class Xml:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The request body: its media type and the arguments it is made of.
+    """Request body: its media type and the arguments it is made of.
 
-    `xml` is the root of a body that travels as XML, `shapes` what it refers to; without it XML is given as one text.
-    `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2); the fields are its variables.
+    `xml` is the root of a body that is sent as XML, `shapes` the shapes it refers to; without it XML is given as one
+    text.
+    `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2); the fields are
+    its variables.
     """
 
     content_type: str
@@ -206,18 +209,18 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """How the list that an operation returns goes on, by way of `argument` (see `paging`).
+    """Pagination of the list that an operation returns, by way of `argument` (see `paging`).
 
-    kind      the next call has in `argument`
-    link      what a Link header says; nothing in the answer does
-    cursor    what stands in the answer at `next`: the value itself, or a URL whose query has it
-    last      what stands at `next`, or the id of the last of `items`
+    kind      value of `argument` in the next call
+    link      from the Link header only
+    cursor    the value in the answer at `next`, or the query of a URL there
+    last      the value at `next`, or the ID of the last of `items`
     page      the next page; the first is `first`
     offset    the number of items so far
 
-    Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
-    bounds a page, `limit` its default (0: unknown). `more` leads to a flag that there is more, `done` to one that there is not,
-    `total` to the number of all items, `pages` to that of all pages.
+    Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument
+    that bounds a page, `limit` its default (0: unknown). `more` is the path of a flag that more items exist, `done`
+    of a flag that none remain, `total` of the number of all items, `pages` of the number of all pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]
@@ -238,16 +241,16 @@ class Operation:
     """One operation of an upstream API.
 
     `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
-    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are those that it asks
-    of its OAuth schemes, by scheme name.
-    `server` is the name of another server of the API than its root, which is ""; servers made before there were names have
-    a URL here, which nothing moves.
-    `accept` is sent as the Accept header ("" sends none of ours).
-    Where the body is a GraphQL request, the base URL is the endpoint, and `path` only the operation's name.
-    `paging` says how to go on where the answer is one page of a list. `select` names the argument that holds a JMESPath
-    expression; what it selects of the answer is the result.
-    `lists` are pairs of names of elements in an XML answer: the second is an item of a list, the first stands around the items, or is "".
-    `once`: a call is never repeated, also where the method could be: each does more than the one before.
+    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are the scopes it
+    needs from its OAuth schemes, by scheme name.
+    `server` names another server of the API than its root, which is ""; older generated servers have a URL here,
+    which settings cannot change.
+    `accept` is sent as the Accept header ("" sends none of ours). If the body is a GraphQL request, the base URL is
+    the endpoint, and `path` only the operation's name.
+    `paging` describes the continuation if the answer is one page of a list. `select` names the argument that holds a
+    JMESPath expression; the result is the selected part of the answer.
+    `lists` are pairs of element names in an XML answer: the second is a list item, the first its wrapper, or "".
+    `once`: a call is never repeated, even if its method is idempotent, because each call has a further effect.
     """
 
     method: str
@@ -266,7 +269,10 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A server of the API beside its root (OpenAPI 3.1 §4.8.5). `name` leads the variable that moves it, `MCPF_<SERVER>_<NAME>_BASE_URL`."""
+    """Server of the API other than its root (OpenAPI 3.1 §4.8.5).
+
+    `name` appears in the variable that moves it, `MCPF_<SERVER>_<NAME>_BASE_URL`.
+    """
 
     name: str
     url: str
@@ -274,10 +280,11 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class OAuthFlow:
-    """One way to a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" where the flow has none.
+    """OAuth flow that yields a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" if unused.
 
-    `discovery`: everything is in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414). `serviceAccount`: the key
-    of an account of its own signs what is exchanged for a token (RFC 7523), as at Google.
+    `discovery`: all settings are in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
+    `serviceAccount`: the key of a separate account signs an assertion that is exchanged for a token (RFC 7523), as at
+    Google.
     """
 
     grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery", "serviceAccount"]
@@ -290,22 +297,23 @@ class OAuthFlow:
 
 @dataclass(frozen=True, slots=True)
 class SecurityScheme:
-    """How a credential travels, and which environment variables hold it (OpenAPI 3.1 §4.8.27).
+    """Security scheme: the transport of a credential and its environment variables (OpenAPI 3.1 §4.8.27).
 
-    Each kind, its variables and what is sent::
+    Each kind, its variables and the form in which it is sent::
 
         kind        variables                     sent as
         apiKey      (key,)                        `name` in `place`
         basic       (username, password)          Authorization: Basic
         bearer      (token,)                      Authorization: Bearer, a token made elsewhere
-        oauth2      (token, client id, secret,    Authorization: Bearer, that token or one that `flows` give; servers of earlier
-                     refresh token, account)      versions have the first three, and no scheme has what its flows do not use
-        mutualTLS   (certificate, key)            paths of PEM files for the connection; the key may be in the certificate's file
-        awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, made of the request and the secret; the token
-                     token, region)               is for temporary keys, the region for addresses that do not name it
+        oauth2      (token, client id, secret,    Authorization: Bearer, that token or one from `flows`; older servers
+                     refresh token, account)      have the first three; variables that the flows do not use are absent
+        mutualTLS   (certificate, key)            paths of PEM files for the connection; the key may be in the
+                                                  certificate's file
+        awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, made of the request and the secret;
+                     token, region)               the token is for temporary keys, the region for hosts without one
 
-    `scopes` are all that the server's operations ask of an oauth2 scheme: what a login asks for. `service` is what an AWS
-    signature is for; "" is what the address says.
+    `scopes` are all scopes that the server's operations need from an oauth2 scheme; a login requests them. `service`
+    is the service of an AWS signature; "" uses the one in the address.
     """
 
     name: str

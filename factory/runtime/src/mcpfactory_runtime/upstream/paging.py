@@ -1,12 +1,12 @@
-"""How a list goes on: one continuation for every kind of paging, as arguments for the next call of the same tool.
+"""Pagination: one continuation for every kind of paging, as arguments for the next call of the same tool.
 
-No URL is followed. Where an API gives the URL of its next page, only the values of its query are used, under the names of
-the operation's own parameters, and only if it is on the host that answered.
+URLs are never followed. If an API returns the URL of its next page, only its query values are used, under the names
+of the operation's own parameters, and only if it has the same host as the answer.
 
 sign of more                                                     the next call has
-Link header with rel="next" (RFC 8288), X-Next-Page              what its query says
-a cursor or a URL in the answer (`Paging.next`)                  the cursor, or what the URL's query says
-a flag, with the last item's id ("last")                         that id
+Link header with rel="next" (RFC 8288), X-Next-Page              its query values
+a cursor or a URL in the answer (`Paging.next`)                  the cursor, or the URL's query values
+a flag, with the last item's ID ("last")                         that ID
 a flag, a total, or a full page ("page", "offset")               the next page, the number of items so far
 """
 
@@ -32,7 +32,10 @@ _LONGEST: Final = 4_000  # characters of a cursor
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """What to change for the next call; `certain` is False where a full page is the only sign; `elsewhere` names another host."""
+    """Changes for the next call.
+
+    `certain` is False if a full page is the only sign of more; `elsewhere` names another host.
+    """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     certain: bool = True
@@ -55,15 +58,15 @@ def continuation(
     *,
     cut: bool = False,
 ) -> Continuation | None:
-    """Return how to go on after an answer, or None when it is the last, or nobody knows.
+    """Return the continuation after an answer, or None if it is the last or the continuation is unknown.
 
     Args:
-        operation: what was called.
-        arguments: with these arguments.
+        operation: the called operation.
+        arguments: its arguments.
         value: the answer, perhaps shortened.
         headers: of the answer, by lower-case name.
-        url: where the answer came from.
-        cut: lists were shortened; then only what counts the items that were kept can tell how to go on.
+        url: the URL of the answer.
+        cut: lists were shortened; then only a continuation that counts the kept items is valid.
     """
     paging = operation.paging
     if not cut:
@@ -81,7 +84,7 @@ def continuation(
 
 
 def member(value: Any, path: tuple[str, ...], default: Any = None) -> Any:
-    """Return what stands at a path of member names, or the default."""
+    """Return the value at a path of member names, or the default."""
     for name in path:
         if not isinstance(value, dict) or name not in value:
             return default
@@ -125,7 +128,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
 
 
 def _from_url(operation: Operation, arguments: Mapping[str, Any], target: str, url: str) -> Continuation | None:
-    """Return the values of the URL's query that differ from what was sent, by argument."""
+    """Return a continuation with the query values of the target that differ from those sent, by argument."""
     try:
         next_url, this = urlsplit(urljoin(url, target)), urlsplit(url)
         if next_url.hostname != this.hostname:
@@ -204,7 +207,7 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 
 def _flag(paging: Paging, value: Any) -> bool | None:
-    """Return whether the answer says that there is more; None when it does not say."""
+    """Return True if the answer reports more items; None if it does not say."""
     more, done = (member(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 

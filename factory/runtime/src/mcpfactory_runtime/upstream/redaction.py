@@ -43,7 +43,7 @@ class Redaction:
         return {name: self.text(value) for name, value in headers.items()}
 
     def result(self, result: ToolResult) -> ToolResult:
-        """Return what a tool answers without the secrets, in its texts and in its structured content."""
+        """Return a tool result without the secrets, in its texts and in its structured content."""
         content = [self._block(block) for block in result.content]
         if content == result.content:  # the structured content is what the first text says
             return result
@@ -68,7 +68,7 @@ _seen: dict[str, None] = {}
 
 
 def remember_secrets(secrets: Sequence[str]) -> None:
-    """Note what calls of APIs carried, for what is written without knowing of which call it is."""
+    """Remember the secrets of API calls, to redact text that is not linked to a call."""
     for secret in secrets:
         _seen.pop(secret, None)
         _seen[secret] = None
@@ -77,7 +77,7 @@ def remember_secrets(secrets: Sequence[str]) -> None:
 
 
 def seen_secrets() -> Redaction:
-    """Return what takes the secrets that were noted out of texts."""
+    """Return the redaction of all remembered secrets."""
     return Redaction(sorted(_seen.copy(), key=len, reverse=True))
 
 

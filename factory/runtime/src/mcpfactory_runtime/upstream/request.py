@@ -51,9 +51,10 @@ _NAMED_ELSEWHERE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UpstreamRequest:
-    """An HTTP request. `url` is encoded and complete; `content` is None when there is no body; `keys` sign it when it is sent.
+    """HTTP request.
 
-    `once`: it is never sent a second time.
+    `url` is encoded and complete; `content` is None without a body; `keys` sign it when it is sent. `once`: it is
+    never sent a second time.
     """
 
     method: str

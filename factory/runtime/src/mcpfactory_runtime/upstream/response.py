@@ -103,18 +103,19 @@ def read_response(
         status: the HTTP status.
         headers: by lower-case name.
         content: the body after decompression.
-        operation: what was called.
-        arguments: what it was called with, to say how to go on.
-        url: where the response came from.
-        redirect: where a response of 300 to 399 leads, and why it was not followed.
+        operation: the called operation.
+        arguments: its arguments, to find the continuation.
+        url: the URL of the response.
+        redirect: the target of a response of 300 to 399, and why it was not followed.
         schemes: the API's, by name, for messages about credentials.
-        variable: what sets the address of the API, for messages about it.
+        variable: the variable that sets the API's address, for messages about it.
         cut: the body was longer than `content`.
-        max_text: characters of text at most; what goes beyond is cut, and the result says so.
-        store_file: where binary content goes that is too large to embed; None refuses it.
+        max_text: characters of text at most; longer text is cut, and the result mentions it.
+        store_file: stores binary content that is too large to embed; None refuses it.
 
     Raises:
-        ToolError: for status 300 and above, a success that says that it is none, a page in the place of JSON, binary content that is too long.
+        ToolError: for status 300 and above, a success status with an error in the body, an HTML page instead of JSON,
+            binary content that is too long.
     """
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
@@ -171,13 +172,13 @@ def _value_in(
 
 
 def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:
-    """Return the JSON value of an answer, `_NOT_JSON` when it has none.
+    """Return the JSON value of an answer, or `_NOT_JSON` if it has none.
 
     label                                 is JSON
-    application/json, text/json, +json    when it parses
-    none                                  when it begins as an object or a list, and parses
-    a text, JavaScript, octet-stream      likewise, where the document says that the answer is JSON: its Accept header does
-    JSON lines                            when each line parses: the list of them
+    application/json, text/json, +json    if it parses
+    none                                  if it begins as an object or a list, and parses
+    a text, JavaScript, octet-stream      likewise, if the document declares JSON: its Accept header does
+    JSON lines                            if each line parses: the list of them
     """
     if is_json(kind):
         return _parsed(content, headers)
@@ -203,7 +204,7 @@ def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
 
 
 def _null(_: str) -> None:
-    """What JSON has in place of NaN and the infinities, which no client could read."""
+    """Replace NaN and the infinities by null, because clients cannot read them."""
 
 
 def _json(
@@ -250,7 +251,7 @@ def _written(value: Any) -> tuple[Any, str]:
     """Return a value and its compact JSON, without halves of surrogate pairs, which no message can carry."""
     try:
         text = to_json(value, inf_nan_mode="constants").decode()
-        if "Infinity" in text:  # perhaps a number like 1e999, which is none for anybody else
+        if "Infinity" in text:  # perhaps a number like 1e999, which other readers reject
             text = to_json(value, inf_nan_mode="null").decode()
             value = from_json(text)
         return value, text
@@ -264,7 +265,7 @@ def _written(value: Any) -> tuple[Any, str]:
     return value, text
 
 
-# --- what is too long ---
+# --- oversized answers ---
 
 
 def _cut_note(cuts: list[Cut], size: int, operation: Operation, *, paged: bool) -> str:
@@ -275,7 +276,7 @@ def _cut_note(cuts: list[Cut], size: int, operation: Operation, *, paged: bool) 
 
 
 def _ways(cuts: list[Cut], operation: Operation) -> list[str]:
-    """Return what the model can do about an answer that is too long, by the arguments that the operation has."""
+    """Return ways for the model to get a shorter answer with the operation's arguments."""
     paging = operation.paging
     ways = []
     lists = [one for one in cuts if one.what == "items"]
@@ -306,7 +307,7 @@ def _cut_text(content: bytes, headers: Mapping[str, str], cut: bool, max_text: i
     )
 
 
-# --- what is no text ---
+# --- binary content ---
 
 
 def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFile | None) -> Content:
@@ -325,7 +326,7 @@ def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFi
     return EmbeddedBlob(f"upstream://response{quote(operation.path)}", content, kind)
 
 
-# --- what is no success ---
+# --- errors ---
 
 
 def _operation_name(operation: Operation) -> str:
@@ -356,9 +357,9 @@ def _failure_message(
 
 
 def _refusal_message(value: Any, status: int, operation: Operation) -> str:
-    """Return the message for a success that says in its body that it is none; "" when it is one.
+    """Return the error message in the body of a success response; "" if it is a real success.
 
-    Two habits are certain enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
+    Two conventions are reliable enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
     """
     if not isinstance(value, dict):
         return ""
@@ -378,7 +379,7 @@ _PAGE: Final = re.compile(
 
 
 def _is_stray_page(content: bytes, kind: str, operation: Operation) -> bool:
-    """Whether an answer is a whole page of HTML where the API was asked for JSON alone."""
+    """Return True if an answer is a whole HTML page although only JSON was requested."""
     asked = [media_type(one) for one in operation.accept.split(",")]
     return all(map(is_json, asked)) and kind in ("", "text/html", "text/plain") and _PAGE.match(content) is not None
 
@@ -392,7 +393,7 @@ def _page_message(status: int, headers: Mapping[str, str], content: bytes, opera
 
 
 def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -> str:
-    """Return the message for an answer with `errors` (GraphQL §7.1); what it has of `data` all the same stands below them."""
+    """Return the message for an answer with `errors` (GraphQL §7.1), followed by its `data`, if any."""
     errors = value.get("errors")
     if not isinstance(errors, list) or not errors:
         return ""
@@ -423,7 +424,7 @@ def _waiting(headers: Mapping[str, str]) -> list[str]:
 
 
 def _limited(headers: Mapping[str, str]) -> bool:
-    """Return whether the API says that nothing is left of a rate limit (some answer 403 then)."""
+    """Return True if the headers report an exhausted rate limit (some APIs then answer 403)."""
     return any(headers.get(name, "").strip() == "0" for name in ("x-ratelimit-remaining", "ratelimit-remaining"))
 
 
@@ -463,7 +464,7 @@ _MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # each `<` is looked at once: up t
 
 
 def _title(html: str) -> str:
-    """Return what stands in the first `title` of a page, "" where there is none. Each step goes on where the one before ended."""
+    """Return the text of the first `title` of a page, or "". Each step continues after the previous one."""
     lower = html.lower()
     start = lower.find(">", lower.find("<title")) if "<title" in lower else -1
     end = lower.find("</title", start) if start >= 0 else -1
@@ -504,7 +505,7 @@ _CHARSETS: Final = re.compile(
 
 
 def _is_text(kind: str) -> bool:
-    """Return whether a media type (without parameters; "" is unknown) is read as text."""
+    """Return True if a media type (without parameters; "" is unknown) is read as text."""
     return not kind or bool(_TEXT_TYPES.match(kind))
 
 

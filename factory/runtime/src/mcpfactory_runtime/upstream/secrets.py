@@ -14,13 +14,13 @@ from typing import Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LONGEST: Final = 64 * 1024  # bytes of a file; more is no credential
+_LONGEST: Final = 64 * 1024  # bytes of a file; a larger one is not a credential
 
 
 def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
-    """Return the value of a variable or of the file that `<variable>_FILE` names, as it is; None when neither is set.
+    """Return the unchanged value of a variable or of the file that `<variable>_FILE` names; None if neither is set.
 
-    The variable counts before the file. The file is read anew each time, so that a rotated secret is used at once.
+    The variable wins over the file. The file is read on each call, so that a rotated secret is used at once.
 
     Raises:
         ToolError: the file cannot be read.
@@ -46,7 +46,7 @@ def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
 
 
 def holds(variable: str, environ: Mapping[str, str]) -> bool:
-    """Return whether there is a value that is not blank.
+    """Return True if the variable or its file has a value that is not blank.
 
     Raises:
         ToolError: a file or value cannot be used.
@@ -55,7 +55,7 @@ def holds(variable: str, environ: Mapping[str, str]) -> bool:
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without the line end that files and shells like to leave on it; "" when there is none.
+    """Return the value without the trailing newline that files and shells often add; "" if it is unset.
 
     Raises:
         ToolError: it cannot be read, or not be sent.
@@ -72,7 +72,7 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 SHARED: Final = "MCPFACTORY"
 
 SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
-"""The settings that a server can have of its own, as the ends of their variables' names."""
+"""Settings that a server can override, as suffixes of their variable names."""
 
 
 MAX_TEXT: Final = 100_000
@@ -80,27 +80,27 @@ MAX_TEXT: Final = 100_000
 
 
 def server_setting(server: str) -> str:
-    """Return the setting that says where a server of an API beside its root is, by the server's name: `UPLOADS_BASE_URL`."""
+    """Return the setting with the address of a server other than the root: `UPLOADS_BASE_URL`."""
     return f"{server.upper().replace('-', '_')}_BASE_URL"
 
 
 def stand_in(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
-    """Return the variables by which one address stands for every server of an API beside its root: each is a folder of its name.
+    """Return the variables that redirect every server of an API other than the root to folders of one address.
 
     Args:
         prefix: of the server's variables.
-        servers: the names of those beside the root.
-        url: of what stands for them, without a slash at its end.
+        servers: the names of the servers other than the root.
+        url: the replacement address, without a slash at its end.
     """
     return {f"{prefix}_{server_setting(name)}": f"{url}/{name}" for name in servers}
 
 
 class Settings:
-    """The settings of one server, read anew each time.
+    """Settings of one server, read on each access.
 
     Args:
-        environ: where the variables are.
-        prefix: leads those of the server; "" for a server that has only the shared ones.
+        environ: the environment with the variables.
+        prefix: prefix of the server's variables; "" for a server that has only the shared ones.
     """
 
     def __init__(self, environ: Mapping[str, str], prefix: str = "") -> None:

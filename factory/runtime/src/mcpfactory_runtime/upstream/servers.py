@@ -21,11 +21,11 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Addresses:
-    """Where the servers of one API are.
+    """Addresses of the servers of one API.
 
     Args:
-        settings: of the server; read anew each time.
-        base_url: of the root, from the document; "" when it names none.
+        settings: of the server; read on each access.
+        base_url: of the root, from the document; "" if the document has none.
         servers: the others, from the document.
     """
 
@@ -41,14 +41,14 @@ class Addresses:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The base URLs in force of the servers beside the root, in the order of their names."""
+        """Return the effective base URLs of the servers other than the root, in the order of their names."""
         return tuple(self.of(name) for name in sorted(self._servers))
 
     def of(self, server: str) -> str:
-        """Return the base URL in force of a server by name; "" is the root, and a URL is itself.
+        """Return the effective base URL of a server by name; "" is the root, and a URL is returned unchanged.
 
         Raises:
-            ToolError: there is none of that name.
+            ToolError: no server has that name.
         """
         if not server:
             return self.root
@@ -66,7 +66,7 @@ class Addresses:
         return self._settings.variable(server_setting(server) if server in self._servers else "BASE_URL")
 
     def set_by(self, server: str) -> str:
-        """Return the variable that says where a server is; "" when the document does."""
+        """Return the variable that sets the address of a server; "" if the address comes from the document."""
         if "://" in server:
             return ""
         if server and self._settings.own(server_setting(server)):
@@ -80,7 +80,10 @@ class Addresses:
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
     def chosen(self) -> frozenset[str]:
-        """Return `host:port` of each address that a person set, and that of https where one has http, for redirects lead there."""
+        """Return `host:port` of each address that the operator set.
+
+        For an address with port 80 the one with port 443 is included, because http redirects there.
+        """
         values = [
             self._settings.value("BASE_URL"),
             *(self._settings.own(server_setting(name)) for name in self._servers),
@@ -96,7 +99,7 @@ class Addresses:
         return tuple(one for name, one in self._servers.items() if not self.set_by(name))
 
     def _followed(self, server: str) -> str:
-        """Return where a server at the root's host is when the root was moved; "" when that is not plain, or nothing was."""
+        """Return the address of a server that moved with the root at the same host; "" if unclear or unmoved."""
         chosen, ours = _split(self._settings.value("BASE_URL")), _split(self._servers[server].url)
         root = _split(self._base_url)
         if chosen is None or ours is None or root is None or _host(ours) != _host(root):
@@ -127,7 +130,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _host(parts: SplitResult) -> tuple[str, int]:
-    """Return host and port; the ports of http and https are one, for one of the two leads to the other."""
+    """Return host and port; the ports of http and https count as one, because either may redirect to the other."""
     port = parts.port or _PORTS.get(parts.scheme, 0)
     return (parts.hostname or "").rstrip("."), 443 if port in _PORTS.values() else port
 
@@ -137,11 +140,11 @@ _PERSON: Final = "hint: the person who runs this server"
 
 
 def redirect_message(redirect: Redirect | None, operation: Operation, url: str, variable: str) -> str:
-    """Return what follows the status in the message of a call: `a redirect to …`, and a hint that fits.
+    """Return the part of an error message after the status: `a redirect to …`, and a matching hint.
 
     Args:
-        redirect: what was not followed; None for an answer that is not told by it.
-        operation: what was called.
+        redirect: the redirect that was not followed; None for an answer without a usable one.
+        operation: the called operation.
         url: of the request.
         variable: sets the address of the API.
     """
@@ -165,7 +168,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
 
 
 def _where(redirect: Redirect, url: str) -> str:
-    """`to api.example.com`, or which path of the same host; without the query, which may hold what is secret."""
+    """Return `to api.example.com`, or the path on the same host; without the query, which may hold secrets."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if redirect.refusal == "downgrade":
         return f"to http://{redirect.host}"
@@ -181,7 +184,7 @@ def _slash(redirect: Redirect, url: str) -> str:
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:
-    """Return the base URL that the redirect shows: what is in front of the same path; "" when it leads to another path."""
+    """Return the base URL that a redirect to the same path implies; "" if it has another path."""
     ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
     length = len([one for one in operation.path.partition("?")[0].split("/") if one])
     tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"

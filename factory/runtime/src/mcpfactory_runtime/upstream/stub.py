@@ -68,15 +68,15 @@ class RecordedRequest:
         """Return the body as JSON.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the body is not JSON.
         """
         return json.loads(self.body)
 
 
 def differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
-    """Return what is wrong with a request by the `request` of a case, credentials apart; [] when it fits.
+    """Return the differences between a request and the `request` of a case, credentials apart; [] if it matches.
 
-    What `wanted` does not say is free. With `"strict": true` the query must be complete, too.
+    Fields missing in `wanted` are not checked. With `"strict": true` the query must also be complete.
     """
     path = unquote(request.path)
     found = []
@@ -188,10 +188,10 @@ def _parts(request: RecordedRequest) -> list[tuple[str, str]]:
 def credential_faults(
     wanted: Mapping[str, Any], request: RecordedRequest, environ: Mapping[str, str] | None
 ) -> list[str]:
-    """Return what is wrong with the credentials of a request: those of `wanted["credentials"]`, each of which must be there.
+    """Return the problems with the credentials of a request: each of `wanted["credentials"]` must be present.
 
-    One is `{"kind": "apiKey" | "basic" | "bearer", "in": place, "name": …, "variables": [...]}`. Its value must be that of
-    the variables in `environ`; None: any value will do.
+    One is `{"kind": "apiKey" | "basic" | "bearer", "in": place, "name": …, "variables": [...]}`. Its value must be
+    that of the variables in `environ`; None: any value will do.
     """
     found = []
     for one in wanted.get("credentials", ()):
@@ -316,7 +316,7 @@ class StubUpstream:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __enter__(self) -> StubUpstream:
-        """Return the same for code without an event loop: the server runs in a thread of its own."""
+        """Start the server in a separate thread, for code without an event loop."""
         started: Future[None] = Future()
 
         async def run() -> None:
@@ -433,7 +433,7 @@ class StubUpstream:
 
 
 def case_content(kind: str, body: Any) -> bytes:
-    """Return the bytes that stand for the body of a case's response: JSON by its media type, `{"base64": …}`, or text."""
+    """Return the bytes of a case's response body: JSON by its media type, `{"base64": …}`, or text."""
     if is_json(kind):
         return json.dumps(body, ensure_ascii=False).encode()
     if isinstance(body, Mapping) and "base64" in body:

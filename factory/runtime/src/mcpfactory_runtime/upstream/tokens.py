@@ -1,12 +1,13 @@
-"""Credentials of APIs that want OAuth: which tokens a call needs, and what happens when the API refuses one.
+"""OAuth credentials of APIs: selection of tokens for a call, and renewal after the API refuses one.
 
-Loaded only for servers whose API has an oauth2 scheme. The tokens of a scheme come from a refresh token or the key of a service
-account in the environment, from a login, or from the client's own credentials, in this order. Rules:
+Loaded only for servers whose API has an oauth2 scheme. The tokens of a scheme come from a refresh token or the key of
+a service account in the environment, from a login, or from the client's own credentials, in this order. Rules:
 
-1. However many calls find a token expired or refused, one exchange renews it; the others wait for that one. It goes on
-   when the call that began it is cancelled, as the authorization server may have used up the refresh token already.
-2. Tokens of logins are shared by processes through the store. Renewing holds the store's lock, and looks first whether
-   another process has done it.
+1. However many calls find a token expired or refused, one exchange renews it; the others wait for that one. It
+   continues if the call that began it is canceled, because the authorization server may already have used up the
+   refresh token.
+2. Tokens of logins are shared by processes through the store. A renewal holds the store's lock, and first checks
+   for a renewal by another process.
 3. Tokens of the client itself, and those that come from the environment, stay in memory.
 """
 
@@ -56,7 +57,7 @@ LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
 
 _MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired; a tenth of its life if that is less
 _REFUSED: Final = (401, 403)
-_REFRESH: Final = 3  # where these stand among the variables of a scheme
+_REFRESH: Final = 3  # indexes of these among the variables of a scheme
 _ACCOUNT: Final = 4
 _METHODS: Final = ("client_secret_basic", "client_secret_post")
 
@@ -83,15 +84,15 @@ def grant_key(base_url: str, scheme: SecurityScheme) -> str:
         base_url: the API's as its document has it.
         scheme: the scheme.
     """
-    flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # nobody logs in by it
+    flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # not a login flow
     parts = [base_url, scheme.name, *(text for flow in flows for text in dataclasses.astuple(flow))]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def login_base(addresses: Addresses) -> str:
-    """Return the URL that the addresses of logins are seen from: the root's, or for an API without one that of a server on this machine.
+    """Return the base for relative addresses of logins: the root, or without one a local server of the API.
 
-    http leads to this machine only for an API that is here, which one without a root is when all its servers are; else "".
+    Without a root, all servers of the API must be on this machine; otherwise return "".
     """
     others = addresses.others
     try:
@@ -102,7 +103,7 @@ def login_base(addresses: Addresses) -> str:
 
 
 def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
-    """Return whether the store has a login for the scheme.
+    """Return True if the store has a login for the scheme.
 
     Raises:
         OAuthError: `no_store`: the store cannot be used.
@@ -111,7 +112,7 @@ def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str])
 
 
 def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
-    """Return whether tokens of the scheme come from a refresh token or the key of a service account in the environment.
+    """Return True if the environment has a refresh token or a service account key for the scheme.
 
     Raises:
         ToolError: a file or value cannot be used.
@@ -163,10 +164,10 @@ class TokenManager:
         return secret(self.scheme.variables[1], self._environ)
 
     async def can_serve(self) -> bool:
-        """Return whether there is something in the environment to get a token with, or a login.
+        """Return True if the environment has credentials for a token, or the store has a login.
 
         Raises:
-            OAuthError: the authorization server refuses, or cannot be understood.
+            OAuthError: the authorization server refuses, or its response is invalid.
             ToolError: a file or value cannot be used.
         """
         if self._grant is not None or has_environment_grant(self.scheme, self._environ):
@@ -177,7 +178,7 @@ class TokenManager:
         """Return an access token that is not expired and not the one that was `refused`.
 
         Raises:
-            OAuthError: there is none to be had.
+            OAuthError: no token is available.
         """
         if self._grant is None and self._allows_login():
             self._grant = await self._login()
@@ -331,7 +332,7 @@ class TokenManager:
             store = open_store(self._environ)
             if await self._login() is not None:
                 async with locked(store, self._key):
-                    grant = await self._login()  # as it is by now
+                    grant = await self._login()  # read again under the lock
                     if grant is not None:
                         return grant if self._usable(grant, scopes, refused) else await self._refresh(store, grant)
         return await self._client_token(scopes)
@@ -415,7 +416,7 @@ class TokenManager:
 
 
 def _mark_retrieved(task: asyncio.Task[StoredToken]) -> None:
-    """Retrieve the error of a renewal that nobody waits for, so that asyncio does not report it."""
+    """Retrieve the error of a renewal without waiters, so that asyncio does not report it."""
     if not task.cancelled():
         task.exception()
 
@@ -460,10 +461,10 @@ class OAuthCredentials:
         return self._managers
 
     async def credentials(self, operation: Operation, refused: Mapping[str, str] | None = None) -> Credentials:
-        """Return what a call carries; `refused` are tokens that shall not be used again, by scheme name.
+        """Return the credentials of a call; `refused` are tokens that must not be used again, by scheme name.
 
         Raises:
-            ToolError: something is missing, or no token could be had.
+            ToolError: something is missing, or no token is available.
         """
         mine = {name for one in operation.security for name in one if name in self._managers}
         if not mine:
@@ -491,13 +492,13 @@ class OAuthCredentials:
     async def after_refusal(
         self, operation: Operation, used: Credentials, status: int, headers: Mapping[str, str], *, repeatable: bool
     ) -> Credentials:
-        """Return other credentials after an answer, when a call is worth repeating with them; NO_CREDENTIALS when it is not.
+        """Return other credentials for a retry after a refusal; NO_CREDENTIALS if the call must not be retried.
 
-        Any 401 renews a token, once; what is not repeatable is repeated only if the API says that the token was the reason
-        (RFC 6750 §3.1 `invalid_token`), so that it has not acted. Else the next call has the new token.
+        Any 401 renews a token, once. A call that is not repeatable is retried only if the API names the token as the
+        reason (RFC 6750 §3.1 `invalid_token`), so that it has not acted. Otherwise the next call has the new token.
 
         Raises:
-            ToolError: no other token could be had.
+            ToolError: no other token is available.
         """
         if status not in _REFUSED or not used.tokens:
             return NO_CREDENTIALS
@@ -524,7 +525,7 @@ class OAuthCredentials:
 
 
 def variables_text(scheme: SecurityScheme) -> str:
-    """Return the variables of an oauth2 scheme in words: any one way is enough."""
+    """Return a description of an oauth2 scheme's variables: any one way is enough."""
     token, client_id, client_secret, *further = scheme.variables
     grants = {flow.grant for flow in scheme.flows}
     ways = [f"{client_id} and {client_secret}"] if grants & {"clientCredentials", "discovery"} else []

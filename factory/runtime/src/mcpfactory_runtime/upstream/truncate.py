@@ -17,7 +17,7 @@ _LEAST: Final = 24  # characters; a member that would get less goes
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What was shortened: `kept` of `total` items, members or characters at `place` ("" is the whole)."""
+    """Record of a truncation: `kept` of `total` items, members or characters at `place` ("" is the whole)."""
 
     place: str
     kept: int
@@ -35,7 +35,7 @@ def compact(value: Any) -> str:
 
 
 def shorten(value: Any, room: int) -> tuple[Any, list[Cut]]:
-    """Return the value in at most about `room` characters of compact JSON, and what was cut, outermost first.
+    """Return the value in at most about `room` characters of compact JSON, and the cuts, outermost first.
 
     Raises:
         RecursionError: the value is nested too deeply.
@@ -59,7 +59,7 @@ def _text(value: str, room: int, place: str, cuts: list[Cut]) -> str:
     if size <= room:
         return value
     kept = max(0, (room - 3) * len(value) // size)
-    while kept and len(compact(value[:kept])) > room - 1:  # what has to be escaped stands at the beginning
+    while kept and len(compact(value[:kept])) > room - 1:  # escaped characters may be concentrated at the beginning
         kept = kept * 3 // 4
     cuts.append(Cut(place, kept, len(value), "characters"))
     return value[:kept] + "…"
@@ -106,7 +106,7 @@ _LONGEST: Final = 1_000  # characters of an expression
 
 
 def check(expression: Any) -> None:
-    """Refuse what is no expression, before anything is sent.
+    """Refuse an invalid expression before a request is sent.
 
     Raises:
         ToolError: the expression cannot be used; the message says why.
@@ -115,7 +115,7 @@ def check(expression: Any) -> None:
 
 
 def select(expression: str, value: Any) -> Any:
-    """Return what the expression selects of a JSON value; None when that is nothing.
+    """Return the part of a JSON value that the expression selects; None if it selects nothing.
 
     Raises:
         ToolError: the expression cannot be used on this value.

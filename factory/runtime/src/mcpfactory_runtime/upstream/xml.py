@@ -38,7 +38,7 @@ Scope = Mapping[str, str]  # prefix → namespace; "" is the default namespace
 
 
 class _Written(NamedTuple):
-    """What a value adds to the element that holds it."""
+    """Attributes and content that a value adds to its element."""
 
     attributes: dict[str, str]
     content: str
@@ -97,7 +97,7 @@ class _Writer:
         return _joined([self._node(name, one, item, scope) for one in value])
 
     def _node(self, name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-        """Return what one member or item becomes."""
+        """Return the XML of one member or item."""
         if xml.kind == "attribute":
             return _attribute(xml.name or name, value, xml, scope)
         if xml.kind in ("text", "cdata"):
@@ -219,7 +219,7 @@ def _is_declaration(attribute: str) -> bool:
 
 
 class _AnswerReader:
-    """What the parser tells, as a value."""
+    """Parser target that builds a value from XML events."""
 
     def __init__(self, lists: Collection[tuple[str, str]]) -> None:
         self._items = {item for wrapper, item in lists if not wrapper}

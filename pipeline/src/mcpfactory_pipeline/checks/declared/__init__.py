@@ -1,6 +1,7 @@
-"""Declared tests, written in YAML beside a server: tool, arguments, and what must come back.
+"""Declared tests, written in YAML next to a server: tool, arguments, and expected result.
 
-`read_tests` reads them, `check_result` decides about one answer, `run_tests` calls the server, `RequestRecorder` makes recordings.
+`read_tests` reads them, `check_result` checks one answer, `run_tests` calls the server, `RequestRecorder` makes
+recordings.
 """
 
 from mcpfactory_pipeline.checks.declared.definition import DeclaredTest, check_result, read_tests

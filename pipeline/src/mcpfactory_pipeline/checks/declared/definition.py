@@ -28,7 +28,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTest:
-    """One declared test. `upstream` are cases of the stub for it alone; `file` is where it stands.
+    """Declared test. `upstream` are stub cases for this test only; `file` is its file.
 
     `expect` are objects with a `path` (JSONPath into the result's data) and one or more of `CHECKS`.
     """
@@ -138,9 +138,9 @@ _SHOWN: Final = 200  # characters of one value
 
 
 def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
-    """Return what is wrong with the result of the call, in words; empty when it is as declared.
+    """Return the differences between a call's result and the test; empty if the test passes.
 
-    `snapshot` is the kept text of an earlier answer (see `snapshot_text`), where the test wants one and there is one.
+    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), if the test uses one and it exists.
     """
     text, failed = _text(result), result.get("isError") is True
     found = []
@@ -171,7 +171,7 @@ def _text(result: Mapping[str, Any]) -> str:
 
 
 def _data(result: Mapping[str, Any], text: str) -> Any:
-    """Return what paths look into: structured content, else the text as JSON, else the text."""
+    """Return the data that paths apply to: structured content, else the text as JSON, else the text."""
     if "structuredContent" in result:
         return result["structuredContent"]
     try:

@@ -1,7 +1,7 @@
-"""Recordings: a server on loopback between the tool and the real API keeps what was asked and answered, without the secrets.
+"""Recording proxy on loopback: forwards requests to the real API and stores both sides without secrets.
 
-Of a request method, path, query and a JSON body are kept, of a response status, content type and body; of headers nothing.
-Query pairs that carry a credential are left out, and the value of every variable that holds one is replaced everywhere.
+It stores method, path, query and JSON body of a request, and status, content type and body of a response, but never
+headers. Query pairs with a credential are omitted, and the value of every secret variable is replaced everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PATIENCE: Final = 60.0  # seconds
 
 
 def recording_path(file: Path) -> Path:
-    """Where the recording for a file of tests is kept: `tests/search.yaml` → `tests/search.recording.json`."""
+    """Return the path of the recording for a test file: `tests/search.yaml` → `tests/search.recording.json`."""
     return file.with_name(f"{file.stem}.recording.json")
 
 
@@ -45,12 +45,12 @@ def _split(url: str) -> SplitResult:
 
 
 class RequestRecorder:
-    """Passes requests on to `upstream` and keeps them; use it with `with`.
+    """Proxy that forwards requests to `upstream` and records them; use it with `with`.
 
-    `secrets` (name → value) are what must not be kept. `servers` (name → URL) are those of the API beside `upstream`: what is sent to
-    the folder of such a name below `servers_url` goes there. That is a port of its own, as the upstream may have a path of that name,
-    and its credentials are not for the other host. `cases` is what was recorded so far, in the form of the stub's cases.
-    Raises ConfigError for an upstream that is no http or https URL.
+    `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers: requests
+    to a folder of that name below `servers_url` are forwarded there. That URL has a separate port, because the
+    upstream may have a path of the same name, and its credentials must not reach the other host. `cases` are the
+    recordings so far, as stub cases. Raises ConfigError if the upstream is not an http or https URL.
     """
 
     def __init__(self, upstream: str, secrets: Mapping[str, str], servers: Mapping[str, str] = _NONE) -> None:
@@ -63,12 +63,12 @@ class RequestRecorder:
 
     @property
     def base_url(self) -> str:
-        """Where tools must send their requests, with the path of the upstream."""
+        """Return the URL that tools must use, including the path of the upstream."""
         return f"http://127.0.0.1:{self._listening[0].server_address[1]}{self._upstream.path.rstrip('/')}"
 
     @property
     def servers_url(self) -> str:
-        """Where the folders of the servers beside the upstream are."""
+        """Return the URL whose folders are the additional servers."""
         return f"http://127.0.0.1:{self._listening[1].server_address[1]}"
 
     def __enter__(self) -> RequestRecorder:
@@ -84,10 +84,12 @@ class RequestRecorder:
     def forward(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, beside: bool = False
     ) -> tuple[int, str, bytes]:
-        """Ask the upstream, or the server `beside` it, keep both sides, and give status, content type and body.
+        """Forward a request, record both sides, and return status, content type and body.
+
+        With `beside`, it goes to an additional server instead of the upstream.
 
         Raises:
-            OSError, HTTPException: there was no answer.
+            OSError, HTTPException: no response arrived.
         """
         upstream, meant, path = self._beside(target) if beside else self._root(target)
         status, kind, content = self._ask(upstream, method, meant, headers, body)

@@ -24,9 +24,10 @@ Mode = Literal["replay", "record", "live"]
 
 @dataclass(frozen=True, slots=True)
 class ServerSetup:
-    """How a server is started for its tests.
+    """Settings to start a server for its tests.
 
-    `secrets` (variable → value) must not be in recordings or snapshots. `api`: what says where its API is.
+    `secrets` (variable → value) must not be in recordings or snapshots. `api` are the variables with its API's
+    address.
     """
 
     command: Sequence[str]
@@ -39,7 +40,7 @@ class ServerSetup:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredOutcome:
-    """What came of one test: `faults` is empty when it passed; `skipped` says why it was not run."""
+    """Result of one test: `faults` is empty if it passed; `skipped` is the reason if it was not run."""
 
     test: DeclaredTest
     faults: tuple[str, ...] = ()
@@ -64,15 +65,15 @@ async def run_tests(
     upstream: str = "",
     update: bool = False,
 ) -> list[DeclaredOutcome]:
-    """Run the tests, one process for each file of them; outcomes in their order.
+    """Run the tests with one process per test file, and return the outcomes in the order of the tests.
 
-    `replay` asks a stub that answers from the recording beside the file, and from what a test itself says. `record` asks
-    `upstream` and writes recordings (of the calls that did what their tests say). `live` asks the real API, with tools that
-    say `readOnlyHint` only. `update` keeps the answers as new snapshots.
+    `replay` uses a stub that answers from the recording next to the file and from the test itself. `record` calls
+    `upstream` and writes recordings of the calls that passed. `live` calls the real API, only with tools that have
+    `readOnlyHint`. `update` stores the answers as new snapshots.
 
     Raises:
-        ServerError: when the server does not start.
-        ConfigError: for a recording that cannot be read.
+        ServerError: the server does not start.
+        ConfigError: a recording cannot be read.
     """
     found: list[DeclaredOutcome] = []
     for file in dict.fromkeys(test.file for test in tests):
@@ -151,7 +152,7 @@ class _TestFile:
         return DeclaredOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
-        """Return the kept answer; it is written when it is not there, or is to be kept anew."""
+        """Return the stored answer; write it first if it is missing or must be updated."""
         if not test.snapshot or self.mode == "live":
             return None
         place = test.file.with_name(f"{test.file.stem}.snapshots.json")

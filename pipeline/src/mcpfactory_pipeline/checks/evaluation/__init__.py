@@ -1,4 +1,7 @@
-"""Cases for which a right answer is known, in YAML beside a server: does a question, and does a model, lead to the right tools and calls."""
+"""Evaluation cases with known answers, in YAML next to a server.
+
+They check that a search and a model select the right tools and calls.
+"""
 
 from mcpfactory_pipeline.checks.evaluation.ask import AskOptions, ask_cases
 from mcpfactory_pipeline.checks.evaluation.case_value import LISTS, CaseWorth, found_worth, model_worth

@@ -34,7 +34,7 @@ from mcpfactory_runtime.client import Client, ProtocolError
 from mcpfactory_runtime.server.generated.dialects import DIALECTS, shorten_names
 
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
-"""What every model is told first; the instructions of the server follow."""
+"""First part of every model's system prompt; the instructions of the server follow."""
 
 _TURNS: Final = 12  # after so many the model is not asked any more
 _LARGEST: Final = 100_000  # characters of one answer of a tool that a model is shown
@@ -42,13 +42,13 @@ _LARGEST: Final = 100_000  # characters of one answer of a tool that a model is 
 
 @dataclass(frozen=True, slots=True)
 class ShownTools:
-    """The list that a model sees, and which tool of the server each name in it stands for.
+    """Tool list shown to a model, and the server's tool behind each name.
 
     Attributes:
-        tools: as the endpoint is told them.
-        stands_for: shown name → the name that the server lists, where that is another.
-        own: listed name → the tool's own, where it is too long for the list.
-        search: how tools are reached that the list does not have.
+        tools: as sent to the endpoint.
+        stands_for: shown name → the name that the server lists, if they differ.
+        own: listed name → the tool's full name, if it is too long for the list.
+        search: access to tools that are not in the list.
     """
 
     tools: Sequence[Mapping[str, Any]]
@@ -58,13 +58,13 @@ class ShownTools:
 
 
 def system_text(instructions: str) -> str:
-    """Return what a model is told before the question."""
+    """Return the system prompt."""
     return f"{SYSTEM}\n\n{instructions}" if instructions else SYSTEM
 
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """A person beside the model: the client's `elicitation`, and what the case says that they answer to each tool."""
+    """Simulated person during a conversation: the client's `elicitation`, and the case's answers to each tool."""
 
     person: Person = field(default_factory=Person)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -82,11 +82,11 @@ async def converse(
     beside: Answerer | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ModelTranscript:
-    """Let the model call tools of the server until it calls none any more; `beside` answers what tools ask a person.
+    """Let the model call tools of the server until it stops; `beside` answers the tools' questions to a person.
 
     Raises:
         EndpointError: the endpoint gave no usable answer.
-        ModelUnreachableError: it will give none to any question.
+        ModelUnreachableError: the endpoint will not answer any question.
         ConnectionLostError, TimeoutError: the server ended, or did not answer.
     """
     made: list[MadeCall] = []
@@ -112,7 +112,10 @@ async def converse(
 async def _call(
     client: Client, shown: ShownTools, call: ModelCall, turn: int, beside: Answerer
 ) -> tuple[MadeCall, ToolAnswer]:
-    """Make one call, and return what is kept of it and what the model is told. In search mode the tool that was meant is kept."""
+    """Make one call; return its record and the answer for the model.
+
+    In search mode, the record names the tool behind the call.
+    """
     arguments, listed = call.arguments, shown.stands_for.get(call.tool, call.tool)
     name = shown.own.get(listed, listed)
     if arguments is None:
@@ -138,22 +141,22 @@ async def _call(
 
 
 DIALECT: Final = "plain"
-"""What both forms of endpoint take: no combinators in the root of a schema, no references, names of 64 characters."""
+"""Dialect that both kinds of endpoint accept: schemas without root combinators or references, 64-character names."""
 
 _UNANSWERED: Final = 5  # attempts in a row without an answer: then the endpoint is given up
 
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """How cases are asked.
+    """Options for asking cases.
 
     Attributes:
-        settings: in which tools are offered.
+        settings: the settings in which tools are offered.
         repeat: how often each case is asked in each of them.
-        jobs: questions at once; each has two processes.
+        jobs: parallel questions; each has two processes.
         timeout: seconds for one answer of the server.
-        prices: of a million tokens.
-        max_cost: what may be spent, in the currency of the prices.
+        prices: per million tokens.
+        max_cost: spending limit, in the currency of the prices.
     """
 
     settings: Sequence[Setting] = (Setting(),)
@@ -178,20 +181,21 @@ async def ask_cases(
     *,
     on_attempt: Callable[[Attempt], None] = lambda _: None,
 ) -> ModelReport:
-    """Return what the model did.
+    """Ask a model the cases and return a report of its attempts.
 
     Args:
         server: of the workspace; it is started from its sources.
         cases: in the order of the report.
-        endpoint: where the model is.
-        options: how it is asked.
-        on_attempt: is told each attempt as it ends.
+        endpoint: of the model.
+        options: see `AskOptions`.
+        on_attempt: called with each attempt when it ends.
 
     Raises:
-        ConfigError: the client library is not installed, a setting is none of the server's, or a modelled API does not start.
-        RefusedError: calls would lead nowhere.
+        ConfigError: the client library is not installed, the server lacks a setting, or a modelled API does not
+            start.
+        RefusedError: the server has no API that calls could reach.
         ModelUnreachableError: the endpoint refuses, or did not answer several times in a row.
-        ServerError, StageError: when the server does not start, or ends.
+        ServerError, StageError: the server does not start, or ends.
     """
     if not ServerOffer(server, "full", options.timeout).callable:
         raise RefusedError(
@@ -224,7 +228,7 @@ async def _shown(
     timeout: float,  # noqa: ASYNC109 - of a request
     names: Iterable[str],
 ) -> ShownTools:
-    """Return the list of a setting, in the dialect of the endpoints, with its words swapped where the setting says so."""
+    """Return the list of a setting in the endpoint's dialect, with texts or names swapped if required."""
     offer = ServerOffer(server, setting.profile, timeout)
     listed = await offer.tools(setting.mode, DIALECT)
     search = SearchTools(listed)

@@ -1,4 +1,4 @@
-"""How much a case proves: cases that also pass with other tools or other words prove little."""
+"""Value of evaluation cases: a case that also passes with swapped tool names or texts proves little."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ DAMAGES: Final[Mapping[str, str]] = {
 }
 
 _TEXTS: Final = ("title", "description")
-_NAMED: Final = ("properties", "$defs", "definitions", "patternProperties")  # whose members have names of their own
+_NAMED: Final = ("properties", "$defs", "definitions", "patternProperties")  # their members have custom names
 
 
 def reword(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the list in other words, and which tool of it each shown name stands for where that is another.
+    """Return the list with swapped texts or names, and shown name → tool where they differ.
 
-    Tools trade with the one that is half a list away, so that none keeps its own, and neighbours, which are often alike, do not trade.
+    Each tool swaps with the one half a list away: none keeps its texts, and neighbors, which are often similar, never
+    swap.
 
     Args:
         tools: as the server lists them.
-        words: `own` leaves them, the others are those of `DAMAGES`.
+        words: `own` changes nothing; the others are those of `DAMAGES`.
     """
     if words == "own":
         return [dict(tool) for tool in tools], {}
@@ -49,7 +50,7 @@ def _with_texts(tool: Mapping[str, Any], giver: Mapping[str, Any]) -> dict[str, 
 
 
 def _without_texts(schema: Any) -> Any:
-    """Return a schema without what it says in words; names of arguments, also such as `title`, stay."""
+    """Return a schema without titles, descriptions and examples; arguments with names such as `title` are kept."""
     if isinstance(schema, list):
         return [_without_texts(one) for one in schema]
     if not isinstance(schema, Mapping):
@@ -72,7 +73,7 @@ _HALF: Final = 0.5  # of the times that a case must pass, so that it counts as p
 
 @dataclass(frozen=True, slots=True)
 class CaseWorth:
-    """How a case fared with each list (the share that passed), and what follows: `tells`, `worthless`, `restraint` or `fails`."""
+    """Share of passes of a case with each list, and the conclusion: `tells`, `worthless`, `restraint` or `fails`."""
 
     case: str
     passed: Mapping[str, float]
@@ -80,7 +81,7 @@ class CaseWorth:
 
     @property
     def words(self) -> str:
-        """What the worth means."""
+        """Return the meaning of the worth."""
         hurt = [name for name in DAMAGES if self.passed[name] < _HALF]
         return {
             "tells": f"tells lists apart: fails with the {' and the '.join(hurt)} one",
@@ -103,7 +104,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseWorth:
 
 
 def model_worth(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseWorth]:
-    """Return what each case is worth by a report that has every list of `LISTS`, in the profile and mode that it begins with."""
+    """Return the worth of each case in a report with every list of `LISTS`, in its first profile and mode."""
     first = report.settings[0]
     settings = {words: Setting(first.profile, first.mode, words) for words in LISTS}
     return [
@@ -113,7 +114,7 @@ def model_worth(cases: Sequence[EvaluationCase], report: ModelReport) -> list[Ca
 
 
 def found_worth(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, Any]]) -> list[CaseWorth]:
-    """Return what each case is worth where no model is asked: whether the search index finds its tools near the top of each list."""
+    """Return the worth of each case without a model, from the ranks of its tools in a search index of each list."""
     lists = {words: reword(tools, words) for words in LISTS}
     found = []
     for case in cases:

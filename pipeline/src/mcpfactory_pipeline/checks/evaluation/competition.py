@@ -15,7 +15,7 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 
 Tool = Mapping[str, Any]
 
-_SAME: Final = 0.9  # the same where each name has a word of its own
+_SAME: Final = 0.9  # threshold if each name has a distinct word
 _ALIKE: Final = 0.75  # part of the words of two tools that both have
 _FEWEST: Final = 5  # words that can be compared
 _COMMON: Final = 0.2  # a word that a larger part of the tools has tells none of them from another
@@ -31,8 +31,8 @@ class CompetingPair(JsonRecord):
 
     Attributes:
         tools: their names.
-        why: what they share, in words.
-        advice: what to write.
+        why: a description of their similarity.
+        advice: a suggestion to distinguish them.
     """
 
     tools: tuple[str, str]
@@ -42,7 +42,7 @@ class CompetingPair(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class ToolShare:
-    """What one tool takes of the tokens of the list; `share` is between 0 and 1."""
+    """Tokens of one tool in the list; `share` is between 0 and 1."""
 
     tool: str
     tokens: int
@@ -117,19 +117,19 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return how alike the texts of tools with names of these words must be, that they compete."""
+    """Return the minimum text similarity at which tools with these name words compete."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return which part of all words both have (Jaccard); 0 where there are too few to compare."""
+    """Return the share of common words (Jaccard index), or 0 if there are too few to compare."""
     if min(len(first), len(second)) < _FEWEST:
         return 0.0
     return len(first & second) / len(first | second)
 
 
 def _tells_apart(first: Tool, second: Tool) -> bool:
-    """Whether the description of one names the other."""
+    """Return True if the description of one tool names the other."""
     return any(one["name"] in str(other.get("description", "")) for one, other in ((first, second), (second, first)))
 
 
@@ -154,7 +154,7 @@ class ConfusedPair:
 
     @property
     def times(self) -> int:
-        """How often it happened."""
+        """Return the number of confusions."""
         return sum(self.questions.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class ConfusedPair:
 
 
 def confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
-    """Return the pairs that models confused, the most often first; then those whose texts compete and that nobody confused yet."""
+    """Return the pairs that models confused, most frequent first, then other pairs with competing texts."""
     about = {str(tool["name"]): _text(tool) for tool in tools}
     competing = {frozenset(one.tools): one for one in competing_tools(tools)}
     counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}

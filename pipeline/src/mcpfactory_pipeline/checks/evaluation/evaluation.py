@@ -28,7 +28,7 @@ from mcpfactory_runtime.client import Client
 
 @dataclass(frozen=True, slots=True)
 class ReplayedWay:
-    """What came of one right way: `faults` is empty when every call did what the case says."""
+    """Result of one accepted sequence of calls: `faults` is empty if every call did as the case expects."""
 
     tools: tuple[str, ...]
     faults: tuple[str, ...] = ()
@@ -77,15 +77,15 @@ Mode = Literal["full", "search"]
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What came of one case in one mode.
+    """Result of one case in one mode.
 
     Attributes:
         case: its name.
         question: as it was asked.
         mode: how tools were offered.
-        ways: what came of its right ways; none for a case that no tool fits.
-        rank: the place by which all tools of one right way were seen; None when they were not.
-        called: whether the calls were made, or their arguments only checked.
+        ways: results of its accepted call sequences; empty for a case that no tool fits.
+        rank: the position within which all tools of one sequence were found; None if they were not.
+        called: True if the calls were made, False if only their arguments were checked.
     """
 
     case: str
@@ -97,7 +97,7 @@ class CaseOutcome:
 
     @property
     def answered(self) -> bool:
-        """Whether every right way did what the case says."""
+        """Return True if every accepted sequence of calls did as the case expects."""
         return not any(way.faults for way in self.ways)
 
     def to_json(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class CaseOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ToolList:
-    """What a client is shown in one mode."""
+    """Tool list of a client in one mode."""
 
     tools: int
     tokens: int
@@ -134,7 +134,7 @@ class Evaluation:
 
     @property
     def faults(self) -> list[str]:
-        """Each right way that is none, in words."""
+        """Describe each accepted sequence of calls that failed."""
         return [
             f"{one.case} ({one.mode}): {fault}" for one in self.outcomes for way in one.ways for fault in way.faults
         ]
@@ -144,11 +144,11 @@ class Evaluation:
         return [one for one in self.outcomes if one.mode == mode and one.ways]
 
     def found(self, mode: Mode, within: int) -> int:
-        """Return how many of those were seen within so many places."""
+        """Return the number of cases whose right tool is among the first `within` results."""
         return sum(one.rank is not None and one.rank <= within for one in self.judged(mode))
 
     def share(self, mode: Mode, within: int) -> float:
-        """Return which part of the cases with a right tool was seen within so many places; 1 where there are none."""
+        """Return the share of cases whose right tool is among the first `within` results; 1 without such cases."""
         judged = self.judged(mode)
         return self.found(mode, within) / len(judged) if judged else 1.0
 
@@ -187,20 +187,20 @@ async def evaluate_server(
     timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
     on_case: Callable[[CaseOutcome], None] = lambda _: None,
 ) -> Evaluation:
-    """Return what the cases find, in mode full and, where the server has it, in mode search.
+    """Return the results of the cases in mode full and, if the server has it, in mode search.
 
-    Each case has a process of the server and an API of its own, so that none sees what another did.
+    Each case has a separate process of the server and a separate API, so that cases do not affect each other.
 
     Args:
         server: of the workspace; it is started from its sources.
         cases: in the order of the outcomes.
         profile: which of the server's tools are offered.
         timeout: seconds for one request.
-        on_case: is told each outcome as it comes.
+        on_case: called with each outcome.
 
     Raises:
-        ConfigError: for a modelled API that does not start.
-        ServerError, StageError: when the server does not start, or ends.
+        ConfigError: a modelled API does not start.
+        ServerError, StageError: the server does not start, or ends.
     """
     offer = ServerOffer(server, profile, timeout)
     tools = {mode: await offer.tools(mode) for mode in ("full", "search")}

@@ -36,7 +36,7 @@ SHOWN: Final = 300  # characters of a text that are kept
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How tools were offered: which of them, in which mode, and in which words (`own`, `shuffled`, `renamed`)."""
+    """Setting in which tools were offered: the profile, the mode, and the texts (`own`, `shuffled`, `renamed`)."""
 
     profile: str = "full"
     mode: str = "full"
@@ -65,7 +65,7 @@ class MadeCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelTranscript:
-    """What a model did about a question. `seconds` is all of it, `waited` what the endpoint took of that."""
+    """Calls and answer of a model. `seconds` is the total time, `waited` the time spent waiting for the endpoint."""
 
     calls: tuple[MadeCall, ...]
     text: str
@@ -87,7 +87,7 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class WrongArgument:
-    """An argument of the right tool that is `missing`, `different`, too much (`extra`), or no JSON (`unreadable`)."""
+    """Argument of the right tool: `missing`, `different`, superfluous (`extra`), or invalid JSON (`unreadable`)."""
 
     tool: str
     field: str
@@ -116,7 +116,7 @@ class Attempt:
 
     @property
     def answered(self) -> bool:
-        """Whether the endpoint answered at all."""
+        """Return True if the endpoint answered at all."""
         return self.verdict != "unanswered"
 
     def to_json(self) -> dict[str, Any]:
@@ -129,10 +129,10 @@ class Attempt:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Attempt:
-        """Return the attempt from `to_json`.
+        """Return the attempt from the output of `to_json`.
 
         Raises:
-            ValueError, TypeError, KeyError: it is none.
+            ValueError, TypeError, KeyError: the data is invalid.
         """
         if data["verdict"] not in VERDICTS:
             raise ValueError(f"{data['verdict']!r} is no verdict")
@@ -156,7 +156,7 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a transcript is worth: a verdict of `VERDICTS`, and what led to it."""
+    """Judgment of a transcript: a verdict of `VERDICTS`, and its reasons."""
 
     verdict: str
     faults: tuple[str, ...] = ()
@@ -166,7 +166,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """How much of a way was gone: the calls that answer its first expected calls, and what is left of both."""
+    """Match of calls with an accepted sequence: calls that fit its first expected calls, and the rest of both."""
 
     way: Sequence[ExpectedCall]
     found: Sequence[MadeCall]
@@ -180,7 +180,7 @@ class _Match:
 
 
 def judge(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgement:
-    """Judge what was done about a case; `tools` are all of the server by their names, with schemas and annotations."""
+    """Judge a model's calls for a case; `tools` are all tools of the server by name, with schemas and annotations."""
     calls = [one for one in done.calls if not one.machinery]
     if not case.right:
         return _judge_none(calls, done)
@@ -235,7 +235,7 @@ def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools)
 
 
 def _call_faults(wanted: ExpectedCall, made: MadeCall, tools: Tools) -> list[str]:
-    """Return what keeps a call from being the one that is wanted; of the same tool with the same arguments: its answer."""
+    """Return the differences of a call from the expected one; if tool and arguments match, those of its answer."""
     if wanted.tool != made.tool:
         return [f"{made.tool} was called, not {wanted.tool}"]
     if any(argument_faults(wanted, made, tools.get(made.tool, {}))):
@@ -267,7 +267,7 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
 
 
 def _choices(match: _Match, calls: Sequence[MadeCall]) -> tuple[ToolChoice, ...]:
-    """Return for each expected call which tool was chosen: its own, or one of those that nobody expected, in their order."""
+    """Return the chosen tool for each expected call: the expected one, or the next unexpected one in call order."""
     left = [one.tool for one in calls]
     kept: dict[int, str] = {}
     for number, wanted in enumerate(match.way):
@@ -327,7 +327,7 @@ def _compared(wanted: Any, given: Any, schema: Mapping[str, Any], place: str) ->
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Whether two JSON values are equal: 8.50 is 8.5, and true is not 1."""
+    """Return True if two JSON values are equal: 8.50 equals 8.5, but true does not equal 1."""
     if isinstance(first, bool) is not isinstance(second, bool):
         return False
     return bool(first == second)

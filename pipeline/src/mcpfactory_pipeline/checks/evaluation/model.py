@@ -1,4 +1,4 @@
-"""A model at an endpoint, as a conversation with tools asks it: what is said, what comes back, and what goes wrong. No vendor is named here."""
+"""Vendor-neutral model endpoint for conversations with tools: requests, responses and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcpfactory_runtime.urls import split_web_url
 KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 """Forms of an endpoint, and the variable that has its key unless another is named."""
 
-_NO_KEY: Final = "none"  # what an endpoint of one's own, which asks for no key, is sent
+_NO_KEY: Final = "none"  # placeholder for self-hosted endpoints that need no key
 _SHORTEST: Final = 8  # characters of a key that is worth hiding: `none` in a text is a word
 
 
@@ -30,16 +30,16 @@ class ModelUnreachableError(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """Where a model is asked. The key is never shown, and `hide` takes it out of what others wrote.
+    """Endpoint of a model. The key is never shown, and `hide` removes it from foreign texts.
 
     Attributes:
         kind: of `KINDS`.
         model: its name at the endpoint.
-        url: "" for the vendor's own.
+        url: "" for the vendor's default.
         key: the secret.
-        stream: whether answers are asked for as a stream.
+        stream: whether answers are requested as a stream.
         timeout: seconds without a byte of an answer.
-        attempts: how often a request is made that is refused for the moment.
+        attempts: how often a temporarily refused request is made.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class ModelEndpoint:
 
     @property
     def name(self) -> str:
-        """`KIND:MODEL`, as it is typed and reported."""
+        """Return `KIND:MODEL`, the name that is typed and reported."""
         return f"{self.kind}:{self.model}"
 
     @property
@@ -67,7 +67,7 @@ class ModelEndpoint:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if self.url else ""
 
     def hide(self, text: str) -> str:
-        """Return the text without the key, whoever wrote it there."""
+        """Return the text with the key removed."""
         return text.replace(self.key, "***") if len(self.key) >= _SHORTEST else text
 
 
@@ -107,7 +107,7 @@ NO_TOKENS: Final = TokenUsage()
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """What a model said at once: words, calls (several at once are in parallel), a refusal, or an answer that was cut off."""
+    """One turn of a model: text, calls (several are made in parallel), a refusal, or a truncated answer."""
 
     text: str = ""
     calls: tuple[ModelCall, ...] = ()
@@ -117,14 +117,14 @@ class ModelTurn:
 
 
 def without_key(turn: ModelTurn, endpoint: ModelEndpoint) -> ModelTurn:
-    """Return what a model said without the key of its endpoint: neither a report nor a tool gets to see it."""
+    """Return a model's turn without the key of its endpoint, so that neither reports nor tools receive it."""
     calls = tuple(ModelCall(one.id, endpoint.hide(one.tool), endpoint.hide(one.text)) for one in turn.calls)
     return replace(turn, text=endpoint.hide(turn.text), calls=calls)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a call came to, as the model reads it."""
+    """Result of a call, as the model reads it."""
 
     call: ModelCall
     text: str
@@ -135,11 +135,11 @@ class ModelChat(Protocol):
     """One conversation. The implementation keeps the messages in the endpoint's own form."""
 
     async def turn(self) -> ModelTurn:
-        """Ask for what comes next.
+        """Request the model's next turn.
 
         Raises:
-            EndpointError: there was no usable answer, though it was asked for several times.
-            ModelUnreachableError: there will be none.
+            EndpointError: all attempts failed to return a usable answer.
+            ModelUnreachableError: the endpoint will not answer at all.
         """
         ...
 
@@ -163,15 +163,15 @@ def find_endpoint(
     """Return the endpoint of a model by its name (`openai:NAME`, `anthropic:NAME`).
 
     Args:
-        name: as it was typed.
-        settings: of the model in the workspace: `url`, and `key`, the variable that has the key.
-        url: what the command line says; it goes before the settings.
+        name: as typed by the user.
+        settings: of the model in the workspace: `url`, and `key`, the variable with the key.
+        url: from the command line; it overrides the settings.
         stream: whether answers come as a stream.
         timeout: seconds for one answer.
-        environ: where the key is; the process's own by default.
+        environ: contains the key; by default the environment of the process.
 
     Raises:
-        ConfigError: for a name of no kind, or no key for a vendor's own endpoint.
+        ConfigError: the name has an unknown kind, or the key for a vendor's endpoint is missing.
     """
     found, known = _NAME.fullmatch(name), settings or {}
     if found is None or found[1] not in KINDS:

@@ -53,7 +53,7 @@ class PassRate(_Rounded):
 
 @dataclass(frozen=True, slots=True)
 class RateDifference(_Rounded):
-    """How much higher the newer of two shares is, with the interval of the difference; `questions` are those that both answered."""
+    """Increase of a share, with the interval of the difference; `questions` are those answered in both reports."""
 
     change: float
     lower: float
@@ -62,7 +62,7 @@ class RateDifference(_Rounded):
 
     @property
     def sure(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Return True if the interval excludes 0."""
         return self.lower > 0 or self.upper < 0
 
     @property
@@ -72,7 +72,7 @@ class RateDifference(_Rounded):
 
 
 def wilson(passed: float, tried: int) -> PassRate:
-    """Return the share of `passed` among `tried` with its Wilson interval; nothing tried says nothing: 0 to 1."""
+    """Return the share of `passed` among `tried` with its Wilson interval, which is 0 to 1 if `tried` is 0."""
     if tried <= 0:
         return PassRate(0.0, 0.0, 1.0, 0)
     share, square = passed / tried, _Z * _Z
@@ -87,7 +87,7 @@ def mean_rate(shares: Sequence[float]) -> PassRate:
 
 
 def difference(before: Sequence[float], after: Sequence[float]) -> RateDifference:
-    """Return how the shares of the same questions, in the same order, differ (Newcombe's interval for pairs)."""
+    """Return the difference in shares of the same questions, in the same order (Newcombe's interval for pairs)."""
     old, new = mean_rate(before), mean_rate(after)
     if not before:
         return RateDifference(0.0, -1.0, 1.0, 0)
@@ -137,7 +137,7 @@ def hash_cases(cases: Iterable[EvaluationCase]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """What a million tokens cost, as the workspace says; nobody else knows."""
+    """Prices per million tokens, from the workspace settings only."""
 
     read: float
     written: float
@@ -145,16 +145,16 @@ class ModelPrices:
     currency: str = "USD"
 
     def of(self, usage: TokenUsage) -> float:
-        """Return what was spent."""
+        """Return the cost of the used tokens."""
         fresh = max(0, usage.read - usage.cached)
         return (fresh * self.read + usage.cached * self.cached + usage.written * self.written) / _MILLION
 
 
 def read_prices(settings: Mapping[str, Any]) -> ModelPrices | None:
-    """Return the prices in the settings of a model; None when they say none.
+    """Return the prices in the settings of a model, or None if they have none.
 
     Raises:
-        ConfigError: when only one of them is there, or one is no number.
+        ConfigError: only one of them is set, or a price is not a number.
     """
     found = {name: settings.get(name) for name in ("read", "written", "cached")}
     if found["read"] is None and found["written"] is None:
@@ -172,20 +172,20 @@ def read_prices(settings: Mapping[str, Any]) -> ModelPrices | None:
 
 @dataclass(frozen=True)  # no slots: cached properties
 class ModelReport:
-    """What came of asking a model.
+    """Results of asking a model.
 
     Attributes:
         server: its name.
         model: `KIND:NAME`.
-        endpoint: its address; "" for the vendor's own.
+        endpoint: its address; "" for the vendor's default.
         asked: the day.
-        tools: the hash of the server's whole tool list: what the report is of.
+        tools: the hash of the server's whole tool list, which identifies the tested version.
         cases: the hash of the cases.
         repeat: how often each was asked in each setting.
         questions: of the cases, by name.
-        lists: setting → number of tools and of tokens that a model was shown.
-        attempts: every question, each time.
-        prices: of a million tokens, where they are known.
+        lists: setting → number of tools and of tokens shown to the model.
+        attempts: all attempts at every question.
+        prices: per million tokens, if known.
     """
 
     server: str
@@ -202,7 +202,7 @@ class ModelReport:
 
     @cached_property
     def settings(self) -> list[Setting]:
-        """How tools were offered, in the order in which it was asked for."""
+        """Return the settings in which tools were offered, in the requested order."""
         return list(self.lists)
 
     @cached_property
@@ -219,7 +219,7 @@ class ModelReport:
         ]
 
     def case_rate(self, setting: Setting, case: str) -> PassRate:
-        """Return how often the model did right by a case; what the endpoint did not answer does not count."""
+        """Return the pass rate of a case; attempts without an answer from the endpoint do not count."""
         answered = [one for one in self.of(setting, case) if one.answered]
         return wilson(sum(one.verdict == "passed" for one in answered), len(answered))
 
@@ -231,12 +231,12 @@ class ModelReport:
         return [case for case in self.questions if self.case_rate(setting, case).questions]
 
     def missing(self, setting: Setting) -> int:
-        """Return how many attempts have no answer, or were not made; of a complete report none."""
+        """Return the number of attempts that were not made or not answered; 0 for a complete report."""
         answered = sum(one.answered for one in self.of(setting))
         return len(self.questions) * self.repeat - answered
 
     def against(self, setting: Setting, earlier: ModelReport, other: Setting | None = None) -> RateDifference:
-        """Return how the pass rate differs from an earlier report (in its setting `other`), over the questions that both have."""
+        """Return the change in pass rate since an earlier report (in its setting `other`), over common questions."""
         other = other or setting
         shared = [
             case
@@ -247,7 +247,7 @@ class ModelReport:
         return difference(old, [self.case_rate(setting, case).rate for case in shared])
 
     def confusion(self, setting: Setting) -> Counter[tuple[str, str]]:
-        """Return how often which tool was chosen where which was expected."""
+        """Return the number of choices per pair of expected and chosen tool."""
         return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
 
     def confused(self) -> dict[tuple[str, str], list[str]]:
@@ -260,7 +260,7 @@ class ModelReport:
         return found
 
     def wrong_arguments(self, setting: Setting) -> Counter[tuple[str, str, str]]:
-        """Return how often which argument of which tool was wrong, and how."""
+        """Return the number of errors per tool, argument and kind of error."""
         return Counter((one.tool, one.field, one.kind) for attempt in self.of(setting) for one in attempt.wrong)
 
     def usage(self, setting: Setting) -> TokenUsage:
@@ -268,7 +268,7 @@ class ModelReport:
         return sum((one.usage for one in self.of(setting)), NO_TOKENS)
 
     def cost(self, setting: Setting) -> float | None:
-        """Return what a setting cost; None where no prices are known."""
+        """Return the cost of a setting, or None without known prices."""
         return None if self.prices is None else self.prices.of(self.usage(setting))
 
     def seconds(self, setting: Setting) -> float:
@@ -281,7 +281,7 @@ class ModelReport:
         return sum(answered) / len(answered) if answered else 0.0
 
     def failures(self, setting: Setting) -> list[Attempt]:
-        """Return what did not pass."""
+        """Return the failed attempts."""
         return [one for one in self.of(setting) if one.verdict != "passed"]
 
     def figures(self, setting: Setting) -> dict[str, Any]:
@@ -329,10 +329,10 @@ class ModelReport:
 
 
 def read_report(text: bytes, where: str) -> ModelReport:
-    """Return the report in the bytes of a file; its figures are counted anew from the attempts.
+    """Parse a report from the bytes of a file; its figures are recomputed from the attempts.
 
     Raises:
-        StateError: it is none.
+        StateError: the report is invalid.
     """
     try:
         data = json.loads(text)

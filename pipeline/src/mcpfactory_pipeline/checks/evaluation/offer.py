@@ -31,7 +31,7 @@ class ServerOffer:
 
     @property
     def callable(self) -> bool:
-        """Whether calls lead somewhere: to a model of the API, or to a server that needs none."""
+        """Return True if calls have a target: a model of the API, or a server that needs no API."""
         return has_model(self.server.folder) or not self.server.documents
 
     async def tools(self, mode: str, dialect: str = "standard") -> Tools:
@@ -43,9 +43,9 @@ class ServerOffer:
     async def opened(
         self, mode: str, dialect: str = "standard", person: Person | None = None
     ) -> AsyncIterator[tuple[Client, ModelledApi]]:
-        """Start the API and the server; its own credentials are not real ones, whatever the person's environment has.
+        """Start the API and the server with fake credentials, even if the user's environment has real ones.
 
-        `person` answers what tools ask.
+        `person` answers the tools' questions.
         """
         async with modelled_api(self.server.folder) as api:
             environ = {
@@ -60,11 +60,11 @@ class ServerOffer:
 
 
 async def server_tools(server: WorkspaceServer, profile: str = "full") -> Tools:
-    """Return the whole list of a server as it is in its folder, whatever it offers by default.
+    """Return all tools of a server's sources, regardless of the default profile.
 
     Raises:
-        ConfigError: for a modelled API that does not start.
-        ServerError, StageError: when the server does not start, or ends.
+        ConfigError: a modelled API does not start.
+        ServerError, StageError: the server does not start, or ends.
     """
     return await ServerOffer(server, profile, _PATIENCE).tools("full")
 
@@ -73,14 +73,14 @@ WITHIN: Final = (1, 3, 5, 10)
 """Places that shares are counted for."""
 
 DIRECT: Final = 1
-"""The place of a tool that search mode lists as it is: a model sees it without a search."""
+"""Rank of a tool that search mode lists directly: a model sees it without a search."""
 
 _LINE: Final = re.compile(r"^- ([A-Za-z0-9_-]+)\(", re.MULTILINE)
 _BESIDE: Final = re.compile(r"^Perhaps: (.+)$", re.MULTILINE)
 
 
 class SearchTools:
-    """The tools of a server in search mode: which one searches, which one calls, and which are listed as they are."""
+    """Tools of a server in search mode: the search tool, the call tool, and the directly listed tools."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]]) -> None:
         calls = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get(CALLS) is True]
@@ -92,7 +92,7 @@ class SearchTools:
         """The tool that finds others."""
         names = (self.call, self.search, f"describe_{kind}tools") if self.call else ()
         self.machinery = frozenset(name for name in names if name)
-        """The three of search mode; none where the server has none."""
+        """Names of the three search mode tools; empty if the server has none."""
         self.direct = frozenset(tool["name"] for tool in tools) - self.machinery
         """Tools that a client sees without a search."""
 

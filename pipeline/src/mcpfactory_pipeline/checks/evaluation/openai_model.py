@@ -97,7 +97,7 @@ def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_message(message: Mapping[str, Any], reason: Any, usage: Any) -> tuple[ModelTurn, dict[str, Any]]:
-    """Return the turn, and the message as it is sent back."""
+    """Return the turn, and the message to send back."""
     calls = []
     for number, one in enumerate(message.get("tool_calls") or []):
         wanted = one["function"]

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.evaluation.offer import WITHIN, chance_within
 
 
 def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
-    """Return a row for each case: its name, the place of its tools in each mode, and whether its calls did what it says."""
+    """Return a row for each case: its name, the rank of its tools in each mode, and the result of its calls."""
     rows = []
     for name in dict.fromkeys(one.case for one in found.outcomes):
         own = {one.mode: one for one in found.outcomes if one.case == name}
@@ -105,7 +105,7 @@ _SHOWN: Final = 40  # failures
 
 
 def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
-    """Return a row for each setting: the pass rate with its interval, and what it cost."""
+    """Return a row for each setting: the pass rate with its interval, and the cost."""
     rows: list[tuple[str, ...]] = []
     for one in report.settings:
         tools, tokens = report.lists[one]
@@ -117,7 +117,7 @@ def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
 
 
 def model_case_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
-    """Return a row for each case: how often it passed, the interval of that, and what came instead."""
+    """Return a row for each case: its pass rate with interval, and the other results."""
     rows: list[tuple[str, ...]] = []
     for case in report.questions:
         attempts, rate = report.of(setting, case), report.case_rate(setting, case)
@@ -149,7 +149,7 @@ def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]
 
 
 def against_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
-    """Return what is compared: settings with the first one, and all with an earlier report."""
+    """Return comparison rows: other settings with the first one, and all settings with an earlier report."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
     for one in others:

@@ -1,7 +1,8 @@
-"""Cases that a person could accept: from what tools say of themselves, from declared workflows, and from what models did. Pure.
+"""Proposals for evaluation cases, from tool descriptions, declared workflows, and recorded model behavior. Pure.
 
-A proposal is no case: it lies in a folder of its own, below another heading, and is not asked. Its question is the document's, whose words
-find the tool all too well; so a person puts it as people ask, makes the arguments real, and moves it over.
+Proposals are in a separate folder under another heading, and are not asked. A proposed question repeats the
+document's words, which make the tool too easy to find; a person rewords it, makes the arguments realistic, and moves
+the case to the others.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _HEAD: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class ProposedCase:
-    """A case that nobody has accepted; `origin` says where it comes from, `doubt` what a person has to decide."""
+    """Proposed case that awaits review; `origin` is its source, `doubt` the question to decide."""
 
     name: str
     question: str
@@ -112,7 +113,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def proposals_text(proposals: Sequence[ProposedCase]) -> str:
-    """Return the file: entries as cases have them, each below a comment that says where it comes from and what to decide."""
+    """Return the proposal file: entries in the format of cases, each below its origin and open question."""
     lines = [_HEAD + ("proposals:" if proposals else "proposals: []")]
     for one in proposals:
         lines += [f"  # From {one.origin}.", f"  # To decide: {one.doubt}."]

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 REPORTS: Final = Path("evals", "reports")
 PROPOSALS: Final = Path("evals", "proposals", "proposed.yaml")
-"""Cases that nobody has accepted: not beside those that are asked."""
+"""File of unreviewed cases, separate from those that are asked."""
 
 Tool = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ _OTHER: Final = re.compile(r"[^A-Za-z0-9.]+")
 
 
 def report_file(folder: Path, model: str) -> Path:
-    """Return where the report of a model is, for the server in `folder`."""
+    """Return the path of a model's report for the server in `folder`."""
     return folder / REPORTS / f"{_OTHER.sub('-', model).strip('-.')}.json"
 
 
@@ -52,7 +52,7 @@ def load_report(file: Path) -> ModelReport:
     """Return the report in a file.
 
     Raises:
-        StateError: it cannot be read, or is none.
+        StateError: the file is unreadable or invalid.
     """
     try:
         text = file.read_bytes()
@@ -80,10 +80,10 @@ def judge_recorded(
     cases: Sequence[EvaluationCase],
     endpoint: str = "",
 ) -> dict[str, Any]:
-    """Return what the recorded report of a model says of a tool list and of cases.
+    """Return the result of a model's recorded report for a tool list and cases.
 
-    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` it says nothing of them: it is of others, or of another
-    `endpoint` than the workspace names.
+    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` the report does not apply: it is about other
+    tools or cases, or about another `endpoint` than the workspace names.
 
     Raises:
         StateError: the report cannot be read.
@@ -115,12 +115,12 @@ _ANY_KEY: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
-    """What a workspace says about models.
+    """Model settings of a workspace.
 
     Attributes:
         models: whose recorded reports count for the gate `min_pass_rate`; each of them must open it.
-        mode: in which tools were offered in the reports that count.
-        endpoints: model → `url`, `key` (the variable that has it), prices of a million tokens.
+        mode: the mode whose results count.
+        endpoints: model → `url`, `key` (the variable with the key), prices per million tokens.
     """
 
     models: tuple[str, ...] = ()
@@ -129,10 +129,10 @@ class EvaluationSettings:
 
 
 def read_evaluation(workspace: Workspace) -> EvaluationSettings:
-    """Return the settings; nothing is set where there is no table.
+    """Return the settings, which are empty without a table.
 
     Raises:
-        ConfigError: for what cannot be meant.
+        ConfigError: a setting is invalid.
     """
     table = workspace.settings.get("evaluation", {})
     if not isinstance(table, dict):

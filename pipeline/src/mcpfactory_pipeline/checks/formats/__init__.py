@@ -55,7 +55,7 @@ _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 
 
 def to_markdown(report: Report) -> str:
-    """Return the report as a comment on a pull request; texts of the server are escaped, and mention nobody."""
+    """Return the report as a comment on a pull request; texts of the server are escaped and mention no users."""
     return "\n".join(_lines(report)) + "\n"
 
 

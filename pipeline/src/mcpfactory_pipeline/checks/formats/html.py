@@ -120,5 +120,5 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text that is neither markup nor anything that reorders or hides what is read."""
+    """Return the text escaped as HTML, without characters that reorder or hide text."""
     return html.escape(printable(text))

@@ -112,7 +112,7 @@ def _suppressed(report: Report, index: Mapping[str, int], known: Mapping[str, Ru
 
 
 def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> dict[str, Any]:
-    """Return what finding and suppression have in common; the fingerprint (§3.27.17) is the same in every run."""
+    """Return the common fields of findings and suppressions; the fingerprint (§3.27.17) is the same in every run."""
     digest = hashlib.sha256(f"{rule}\n{where}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return {
         "ruleId": rule,
@@ -123,7 +123,7 @@ def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> d
 
 
 def _number_alike(results: Iterable[dict[str, Any]]) -> None:
-    """Tell apart the fingerprints of what a rule says twice of one place: whoever compares runs takes equal ones for one result."""
+    """Make fingerprints of a rule's repeated results at one place distinct, because viewers merge equal ones."""
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]

@@ -89,7 +89,7 @@ def rules_reference() -> str:
 
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
-    """Return what a rule demands, as JSON."""
+    """Return the requirement of a rule as JSON."""
     return {
         "rule": rule.id,
         "statement": rule.statement,
@@ -103,10 +103,10 @@ def rule_to_json(rule: Rule) -> dict[str, object]:
 
 
 def find_rule(name: str) -> Rule:
-    """Return the rule with this id.
+    """Return a rule by its id.
 
     Raises:
-        NotFoundError: there is none; the hint names similar ones.
+        NotFoundError: the id is unknown; the hint names similar ones.
     """
     known = {rule.id: rule for rule in RULES}
     if name not in known:
@@ -121,7 +121,7 @@ def find_rule(name: str) -> Rule:
 
 
 def explain_rule(rule: Rule) -> str:
-    """Return what a rule demands, for a person at a terminal."""
+    """Return a terminal description of a rule's requirement."""
     grade = f"severity {rule.severity}" + (", gate: without it a server is not promotable" if rule.gate else "")
     lines = [rule.id, f"  {rule.statement}", f"  {grade}"]
     if rule.since or rule.until:

@@ -32,7 +32,7 @@ from mcpfactory_runtime.protocol.errors import (
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
-_SHORT: Final = 500  # characters: a longer answer is no question and no refusal
+_SHORT: Final = 500  # characters; longer answers are not a question or a refusal
 # A question, or words of a refusal, in an answer to wrong arguments.
 _ASKS: Final = re.compile(
     r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
@@ -116,7 +116,7 @@ def _answers(evidence: Evidence) -> RuleOutcome:
 
 
 def slow(call: RecordedCall) -> bool:
-    """Whether a call without a case was given up: that says nothing about the tool."""
+    """Return True if a call without a case timed out, which proves nothing about the tool."""
     return call.origin != "case" and call.exchange.problem.startswith("no answer")
 
 
@@ -180,7 +180,7 @@ def _evaluated(evidence: Evidence) -> RuleOutcome:
 
 
 def _consent(evidence: Evidence) -> RuleOutcome:
-    """A question that changes nothing is none: what the person declined, or was never asked, must not have been sent."""
+    """Check that a declined or unanswered question prevents changes: no such call may send a write request."""
     if not evidence.persons:
         return not_applicable("no tool that has a case asks a person")
     return rule_outcome(
@@ -216,10 +216,13 @@ def _validates(evidence: Evidence) -> RuleOutcome:
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
-    """Return what a tool did that answered wrong arguments without an error. What closes the gate is shown: that it ran all the same."""
+    """Return the reaction of a tool that answered wrong arguments without an error.
+
+    The gate closes only on evidence that the tool ran with them.
+    """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
-    if changing is not None:  # whatever it says of it
+    if changing is not None:  # regardless of its text
         return f"sent {changing['method']} {changing['path']} to its API", None
     if text and len(text) <= _SHORT and _ASKS.search(text):
         return f"asked back, or refused, without an error: {text[:120]!r}", 1
@@ -324,7 +327,7 @@ def _writes(call: RecordedCall, tool: Any) -> Iterator[Fault]:
 
 
 def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
-    """Whether a request changes nothing: by its method, by the document, or by its path, if the tool does not say otherwise."""
+    """Return True if a request only reads, by its method, document or path, unless the tool declares otherwise."""
     if method in READING or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
         return True
     texts = (str(tool.get(text) or "") for text in ("title", "description"))

@@ -117,7 +117,7 @@ def _resource_faults(block: _Block) -> Iterator[Fault]:
 
 
 def _encoded(evidence: Evidence) -> list[_Block]:
-    """Whatever holds bytes as base64."""
+    """Return all blocks with base64 data."""
     images = [block for block in _blocks(evidence) if block.value.get("type") in _BYTES]
     return [block for block in (*images, *_contents(evidence)) if _base64_of(block) is not None]
 
@@ -128,7 +128,7 @@ def _base64_of(block: _Block) -> str | None:
 
 
 def _decoded(block: _Block) -> bytes | None:
-    """Return the bytes of a block; None when what stands there is no base64 (RFC 4648 §4)."""
+    """Return the bytes of a block, or None if its data is not base64 (RFC 4648 §4)."""
     try:
         return base64.b64decode(_base64_of(block) or "", validate=True)
     except (binascii.Error, ValueError):

@@ -18,7 +18,7 @@ _MOST_VALUES: Final = 100  # of one completion
 
 
 def _asked(probe: str, find_faults: Callable[[WireExchange], Iterator[Fault]], capability: str, era: str = "") -> Check:
-    """Return a check of one question's exchange, for servers that list what it is about."""
+    """Return a check of one probe's exchange, for servers that list the probed feature."""
     judge = probe_check(probe, find_faults, era=era, capability=capability)
 
     def check(evidence: Evidence) -> RuleOutcome:
@@ -45,7 +45,7 @@ def _not_found(exchange: WireExchange) -> Iterator[Fault]:
         return
     contents = (exchange.result or {}).get("contents")
     if exchange.result is not None and contents:
-        return  # a template may stand for every URI
+        return  # a template may match any URI
     what = "empty contents" if exchange.result is not None else describe_answer(exchange)
     words = f"expected error {RESOURCE_NOT_FOUND} or {INVALID_PARAMS}, got {what}"
     yield Fault(words, "unknown resource", exchange, lesser=1 if exchange.error is not None else None)
@@ -261,7 +261,7 @@ def _is_asked(asked: dict[str, Any], key: str, value: Any) -> bool:
 
 
 def _is_wanted(message: dict[str, Any], asked: dict[str, Any]) -> bool:
-    """Whether a notification may come on a stream; what is about no change is judged elsewhere."""
+    """Return True if a notification may come on a stream; only change notifications are judged here."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.checks.rule import (
 )
 from mcpfactory_pipeline.checks.rules.legacy import era_or_reason
 
-Judge = Callable[[ProbeAnswer], Iterator[tuple[str, Severity | None]]]  # what is wrong, and whether it is tolerated
+Judge = Callable[[ProbeAnswer], Iterator[tuple[str, Severity | None]]]  # the problem, and the severity if tolerated
 
 
 def over(era: Era | str, **judges: Judge) -> Check:
@@ -51,7 +51,7 @@ def _faults(probe: str, answer: ProbeAnswer, judge: Judge) -> Iterator[Fault]:
 
 
 def wrong_status(wanted: int, why: str, *, tolerated: bool = True) -> Judge:
-    """Return a check of a refusal's status; another 4xx is tolerated, unless it is said otherwise."""
+    """Return a check of a refusal's status; another 4xx is tolerated unless `tolerated` is false."""
 
     def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
         if answer.status != wanted:
@@ -62,9 +62,10 @@ def wrong_status(wanted: int, why: str, *, tolerated: bool = True) -> Judge:
 
 
 def _foreign_page(rebound: ProbeAnswer | None) -> Judge:
-    """Return a check of the answer to a foreign page; `rebound` is the one to a page that is foreign by its Host, too.
+    """Return a check of the answer to a foreign web page; `rebound` is the answer to one whose Host is also foreign.
 
-    A server that refuses the foreign Host cannot be reached by DNS rebinding, which is what the sentence is there for: it weighs less.
+    Refusing the foreign Host already prevents DNS rebinding, the attack behind this requirement, so the fault weighs
+    less.
     """
     guarded = rebound is not None and 400 <= rebound.status < 500
 

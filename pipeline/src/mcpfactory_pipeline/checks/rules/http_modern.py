@@ -1,4 +1,4 @@
-"""Rules over HTTP in the per-request lifecycle: what headers say, and what is no request. Of servers on stdio none applies."""
+"""Rules for HTTP in the per-request lifecycle: headers, and invalid requests. They do not apply on stdio."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _after(probe: str, code: int | None, why: str, check: Check) -> Check:
 
 
 def _code(answer: ProbeAnswer) -> Any:
-    """Return the code of an error; None where what came is no error of JSON-RPC."""
+    """Return the code of an error, or None if the answer is not a JSON-RPC error."""
     error = answer.message.get("error")
     return error.get("code") if isinstance(error, dict) else None
 
@@ -50,7 +50,7 @@ def _refused(wanted: int, code: int, why: str) -> Judge:
 
 
 def _with_status(wanted: int, code: int, why: str) -> Judge:
-    """Return a check of the status beside an error that is right; that it is the right error is judged in `modern`."""
+    """Return a check of the HTTP status of a correct error; the error itself is judged in `modern`."""
 
     def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
         if _code(answer) == code and answer.status != wanted:
@@ -72,7 +72,7 @@ def _no_get(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
 
 
 def _told(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-    """A notification that nobody knows is accepted or refused, and never answered as if it were a request."""
+    """Check that an unknown notification is accepted or refused, and never answered like a request."""
     if 200 <= answer.status < 300 and answer.has_body:
         yield f"a notification got status {answer.status} and a body", 1 if answer.status == 202 else None
     elif 200 <= answer.status < 300 and answer.status != 202:

@@ -91,7 +91,7 @@ def _ping(exchange: WireExchange) -> Iterator[Fault]:
 
 
 def unknown_method(exchange: WireExchange) -> Iterator[Fault]:
-    """Yield what is wrong with the answer to an unknown method."""
+    """Yield the problems with the answer to an unknown method."""
     if exchange.code != METHOD_NOT_FOUND:
         yield Fault(f"expected error {METHOD_NOT_FOUND}, got {describe_answer(exchange)}", "unknown method", exchange)
 
@@ -109,7 +109,8 @@ def _lives(evidence: Evidence) -> RuleOutcome:
     if not made:
         return not_checked(evidence.why_missing("after-malformed"))
     words = "after a message that no client sends the next request got no answer: "
-    # On stdio a client must not write what is no message, and loses its own conversation only; over HTTP all others lose theirs.
+    # On stdio, clients must not write invalid messages, and only harm their own session; over HTTP all sessions are
+    # lost.
     lesser: Severity | None = 3 if evidence.transport == "stdio" else None
     return RuleOutcome(
         tuple(Fault(words + exchange.problem, "malformed message", exchange, lesser=lesser) for exchange in dead[:1])
@@ -221,7 +222,7 @@ def _bad_cursor(exchange: WireExchange) -> Iterator[Fault]:
 
 
 def describe_answer(exchange: WireExchange) -> str:
-    """Return what came back, in words."""
+    """Return a short description of the answer."""
     if exchange.code is not None:
         return f"error {exchange.code}"
     if exchange.result is not None:
@@ -247,7 +248,7 @@ def _ids(evidence: Evidence) -> RuleOutcome:
 
 
 def _without_id(exchange: WireExchange) -> bool:
-    """Whether HTTP refused a request before it was read: such an error may have no id (basic/transports)."""
+    """Return True if HTTP refused a request before reading it: such an error may lack an id (basic/transports)."""
     return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
 
 
@@ -432,7 +433,7 @@ def _probe(name: str) -> str:
 
 
 def _answered_alone(evidence: Evidence, probe: str) -> bool:
-    """Whether what the array holds is answered outside of arrays, too: that is another rule's finding."""
+    """Return True if the array's content is also answered outside of arrays, which another rule reports."""
     plain = _PLAIN.get(probe)
     return plain is not None and plain in evidence.probes and evidence.probes[plain].received is not None
 

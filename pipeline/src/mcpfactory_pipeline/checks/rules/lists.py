@@ -97,7 +97,7 @@ def _listed_again(evidence: Evidence) -> RuleOutcome:
     return probe_check("list-again", lambda exchange: _stable(exchange, evidence), era="", capability="tools")(evidence)
 
 
-# Members that are optional, and what they must be where they are given.
+# Optional members, and the check of their values.
 _OPTIONAL: Final[dict[str, Callable[[Any], bool]]] = {
     "title": lambda value: isinstance(value, str),
     "description": lambda value: isinstance(value, str),
@@ -145,7 +145,7 @@ def _uris(evidence: Evidence) -> RuleOutcome:
 
 
 def _is_uri(text: str, *, template: bool) -> bool:
-    """Whether a text has a scheme and no blanks (RFC 3986), and all braces are expressions (RFC 6570)."""
+    """Return True if a text has a scheme and no blanks (RFC 3986), and all braces are expressions (RFC 6570)."""
     plain = _EXPRESSION.sub("x", text) if template else text
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", plain)
     return bool(scheme or (template and text.startswith("{"))) and not re.search(

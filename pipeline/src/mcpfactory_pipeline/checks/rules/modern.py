@@ -51,7 +51,7 @@ def _modern_results(evidence: Evidence) -> list[WireExchange]:
 
 
 def is_modern(exchange: WireExchange) -> bool:
-    """Whether the request carries per-request metadata, of a revision that there is: what answers another one is not judged by it."""
+    """Return True if the request has per-request metadata of a known revision; only such answers are judged."""
     params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return isinstance(meta, dict) and meta.get(eras.VERSION) in eras.MODERNS

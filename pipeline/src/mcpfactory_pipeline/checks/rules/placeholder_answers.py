@@ -1,4 +1,4 @@
-"""Rules over answers that succeed: whether a tool does what it promises, or only says that it would."""
+"""Rules for successful answers: a tool must do its work, not only claim to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _QUOTED: Final = 80  # characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # tools that say something about all of them
 _SHORT: Final = 200  # characters: a longer answer has other things to say, and may quote these words
-# In the languages of the most speakers among developers. These words are about the tool, whoever is named: behind them comes the end of a sentence.
+# Phrases in the most common languages of developers. They describe the tool, with any subject, and must end a
+# sentence.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -85,13 +86,13 @@ def _speaks_for_api(call: RecordedCall) -> bool:
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     again = [other for other in evidence.others if other.tool == call.tool]
-    # Where others say so, too, it does not depend on what was asked; else what was asked may be the subject of the sentence.
+    # A message repeated by the other calls does not depend on the arguments; a single one may be about them.
     if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
         yield Fault(f"the tool answers with success that it does nothing yet: {text[:120]!r}", call.tool, call.exchange)
 
 
 def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
-    """Whether a tool says of itself that it is not done. What it was given, and repeats, are not its own words."""
+    """Return True if a tool's answer describes itself as unfinished; arguments repeated in it do not count."""
     text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
     given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
     parts = [rf"(?<!\w){re.escape(value)}(?!\w)" for value in reversed(given)]
@@ -118,9 +119,9 @@ def _texts_of(text: str) -> list[str]:
 
 
 def _distinct(evidence: Evidence) -> RuleOutcome:
-    """Return a fault when all tools, and at least two, give one answer that neither is empty nor speaks of what is missing.
+    """Return a fault if all tools (at least two) give the same answer that is neither empty nor about missing data.
 
-    Tools that change something may all say that they did: at least one of them has to be there to tell something.
+    Tools that change something may all confirm it with the same text, so at least one tool must be for reading.
     """
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}

@@ -18,7 +18,7 @@ START_WITHIN: Final = (
     10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
 )
 END_WITHIN: Final = 2_000  # milliseconds from the end of stdin
-_STDERR: Final = 1500  # characters of stderr that a finding shows: its end, where the reason stands
+_STDERR: Final = 1500  # trailing characters of stderr in a finding: the reason is at the end
 
 
 def _starts(evidence: Evidence) -> RuleOutcome:
@@ -59,9 +59,7 @@ def _in_time(evidence: Evidence) -> RuleOutcome:
 def _stdout(evidence: Evidence) -> RuleOutcome:
     if evidence.transport != "stdio":
         return not_applicable("stdout is no channel of this transport")
-    started = [
-        start for start in evidence.starts if start.answered
-    ]  # of the others startup.starts says what stood there
+    started = [start for start in evidence.starts if start.answered]  # startup.starts reports the stdout of the others
     if not started:
         return not_checked("the server did not start")
     return rule_outcome(len(started), (_noise(start) for start in started if start.noise))

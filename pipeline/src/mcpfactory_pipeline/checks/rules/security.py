@@ -13,7 +13,7 @@ from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applic
 from mcpfactory_pipeline.checks.rules.legacy import era_or_reason
 
 _READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are looked at
-# By what it is called, and the member of the result that a model gets.
+# The member that names the subject, and the result member shown to a model.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 

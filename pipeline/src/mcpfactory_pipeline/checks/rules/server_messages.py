@@ -26,7 +26,7 @@ _UPDATED: Final = "notifications/resources/updated"
 
 
 def _over_all(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: str = "") -> Check:
-    """Return a check of what was sent unasked, in sessions of `era` ("" for both)."""
+    """Return a check of all unsolicited server messages, in sessions of `era` ("" for both)."""
 
     def check(evidence: Evidence) -> Any:
         sent = [one for one in evidence.unasked if not era or one.modern == (era == "modern")]
@@ -40,7 +40,7 @@ def _over_all(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: s
 
 
 def _each(find: Callable[[Evidence, Unasked], str], era: str = "") -> Check:
-    """Return a check of each message that was sent unasked, of which `find` says what is wrong; "" for nothing."""
+    """Return a check of each unsolicited server message; `find` returns its problem, or ""."""
     return _over_all(lambda evidence, sent: (_fault(words, one) for one in sent if (words := find(evidence, one))), era)
 
 

@@ -1,4 +1,4 @@
-"""What the two transports have in common: the conversation with a server under validation, and how its bytes are read."""
+"""Common parts of the two transports: conversations with a server under validation, and parsing of its bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; mor
 
 
 class Watch:
-    """Which request a server has to answer, and what it says besides answers."""
+    """Request that a server has to answer, and its other messages."""
 
     def __init__(self, purpose: str) -> None:
         self.unasked: list[Unasked] = []
@@ -63,9 +63,9 @@ class Watch:
 class Conversation(Protocol):
     """One session with one server: a process, or a series of HTTP requests.
 
-    The checks have wires of their own, apart from the runtime's client: they must send what no client would (half a
-    message, a wrong revision) and see what a client hides (noise on stdout, how the process ends), and a mistake that
-    client and server share would otherwise stay unseen.
+    The checks do not use the runtime's client: they must send invalid messages (half a message, a wrong revision) and
+    observe details that a client hides (noise on stdout, the end of the process). A bug shared by client and server
+    would also stay hidden.
     """
 
     exchanges: list[WireExchange]
@@ -77,11 +77,11 @@ class Conversation(Protocol):
     async def send_raw(
         self, text: str, message: Json, patience: float, *, wait: bool
     ) -> tuple[WireExchange, WireExchange]:
-        """Send a text that no client would send, then `message`: what came back for either. Never raises.
+        """Send an invalid text, then `message`, and return the answers to both. Never raises.
 
-        Surrogates in the text stand for bytes that are no UTF-8 (`surrogateescape`).
+        Surrogates in the text represent bytes that are not UTF-8 (`surrogateescape`).
 
-        With `wait` an answer to the text is waited for a moment longer than the one to `message`.
+        With `wait`, the answer to the text may come a moment later than the one to `message`.
         """
 
     async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
@@ -98,7 +98,7 @@ class Conversation(Protocol):
 
 
 def is_acknowledgement(message: Json) -> bool:
-    """Whether a notification says that a stream of notifications is open."""
+    """Return True if a notification acknowledges that a notification stream is open."""
     return message.get("method") == "notifications/subscriptions/acknowledged"
 
 
@@ -110,7 +110,7 @@ def subscription(message: Json) -> Any:
 
 
 def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listening, ...]:
-    """Return what was heard on a channel that all streams share, apart (see `Listening`)."""
+    """Assign messages from a shared channel to their streams (see `Listening`)."""
     notified: list[list[Json]] = [[] for _ in requests]
     answers: dict[str, Json] = {}
     ids = [str(one["id"]) for one in requests]
@@ -132,7 +132,7 @@ def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listen
 
 
 def decode(data: bytes) -> Any:
-    """Return the JSON value in `data`; None when it is none, or nested too deeply to be read."""
+    """Return the JSON value in `data`, or None if it is invalid or nested too deeply."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ def decode(data: bytes) -> Any:
 
 
 def is_answer(message: Json) -> bool:
-    """Whether a JSON-RPC message answers something, rather than being a request or a notification."""
+    """Return True if a JSON-RPC message is an answer, not a request or a notification."""
     return "method" not in message and ("result" in message or "error" in message)
 
 
@@ -153,17 +153,17 @@ def progress_token(request: Json) -> Any:
 
 
 def printable(text: str) -> str:
-    """Return a text with what stands for bytes that are no UTF-8 written out, so that it can be printed."""
+    """Return a printable text in which bytes that are not UTF-8 are escaped."""
     return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def cancellation(request: Json) -> Json:
-    """Return what ends a request, in either lifecycle."""
+    """Return the message that cancels a request, in either lifecycle."""
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
 
 
 def client_reply(request: Json) -> Json:
-    """Return what we answer when the server asks us: ping, no roots, and nothing else."""
+    """Return our answer to a request of the server: ping succeeds, roots are empty, and all others are refused."""
     answers: dict[str, Json] = {"ping": {}, "roots/list": {"roots": []}}
     method = request.get("method")
     body: Json

@@ -35,7 +35,7 @@ from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.urls import Redirects, redirect_of
 
 _LINE: Final = 65_536
-_GLANCE: Final = 0.1  # seconds for what an open stream has to say besides
+_GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 
 
 class HttpConversation:
@@ -53,7 +53,7 @@ class HttpConversation:
 
     @property
     def url(self) -> str:
-        """Where the server is, after redirects."""
+        """Return the URL of the server, after redirects."""
         return urlunsplit(self._url)
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
@@ -140,7 +140,10 @@ class HttpConversation:
         )
 
     def _follows(self, response: http.client.HTTPResponse) -> bool:
-        """Whether the conversation goes on at another URL of the origin: it stays there, so that each request has one answer."""
+        """Follow a redirect to another URL of the origin; return True if there was one.
+
+        Later requests also use that URL, so that each request has one answer.
+        """
         location = response.getheader("Location") or ""
         found = self._redirects.next("POST", urlunsplit(self._url), response.status, location)
         if found is None or found.refusal or found.method != "POST":
@@ -149,7 +152,7 @@ class HttpConversation:
         return True
 
     def _read(self, response: http.client.HTTPResponse, deadline: float, *, several: bool) -> tuple[list[Json], str]:
-        """Return the first answer, or all there are where `several` may come, and why there is none."""
+        """Return the first answer (all answers with `several`), and the reason if it is missing."""
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         location = response.getheader("Location") or ""
         if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
@@ -236,7 +239,7 @@ class _NotificationStream:
                     return
 
     def listening(self, streams: Sequence[_NotificationStream]) -> Listening:
-        """Return what came: of all streams together, as a server may answer one on the stream of another."""
+        """Return the messages of all streams together, because a server may answer one on the stream of another."""
         wanted, known = self.request["id"], [stream.request["id"] for stream in streams]
         answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
         own = [one for one in self.answers if one.get("id") not in known]
@@ -252,12 +255,13 @@ class _NotificationStream:
 
 @contextlib.contextmanager
 def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to the host of `url` that is shut down after `seconds`, whatever the server sends until then.
+    """Yield a connection to the host of `url` that is shut down after `seconds`, even while data arrives.
 
-    The socket's own timeout starts anew with every byte; a server that drips, its headers included, must end, too.
+    The socket's own timeout restarts with every byte, so it does not stop a server that sends very slowly, even in
+    headers.
 
     Raises:
-        OSError: when nobody answers there.
+        OSError: the connection fails.
     """
     host, port = url.hostname or "", url.port
     connection = (
@@ -315,7 +319,7 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
 
 
 def _header_value(text: str) -> str:
-    """Return a text as a header value: as it is when it is visible ASCII, else between base64 marks (streamable-http, Headers)."""
+    """Return a text as a header value: visible ASCII unchanged, else as base64 (streamable-http, Headers)."""
     if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

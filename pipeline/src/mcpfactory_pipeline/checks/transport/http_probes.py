@@ -1,4 +1,4 @@
-"""What is asked of a server at a URL that a conversation does not show: statuses, headers, sessions, foreign origins."""
+"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _modern(version: str) -> Iterator[_Step]:
 
 
 def _modern_bodies(plain: Mapping[str, str], listing: Json) -> Iterator[_Step]:
-    """What is no request."""
+    """Yield steps with invalid requests."""
     told = {
         "jsonrpc": "2.0",
         "method": "notifications/mcpfactory/nothing",
@@ -151,7 +151,7 @@ def _modern_headers(plain: Mapping[str, str], listing: Json, request: Callable[.
         yield probe, "POST", headers, request("tools/call", named=name)
 
 
-# A header, and the name that stands in the body: the two are the same but for the first, where the header is no base64.
+# Probe, header, and name in the body. Header and name match except in the first, whose header is invalid base64.
 _ENCODED: Final[tuple[tuple[str, str, str], ...]] = (
     ("modern-bad-base64", "=?base64?mcpfactory!?=", "mcpfactory_nothing"),
     ("modern-one-marker", "=?base64?bWNwZmFjdG9yeQ==", "=?base64?bWNwZmFjdG9yeQ=="),
@@ -160,7 +160,7 @@ _ENCODED: Final[tuple[tuple[str, str, str], ...]] = (
 
 
 class _Asker:
-    """Sends requests that are right but for one thing, each over a connection of its own."""
+    """Sender of requests with a single error, each over a separate connection."""
 
     def __init__(self, url: str) -> None:
         self.answers: dict[str, ProbeAnswer] = {}
@@ -169,7 +169,7 @@ class _Asker:
 
     @property
     def loopback(self) -> bool:
-        """Whether the server is asked at an address of this machine that no other one reaches."""
+        """Return True if the server has a loopback address."""
         return self._url.hostname in _LOOPBACK
 
     def run(self, steps: Iterator[_Step]) -> None:
@@ -214,10 +214,10 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 def _events(
     response: http.client.HTTPResponse, wait: Callable[[float], None] | None = None
 ) -> tuple[bytes, EventStream]:
-    """Return the first answer in an event stream, if it comes in time, and how the stream looked up to there.
+    """Return the first answer in an event stream, if it comes in time, and the state of the stream up to it.
 
-    The events before it are progress and log messages. With `wait`, which sets how long a read may take, the end of the
-    stream is waited for, too.
+    The events before it are progress and log messages. With `wait`, a function that sets the read timeout, also wait
+    for the end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer = b""
@@ -238,7 +238,7 @@ def _events(
 
 
 def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], seconds: float) -> bool:
-    """Whether a stream ends within so many seconds; comments and events do not make it longer."""
+    """Return True if a stream ends within `seconds`; comments and events do not extend the limit."""
     until = time.monotonic() + seconds
     try:
         while (left := until - time.monotonic()) > 0:
@@ -248,12 +248,12 @@ def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], sec
     except TimeoutError:
         return False
     except (OSError, http.client.HTTPException):
-        return True  # broken off is an end, too
+        return True  # a reset also ends it
     return False
 
 
 def _is_primed(lines: list[bytes]) -> bool:
-    """Whether the first event has an id and no data (comments are no events)."""
+    """Return True if the first event has an id and no data (comments are not events)."""
     first: list[bytes] = []
     for line in (one.rstrip(b"\r") for one in lines):
         if not line and first:

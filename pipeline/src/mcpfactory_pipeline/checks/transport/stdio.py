@@ -43,12 +43,12 @@ class _Cause(NamedTuple):
 
 
 def noise_cause(line: bytes) -> str:
-    """Return in a few words what a line is that is no message."""
+    """Return a short description of an output line that is not a message."""
     return next(cause.words for cause in _CAUSES if cause.fits(line))
 
 
 def noise_hint(causes: tuple[str, ...]) -> str:
-    """Return what to do about causes, the first of which has more to it than a stray print."""
+    """Return the hint for the first cause of noise that is more than a stray print."""
     known = {cause.words: cause.hint for cause in _CAUSES} | {OVERSIZE_LINE: _SHORTER}
     return next((known[cause] for cause in causes if cause in known), "")
 
@@ -93,7 +93,7 @@ def _is_json(line: bytes) -> bool:
 
 _SHORTER: Final = "answer in pages, or less: clients do not read a message of that size"
 _UTF8: Final = "write UTF-8, whatever the locale says (Python: sys.stdout.reconfigure(encoding='utf-8'))"
-# The first that fits is told.
+# The first match is reported.
 _CAUSES: Final[tuple[_Cause, ...]] = (
     _Cause("UTF-16", _UTF8, _is_utf16),
     _Cause("binary data", "put bytes into content as base64, and write nothing but messages to stdout", lambda line: _CONTROL.search(line) is not None),
@@ -135,7 +135,7 @@ _INHERITED: Final = (
 
 
 def server_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a validated server: what a program needs to start, and `extra`; none of our own secrets."""
+    """Return the environment of a validated server: the minimum to start, and `extra`, without our secrets."""
     return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
 
 
@@ -151,7 +151,7 @@ class StdioConversation:
         self._first_answer: int | None = None
         self._noise: list[str] = []
         self._noise_causes: dict[str, None] = {}
-        self._told_to_end = False  # by a signal: what is said of it is no message that a client waits for
+        self._told_to_end = False  # by a signal: later output does not count as noise
         self._notifications: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
@@ -185,7 +185,7 @@ class StdioConversation:
 
     @property
     def pid(self) -> int:
-        """Of the process, which leads a group of its own."""
+        """Return the ID of the process, which leads a separate process group."""
         return self._process.pid
 
     async def ask(self, message: Json | str, patience: float) -> WireExchange:
@@ -216,10 +216,10 @@ class StdioConversation:
     async def send_raw(
         self, text: str, message: Json, patience: float, *, wait: bool
     ) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.send_raw`.
+        """Send a raw text and a message; see `Conversation.send_raw`.
 
-        Both are written at once: whether `text` is answered is known when `message` is, or a moment later, so that nobody
-        waits long for servers that drop what they cannot read.
+        Both are written at once. An answer to `text` can only arrive before, or shortly after, that to `message`, so
+        servers that drop invalid messages cause no long wait.
         """
         problem = await self._write(text)
         after = await self.ask(message, patience)
@@ -265,7 +265,7 @@ class StdioConversation:
             await self._news.wait()
 
     async def close(self, *, terminate: bool = False) -> ServerProcess:
-        """End stdin, or tell the process to end, wait, kill what is left of the process group."""
+        """Close stdin or terminate the process, wait, and kill the rest of the process group."""
         ended_early, memory = self._process.returncode, peak_memory(self._process.pid)
         began = time.monotonic()
         self._told_to_end = terminate
@@ -276,7 +276,7 @@ class StdioConversation:
             self._process.stdin.close()
         ended_after: int | None = None
         pace = (self._first_answer or 0) / 1000
-        started = descendants(self._process.pid)  # once it ended, nobody knows whose they were
+        started = descendants(self._process.pid)  # after the end, their parent is unknown
         if await self._ended(max(END_PATIENCE, _SLOWER * pace)):
             ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
@@ -325,7 +325,7 @@ class StdioConversation:
         while True:
             message = await self._inbox.get()
             if message is None:
-                self._inbox.put_nowait(None)  # whoever asks next must not wait either
+                self._inbox.put_nowait(None)  # later readers must not block either
                 return None
             if is_answer(message):
                 if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
@@ -335,10 +335,10 @@ class StdioConversation:
                 await self._write(client_reply(message))
 
     async def _ended(self, patience: float) -> bool:
-        """Wait until the process ended, so many seconds at most; whether it did.
+        """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
-        `wait` alone is not enough: with some versions of Python it also waits for the ends of the pipes, and a process in a session of
-        its own may hold them.
+        `wait` alone is not enough: in some Python versions it also waits for the pipes to close, and a process in a
+        separate session may hold them open.
         """
         deadline = time.monotonic() + patience
         waiting = asyncio.ensure_future(self._process.wait())
@@ -400,7 +400,7 @@ class StdioConversation:
             self._stderr += data[: max(_MAX_STDERR - len(self._stderr), 0)]
 
     def _kill(self) -> None:
-        """Kill the process and what it started: it leads a process group of its own."""
+        """Kill the process and its children: it leads a separate process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

@@ -1,6 +1,6 @@
-"""Running the pipeline at a CI provider: what changed is assigned to jobs, and what they found is folded into one state.
+"""Pipeline runs at a CI provider: changed servers are assigned to jobs, and job results are merged into one state.
 
-`shards`, `workflow`, `release` and `gitlab` are pure texts; `fold` merges the histories of jobs, and the files that their bundles
-(`bundle`) hold, each below the hash of its bytes. `origin` says where jobs and uv take the factory from, `origin_files` and `vendored`
-make the workspace follow it.
+`github` and `gitlab` are pure text generators; `fold` assigns servers to jobs (`shards`) and merges the histories of
+jobs, and the files in their bundles (`bundle`), each stored under the hash of its bytes. `origin` defines the
+installation source of the factory for jobs and uv; `origin` and `vendored` also update the workspace to match it.
 """

@@ -1,8 +1,8 @@
-"""Which events a job may hand over: those of its run, in an order that a run makes, about what was really built. Pure.
+"""Admission of the events that a job submits: only its own run, in a valid order, about built files. Pure.
 
-A job runs servers' code, so nothing that it says is believed for being said. `admit` walks through the events as the run that
-made them: a stage ends only after it began and after what it needs, a candidate comes from the stage that builds, a check is
-about a candidate that is known, and a channel moves only as the stage that fills it may move it.
+A job runs servers' code, so its claims are not trusted. `admit` replays the events like the run that made them: a
+stage ends only after it began and after the stages it needs, a candidate comes from the build stage, a check refers
+to a known candidate, and a channel moves only as the stage that fills it can move it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, describe_missing, re
 from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
 from mcpfactory_pipeline.state.state import ServerState, apply, fold
 
-# code → what it says; docs/how-to/run-in-ci.md lists them.
+# code → message; docs/how-to/run-in-ci.md lists them.
 REFUSALS: Final[Mapping[str, str]] = {
     "server": "a history of a server that the job was not assigned",
     "history": "a history that cannot be read, or has an event of the future",
@@ -43,7 +43,7 @@ _HINT: Final = "take nothing from this job: look at what ran in it, and at its l
 
 
 class ShardResultError(RefusedError):
-    """What a job handed over is refused, and nothing of that server is taken; `code` is a key of `REFUSALS`."""
+    """A refused job result: nothing of that server is accepted; `code` is a key of `REFUSALS`."""
 
     def __init__(self, code: str, message: str, *, hint: str = _HINT) -> None:
         super().__init__(f"{code}: {message}", hint=hint)
@@ -54,7 +54,7 @@ class ShardResultError(RefusedError):
 class Terms:
     """Conditions for admission: events of `run` and of these kinds.
 
-    `files` are those files of the server that approval stages show, as they are in the workspace: `file:PATH` → hash.
+    `files` are the workspace's versions of the server's files shown by approval stages: `file:PATH` → hash.
     """
 
     run: str
@@ -69,7 +69,7 @@ class Terms:
 
 @dataclass(slots=True)
 class _Walk:
-    """Where the server stood before an event, as its job saw it; `under_way` are stages that began, with their run."""
+    """The state of the server before an event, as its job saw it; `under_way` has started stages with their run."""
 
     terms: Terms
     branch: ServerState
@@ -79,10 +79,10 @@ class _Walk:
 
 
 def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: Terms) -> list[Event]:
-    """Return the events of a job that the workspace lacks, oldest first; `known` are those that it has.
+    """Return the events of a job that the workspace lacks, oldest first; `known` are the workspace's events.
 
     Raises:
-        ShardResultError: one of them may not come from a job.
+        ShardResultError: a job must not submit one of them.
     """
     have = {str(event["id"]): event for event in known}
     for event in theirs:
@@ -111,7 +111,7 @@ def candidate_id(files: Mapping[str, str]) -> str:
 
 
 def _check(walk: _Walk, event: Event) -> None:
-    """Raise `ShardResultError` for an event that may not come next."""
+    """Raise `ShardResultError` for an event that is not allowed next."""
     kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {walk.state.server}"
     if kind not in walk.terms.kinds:
         raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
@@ -151,7 +151,7 @@ def _may_start(walk: _Walk, event: Event, words: str) -> None:
 
 
 def _may_interrupt(walk: _Walk, event: Event, words: str) -> None:
-    """A run says of an earlier one, too, that a stage of it came to no end."""
+    """Allow a run to report that a stage of it or of an earlier run was interrupted."""
     _ended(walk, event, words)
 
 
@@ -168,7 +168,7 @@ def _has_needs(walk: _Walk, event: Event, words: str) -> None:
 
 
 def _passed(walk: _Walk, stage: Stage) -> bool:
-    """Whether a stage has passed: by its record, by what people decided about all that it shows, or by its channel."""
+    """Return True if a stage passed: by its record, by decisions about its complete output, or by its channel."""
     state = walk.state
     if stage.awaits and stage.channel is not None:
         release = state.channels.get(stage.channel.name)
@@ -251,7 +251,10 @@ def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
 
 
 def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
-    """Who rejected, while the job ran, the candidate for the channel that the stage fills, or what an approval stage before it shows; "" when nobody did."""
+    """Return the people who rejected the candidate or a required approval stage's output during the job; "" for none.
+
+    The candidate's rejections are those for the channel that the stage fills.
+    """
     known = walk.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(walk.terms.stages.values()), stage.name):

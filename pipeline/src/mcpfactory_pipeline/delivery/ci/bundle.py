@@ -1,4 +1,4 @@
-"""The bundle that a job uploads: histories, logs for people, and every file that the states name, below the hash of its bytes.
+"""Job bundle for upload: histories, logs for people, and every file in the states, named by the hash of its bytes.
 
 ```
 history/<server>.jsonl     the events
@@ -6,8 +6,8 @@ logs/<server>/<stage>.log  to read
 files/<sha256>             candidates' files, logs and reports; the state says which is what
 ```
 
-Whoever unpacks takes a file only when its bytes have the hash that the events name: what is promoted after a fold are the
-bytes that the job built and checked.
+A file is unpacked only if its bytes have the hash in the events: a promotion after a fold uses the bytes that the job
+built and checked.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Packed(JsonRecord):
 
 
 def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Packed]:
-    """Copy what is known of the servers, and on this machine, into a folder.
+    """Copy the known data of the servers on this machine into a folder.
 
     Raises:
-        NotFoundError: there is no such server.
+        NotFoundError: the server does not exist.
         StateError: the bytes of a candidate are not those that were checked.
     """
     store, found = Store(workspace), []
@@ -63,13 +63,13 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 
 
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[Packed]:
-    """Write what a run recorded into a folder, from the memory of the process that ran it, with the files that its events name.
+    """Write the events of a run and the files that they name into a folder.
 
-    Files on disk may have been changed by what ran after they were made: a server whose files are not those that were
-    recorded is not in the folder. Logs of all are.
+    The events come from the memory of the process that ran it, because later code can change files on disk. A server
+    with changed files is left out; logs are always included.
 
     Raises:
-        StateError: a file of a server is not what was recorded; the others are in the folder.
+        StateError: a file of a server differs from the recorded one; the other servers are in the folder.
     """
     found, wrong = [], []
     for server, events in sorted(recorded.items()):
@@ -91,7 +91,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without what they say of channels: a state of them has the files of the run."""
+    """Return the events that name files, without their channels: their state has the files of the run."""
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events
@@ -100,7 +100,7 @@ def _about_files(events: Sequence[Event]) -> list[Event]:
 
 
 def _copy_logs(artifacts: Path, into: Path) -> None:
-    """Copy the logs that are files of their own: code of servers ran beside them, and a link would bring what it leads to."""
+    """Copy the logs that are regular files; servers' code ran next to them and could have planted links."""
     into.mkdir(parents=True, exist_ok=True)
     for file in sorted((artifacts / "logs").iterdir()):
         with suppress(OSError), open_own(file, artifacts) as log, (into / file.name).open("wb") as copy:
@@ -108,7 +108,7 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
-    """Return what is on this machine of the files that the state names; another machine may have built the others."""
+    """Pack the files of the state that are on this machine; other machines built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people: also those of stages that came to no end, which no state names
         _copy_logs(artifacts, folder / "logs" / state.server)
@@ -117,7 +117,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # a log may be that of a later try, of which there is no record yet
+            continue  # the log can belong to a later attempt that has no record yet
         data = read_verified(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
@@ -125,10 +125,12 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
 
 
 def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Return the files of a server that the folders hold and `artifacts` (that server's) lacks, with their bytes; writes nothing.
+    """Return the files of a server, with their bytes, that the folders have and `artifacts` lacks; write nothing.
+
+    `artifacts` is the server's artifact folder.
 
     Raises:
-        StateError: a file has other bytes than the state says, or its path leads out of `artifacts`.
+        StateError: a file has other bytes than the state says, or its path is outside `artifacts`.
     """
     bundles = [folder / _FILES for folder in folders]
     found: dict[Path, bytes] = {}

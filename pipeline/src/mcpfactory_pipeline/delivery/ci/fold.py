@@ -42,10 +42,10 @@ class ShardResult:
 
 
 def read_run(text: str) -> str:
-    """Return the id of a run, as `ci matrix` gives one.
+    """Return the id of a run, in the format of `ci matrix`.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: the text is not a run id.
     """
     if not _RUN.fullmatch(text):
         raise ConfigError(
@@ -97,7 +97,7 @@ _ASIDE: Final = "take nothing from this job: look at what ran in it, and at its 
 
 @dataclass(frozen=True, slots=True)
 class Folded(JsonRecord):
-    """One server: how many events and files were new, and where it stands now: its version, and the outcome of each stage.
+    """One server: the number of new events and files, its version, and the outcome of each stage.
 
     `lacking` are files of the newest candidate that are not on this machine.
     """
@@ -112,13 +112,13 @@ class Folded(JsonRecord):
 
     @property
     def passed(self) -> bool:
-        """Whether every stage that ran has passed."""
+        """Return True if every stage that ran has passed."""
         return all(outcome == "passed" for outcome in self.outcomes.values())
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedShardResult(JsonRecord):
-    """What a job handed over of a server and what is not taken: why, as a code of `admission.REFUSALS` and in words."""
+    """A server's job result that was refused: the reason, as a code of `admission.REFUSALS` and as text."""
 
     server: str
     code: str
@@ -135,14 +135,15 @@ def fold_in(
     branch: str = "",
     stages: Sequence[Stage] | None = None,
 ) -> tuple[list[Folded], list[RefusedShardResult]]:
-    """Add what jobs handed over of one run to the workspace, and write the states that follow; second, what was refused.
+    """Add the job results of one run to the workspace, write the resulting states, and return results and refusals.
 
-    Each server is taken whole or not at all; what is known already is not added again, so folding twice does no harm.
-    Files that the events name are taken when their bytes have the hashes there. `released` says that the shard results come from the job that publishes: they may
-    say what was promoted and published. `branch` is a commit whose histories hold what people decided.
+    Each server is accepted completely or not at all; known events are not added again, so a repeated fold has no
+    effect. Files that the events name are accepted if their bytes have the recorded hashes. `released` marks the
+    shard results as those of the publishing job, which can report promotions and publications. `branch` is a commit
+    whose histories contain the decisions of people.
 
     Raises:
-        NotFoundError: there is no such folder or commit.
+        NotFoundError: the folder or commit does not exist.
         StateError: the workspace's own history cannot be read or written.
     """
     known = stages or workspace_stages(workspace)
@@ -203,7 +204,7 @@ def _handed_over(folder: Path, server: str) -> list[Event]:
 
 
 def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
-    """Return the history of a server at a commit; empty where that has none."""
+    """Return the history of a server at a commit; empty if the commit does not have it."""
     if not git_text(workspace.root, "rev-parse", "--verify", f"{branch}^{{commit}}"):
         raise NotFoundError(f"there is no commit {branch}", hint="git fetch it first")
     where = f"{branch}:./{Store(workspace).where(server, 'history')}"
@@ -248,7 +249,7 @@ def _result(workspace: Workspace, state: ServerState, events: int, files: int) -
 
 
 def summary(folded: Sequence[Folded], refused: Sequence[RefusedShardResult] = ()) -> str:
-    """Return Markdown for the summary of a CI run: what was refused and what did not pass first, with what was found."""
+    """Return the Markdown summary of a CI run: refusals and failed stages first, with their findings."""
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]
     if refused:

@@ -153,7 +153,7 @@ _SETUP: Final = """\
           python-version: @VERSION@
       - run: @INSTALL@"""
 
-# What a step prints after this is text to GitHub, whatever servers say; it counts until the step ends.
+# GitHub treats all later output of the step as text, so servers cannot send commands; it applies until the step ends.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 _DOWNLOAD: Final = """\

@@ -1,9 +1,9 @@
-"""The pipelines for GitLab, as text. Pure.
+"""GitLab pipelines, as text. Pure.
 
-GitLab's matrix is fixed when its file is written, so `plan` writes a second pipeline, with a job for each shard, and runs it. What the
-jobs are and may do is as in `workflow.py` and `release.py`; a job gets a secret by its environment, for which the variable is made.
-Which server is published says the tag, and which run it was a job of its own: never a file that a job which ran code of a server has
-left. A shard hands over its own folder only.
+GitLab's matrix is fixed when its file is written, so `plan` writes a second pipeline, with a job for each shard, and
+runs it. The jobs and their permissions are the same as in `github.py`; a job gets a secret through its environment,
+for which the variable is defined. The tag names the server to publish, and a separate job names the run: neither
+comes from a file left by a job that ran servers' code. A shard submits only its own folder.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def gitlab_pipeline(settings: CiSettings) -> str:
 
 
 def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: str) -> str:
-    """Return the pipeline that runs groups of servers, a job for each, and folds what they found; `run` is the id of the run."""
+    """Return the pipeline that runs groups of servers, one job each, and folds the results; `run` is the run's id."""
     jobs = [
         f"shard-{number}:\n  extends: .shard\n  variables:\n    SHARD: {json.dumps(str(number))}\n    SERVERS: {json.dumps(' '.join(group))}\n"
         for number, group in enumerate(groups, 1)

@@ -52,7 +52,7 @@ _PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the factory is taken from: `place` is a repository's URL or a folder's path, `ref` what is checked out."""
+    """An installation source of the factory: `place` is a repository URL or a folder path, `ref` the Git ref."""
 
     kind: str
     place: str = ""
@@ -64,17 +64,17 @@ class Origin:
 
 
 def in_words(origin: Origin) -> str:
-    """Return for people where the factory is taken from, and what they have to ensure."""
+    """Return a description of the origin for people, including the requirements that they must ensure."""
     if origin.kind == INDEX:
         return f"the package index, mcpfactory {tool_version('mcpfactory')}: see to it that it is there, and that it is yours"
     return str(origin)
 
 
 def parse_origin(text: str) -> Origin:
-    """Return the origin that `str` gives as this text.
+    """Return the origin whose `str` is this text.
 
     Raises:
-        ConfigError: it is no origin.
+        ConfigError: the text is not an origin.
     """
     if text == INDEX:
         return Origin(INDEX)
@@ -186,7 +186,7 @@ def installed_origin() -> Origin | None:
 
 
 def is_public(url: str) -> bool:
-    """Whether a URL can mean the same to another machine."""
+    """Return True if a URL can have the same meaning on another machine."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
@@ -199,7 +199,7 @@ def is_public(url: str) -> bool:
 
 
 def is_readable(url: str) -> bool:
-    """Whether a repository can be read by somebody who has no credential."""
+    """Return True if a repository is readable without credentials."""
     alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no settings
     try:
         done = subprocess.run(
@@ -219,18 +219,18 @@ _PROJECT: Final = "pyproject.toml"
 
 
 def record_origin(config: Path, origin: Origin) -> bool:
-    """Write the origin into a root `mcpfactory.toml`; return whether that changed it.
+    """Write the origin into a root `mcpfactory.toml`; return True if that changed it.
 
     Raises:
-        ConfigError: there is no table `[workspace]` to write it into.
+        ConfigError: the file has no table `[workspace]`.
     """
     return _rewrite(config, with_origin(_read(config), origin))
 
 
 def apply_origin(root: Path, origin: Origin) -> list[str]:
-    """Write what the origin needs below the root; return the paths that changed.
+    """Write the files that the origin needs below the root; return the paths that changed.
 
-    A `pyproject.toml` that has tables of its own is left as it is; `unconfigured_project` says what to add.
+    A `pyproject.toml` with its own uv tables is left unchanged; `unconfigured_project` reports the missing part.
 
     Raises:
         StageError: a wheel cannot be built or found.
@@ -262,7 +262,10 @@ def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
 
 
 def unconfigured_project(root: Path, origin: Origin) -> ConfigError | None:
-    """Return an error, with what to do, when uv does not find the runtime by the root's `pyproject.toml`; None when it does, or there is none."""
+    """Return an error with a remedy if uv does not find the runtime through the root's `pyproject.toml`.
+
+    Return None if uv finds it, or if the file does not exist.
+    """
     project = root / _PROJECT
     try:
         if project.is_file() and with_uv_tables(_read(project), origin) != _read(project):
@@ -274,7 +277,7 @@ def unconfigured_project(root: Path, origin: Origin) -> ConfigError | None:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8")  # as it is: line ends are the owner's
+        return file.read_bytes().decode("utf-8")  # keep the owner's line ends
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint="make it readable") from error
 
@@ -320,10 +323,10 @@ def with_origin(text: str, origin: Origin) -> str:
 
 
 def with_uv_tables(text: str, origin: Origin) -> str:
-    """Return the text of a root `pyproject.toml` in which uv finds the runtime there.
+    """Return the text of a root `pyproject.toml` in which uv finds the runtime of the origin.
 
     Raises:
-        ConfigError: it has tables of its own for uv.
+        ConfigError: it has its own tables for uv.
     """
     tables = uv_tables(origin)
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""

@@ -1,4 +1,4 @@
-"""What `mcpfactory ci` writes for each provider and purpose, and what that needs in the workspace."""
+"""CI files that `mcpfactory ci` writes for each provider and purpose, and their requirements in the workspace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
 
 
 def is_fresh(workspace: Workspace, written: CiFile) -> bool:
-    """Whether a file is what this workspace and this version would write."""
+    """Return True if a file equals the one that this workspace and this version would write."""
     file = workspace.root / written.place
     return file.is_file() and file.read_text(encoding="utf-8") == written.text(read_ci(workspace.config))
 

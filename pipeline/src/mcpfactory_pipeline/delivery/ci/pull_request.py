@@ -36,7 +36,7 @@ from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-_MOST: Final = 50  # promotions of one server in one push that are judged; whoever brings more has not pushed for long
+_MOST: Final = 50  # promotions per server and push that are checked; more means a long gap between pushes
 
 
 def unpermitted(
@@ -48,10 +48,10 @@ def unpermitted(
     *,
     stages: Sequence[Stage] | None = None,
 ) -> Iterator[str]:
-    """Yield in words what stood between a candidate and the channel that an event of a push says it came into.
+    """Yield the blockers, as text, between a candidate and the channel that a pushed event moved it into.
 
-    `history` is the whole history of the server, `events` those of it that the commit `base` does not have;
-    `stages` take the place of those of the workspace and of the commit.
+    `history` is the whole history of the server, `events` those of its events that the commit `base` does not have;
+    `stages` replaces the stages of the workspace and of the commit.
 
     Raises:
         ConfigError: the stages or channels cannot be read.
@@ -79,7 +79,7 @@ def unpermitted(
 
 
 def _workspaces(workspace: Workspace, base: str) -> list[Workspace]:
-    """Return the workspace as the commit configures it, if it has one, and as it is now."""
+    """Return the workspace with the commit's configuration, if it has one, and with the current one."""
     settings = git_output(workspace.root, "show", f"{base}:./{CONFIG}")
     then = [] if settings is None else [replace(workspace, config=_table(settings))]
     return [*then, workspace]
@@ -89,7 +89,7 @@ def _table(settings: bytes) -> Mapping[str, object]:
     try:
         return tomllib.loads(settings.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return {}  # nobody could run anything then: the channels that a workspace has by itself
+        return {}  # unreadable settings could not run anything: use the default channels
 
 
 def _blockers(
@@ -147,12 +147,13 @@ class RefusedHistory:
 def refusals(
     workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
 ) -> list[RefusedHistory]:
-    """Return what a pull request for the commit `base` changes in histories and may not; what is checked out has its changes.
+    """Return the forbidden changes to histories in a pull request for the commit `base`.
 
-    `pushed`: they are those of a push, and `base` is the commit before it. `stages` take the place of those of the workspace.
+    The working tree must contain the changes. `pushed`: they are the changes of a push, and `base` is the commit
+    before it. `stages` replaces the stages of the workspace.
 
     Raises:
-        NotFoundError: there is no such commit.
+        NotFoundError: the commit does not exist.
         ConfigError: the channels cannot be read.
     """
     found = [
@@ -191,7 +192,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the files of pipeline/locks that the repository has: with them comes what others would read in place of histories."""
+    """Return the tracked files of pipeline/locks, which others would read in place of histories."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )
@@ -204,7 +205,7 @@ def _refused_lock(place: str) -> RefusedHistory:
 
 
 def _same_signers(workspace: Workspace, base: str) -> bool:
-    """Whether the public keys are those of the commit."""
+    """Return True if the public keys equal those of the commit."""
     there = git_output(workspace.root, "show", f"{base}:./{SIGNERS}")
     return there is not None and hash_bytes(there) == hash_file(workspace.root / SIGNERS)
 

@@ -1,4 +1,4 @@
-"""What a workspace says about its CI: `[ci]` of the root `mcpfactory.toml`. Reading is strict."""
+"""CI settings of a workspace: `[ci]` of the root `mcpfactory.toml`. Unknown keys are refused."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MOST_JOBS: Final = 256  # what GitHub Actions allows a matrix
 
 @dataclass(frozen=True, slots=True)
 class CiSettings:
-    """How many jobs at most, how many servers a job gets at least, on which branch results are kept, how jobs are set up.
+    """The maximum number of jobs, minimum number of servers per job, branch for results, and job setup.
 
-    `channel` is what releases are published from, `environment` the provider's that guards this; `image` is the container that
-    jobs of GitLab run in, "" for Python's own of that version. `install` is a line that installs the factory, from its origin
-    unless the workspace says otherwise.
+    Releases are published from `channel`; `environment` is the provider's environment that protects this; `image` is
+    the container for GitLab jobs, "" for the official Python image of that version. `install` is a line that installs
+    the factory, from its origin unless the workspace overrides it.
     """
 
     jobs: int

@@ -1,4 +1,4 @@
-"""The factory's own wheels in a folder of the workspace: tracked with it, so that jobs install what is at work here."""
+"""The factory's own wheels, tracked in a folder of the workspace, so that jobs install the version in use here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEWER: Final = "is newer"
 
 @dataclass(frozen=True, slots=True)
 class WheelDifference(JsonRecord):
-    """A wheel of the folder that is not what is at work: its version there ("" when there is none) and here, and how they differ."""
+    """A wheel that differs from the version in use: its version in the folder ("" if missing) and here, and how."""
 
     name: str
     there: str
@@ -35,7 +35,7 @@ class WheelDifference(JsonRecord):
 
 
 def differences(folder: Path) -> list[WheelDifference]:
-    """Return the wheels of our distributions that a folder lacks, or that are not what is at work here. Nothing is built."""
+    """Return the missing or different wheels of the factory's distributions in a folder. Nothing is built."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
     return [one for one in found if one is not None]
@@ -47,10 +47,10 @@ def own_wheels(folder: Path) -> list[Path]:
 
 
 def refresh(folder: Path) -> list[str]:
-    """Put the wheels of what is at work here into the folder, in place of all others of ours; return the names that changed.
+    """Replace the factory's wheels in the folder by those of the version in use; return the changed names.
 
     Raises:
-        StageError: one cannot be built or found; the folder is then as it was.
+        StageError: a wheel cannot be built or found; the folder is then unchanged.
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
@@ -106,7 +106,7 @@ def _difference(name: str, wheels: list[Path]) -> WheelDifference | None:
 
 
 def _same(name: str, files: Mapping[str, bytes]) -> bool:
-    """Whether a wheel has the code and the requirements of the distribution that is at work."""
+    """Return True if a wheel has the code and the requirements of the distribution in use."""
     package = name.replace("-", "_")
     spec = find_spec(package)
     if spec is None or spec.origin is None:

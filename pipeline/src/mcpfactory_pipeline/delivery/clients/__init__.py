@@ -1,9 +1,10 @@
-"""Install servers into the MCP clients of a person or a project.
+"""Installation of servers into the MCP clients of a person or a project.
 
-`table.CLIENTS` has one row a client: where its file is, its format, and the shape of an entry as data; nothing else knows a client by
-name. `edits.install` and `edits.uninstall` are pure: an editor for each format (`jsonc`, `toml_text`, `yaml_text`) changes the text
-where the entry is, and the result is parsed again and compared with what is expected, so that an unknown way of writing is refused.
-`environment.shell_variables` says what a shell has set for a server, and what of it may be written; `launch` how a server is started;
-`published` whether a package of an index is ours; `entry.build_entry` fills the shape; `files` finds, backs up and replaces files. No
-record is kept of what is installed: `installed` reads the clients' files.
+`table.CLIENTS` has one row per client: the path of its file, its format, and the shape of an entry as data; no other
+module knows a client by name. `edits.install` and `edits.uninstall` are pure: an editor for each format (`jsonc`,
+`text_edits`, `yaml_text`) changes the text at the entry, and the result is parsed again and compared with the
+expected data, so that an unknown syntax is refused. `install.shell_variables` returns the variables of a shell for a
+server that are safe to write; `launch` defines the start of a server, and checks if a package of an index is ours;
+`entry.build_entry` fills the shape; `files` finds, backs up and replaces files. Installations are not recorded:
+`installed` reads the clients' files.
 """

@@ -1,7 +1,7 @@
-"""Insert a server into the text of a client's configuration, and remove it: text in, text out.
+"""Insertion and removal of a server in the text of a client's configuration: text in, text out.
 
-However a format is edited, the result is parsed again and compared with what is expected; where they differ, the text is refused
-instead of changed. So a way of writing that we do not know costs a refusal, never somebody's settings.
+After an edit in any format, the result is parsed again and compared with the expected data; if they differ, the text
+is refused instead of changed. So an unknown syntax causes a refusal, never a loss of settings.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def read(text: str, config: ConfigFile) -> Any:
 
 
 def form_of(data: Any, forms: Iterable[Form]) -> Form:
-    """Return which of a client's forms a configuration is in: the first, unless the container of a later one is there."""
+    """Return the form of a configuration: the first, unless the container of a later one exists."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
 
 def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
-    """Return the servers in a configuration, by name. What is no server entry is left out."""
+    """Return the servers in a configuration, by name, without values that are not server entries."""
     found = _at(data, form.container)
     if config.format == "yaml list":
         items = found if isinstance(found, list) else []
@@ -68,17 +68,17 @@ def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
 
 
 def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry; as it was when it has it already.
+    """Return the text with the entry; unchanged if it has it already.
 
     Args:
-        text: of the configuration; None when there is no file.
-        config: of the configuration: its format, and what an empty one looks like.
+        text: of the configuration; None if the file does not exist.
+        config: of the configuration: its format, and the text of an empty one.
         form: of the entries.
         name: of the server.
-        entry: what the client starts or connects to.
+        entry: the program to start or the address to connect to.
 
     Raises:
-        UnreadableError: it cannot be read, or not be changed in config.
+        UnreadableError: it cannot be read, or cannot be changed in place.
     """
     mark, body = _split(config.blank if text is None else text)
     before = read(body, config)
@@ -93,13 +93,14 @@ def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: 
 def uninstall(
     text: str, config: ConfigFile, form: Form, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
-    """Return the text without the entry; as it was when it has none. None says: there was no file before, so there need be none.
+    """Return the text without the entry, unchanged without such an entry, or None to remove the file.
 
-    `backups` are texts that the file had before; when one of them with the entry inserted is what the file has now, that one is
-    returned byte for byte: also without the container that the entry needed.
+    None means that the file did not exist before. `backups` are earlier texts of the file; if one of them with the
+    entry inserted equals the current text, that backup is returned byte for byte, so a container that was added for
+    the entry is also removed.
 
     Raises:
-        UnreadableError: it cannot be read, or not be changed in place.
+        UnreadableError: it cannot be read, or cannot be changed in place.
     """
     mark, body = _split(text)
     before = read(body, config)
@@ -133,7 +134,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _is_container(found: Any) -> bool:
-    """Whether it holds servers, and is not one that happens to have the container's name."""
+    """Return True if the value holds servers, not just a setting with the container's name."""
     return isinstance(found, dict) and all(isinstance(entry, dict) for entry in found.values())
 
 

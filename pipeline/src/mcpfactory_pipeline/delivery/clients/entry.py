@@ -1,4 +1,4 @@
-"""What a client is told about a server: an entry in its shape, with references where a secret would be."""
+"""Entries for a server in the shape of a client, with references in place of secrets."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _DROP: Final = object()
 class Launch:
     """A program to start.
 
-    `program` is its name, `path` where it is here, `before` the arguments that it needs there and not under its name.
-    `variables` are those that hold its secrets, `plain` others that it reads, `literals` what else its environment needs.
-    `todo` is what a person should do about the program, one sentence each.
+    `program` is its name, `path` its location on this machine, `before` the arguments that the path needs, but not
+    the name. `variables` hold its secrets, `plain` are other variables that it reads, `literals` further values of
+    its environment. `todo` lists the tasks of a person for the program, one sentence each.
     """
 
     program: str
@@ -44,7 +44,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class ClientEntry:
-    """An entry, and what a person has to do for it to work, one sentence each."""
+    """An entry, and the tasks of a person for it to work, one sentence each."""
 
     value: Mapping[str, Any]
     todo: tuple[str, ...]
@@ -93,7 +93,10 @@ def build_entry(
 
 
 def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return the program, its arguments, and what a person has to do: by whole paths, or by names where others share the entry."""
+    """Return the program, its arguments, and the tasks of a person.
+
+    They use full paths, or names if others share the entry.
+    """
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
@@ -149,10 +152,10 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """Return the entry that takes the place of one that is there: what a person added to it stays.
+    """Return the entry that replaces an existing one and keeps the additions of a person.
 
-    A person's are the keys that no shape of the client has, other values of switches (`enabled`, `timeout`), and further
-    variables; where a variable has a value of the person's in place of our reference, that stays, too.
+    These are keys that no shape of the client has, other values of switches (`enabled`, `timeout`), and further
+    variables; if a variable has the person's value in place of our reference, that value stays also.
     """
     if before is None:
         return dict(entry)
@@ -168,5 +171,5 @@ def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form
 
 
 def _owner_variables(before: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Of two environments, what of the first is the person's: all but paths of the factory's that have changed."""
+    """Return the person's variables in `before`: all except paths of the factory that have changed."""
     return {key: value for key, value in before.items() if not (key in ours and key.endswith(_FILE))}

@@ -30,12 +30,12 @@ class UnreadableError(ValueError):
 
 
 _BACKUPS: Final = 10  # earlier texts of each file
-_ABSENT: Final = "absent"  # the name of an earlier text that says: there was no file
+_ABSENT: Final = "absent"  # backup name that means: the file did not exist
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a person's files are: the system, the home folder, the folder of settings, and our own for what we keep."""
+    """The locations of a person's files: system, home folder, settings folder, and our state folder."""
 
     system: System
     home: Path
@@ -65,10 +65,10 @@ def this_machine(environ: Mapping[str, str]) -> Home:
 
 
 def path_of(client: ClientProfile, home: Home, project: Path | None = None) -> tuple[Path, ConfigFile]:
-    """Return the configuration file of a client, for the user or for the project in that folder; it need not exist.
+    """Return the configuration file of a client, for the user or for a project folder; it need not exist.
 
     Raises:
-        ClientError: the client has none for projects.
+        ClientError: the client does not support project files.
     """
     if project is not None:
         if client.project is None:
@@ -91,7 +91,7 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text with its own line ends; None when there is no file.
+    """Return the text with its own line ends; None if the file does not exist.
 
     Raises:
         ClientError: it cannot be read, or is not UTF-8.
@@ -107,13 +107,13 @@ def read_text(file: Path) -> str | None:
 
 
 def replace(file: Path, before: str | None, after: str | None, home: Home, *, private: bool = False) -> Path | None:
-    """Write `after` in place of `before`, in one step, and return the path where `before` is kept; None when there was no file.
+    """Replace `before` by `after` atomically, and return the path of the backup; None if the file is new.
 
-    None as `after` removes the file. A link stays a link, and the file keeps its mode; one that is `private` can be read by its
-    owner only.
+    None as `after` removes the file. A link stays a link, and the file keeps its mode; a `private` file is readable
+    only by its owner.
 
     Raises:
-        ClientError: the file is no longer `before`, or cannot be written; then it is as it was.
+        ClientError: the file is no longer `before`, or cannot be written; then it is unchanged.
     """
     kept = back_up(file, before, home)
     try:
@@ -125,7 +125,7 @@ def replace(file: Path, before: str | None, after: str | None, home: Home, *, pr
 
 
 def readable_by_others(file: Path) -> bool:
-    """Return whether others than its owner may read or change a file that is there."""
+    """Return True if users other than its owner can read or change an existing file."""
     return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
 
 
@@ -151,7 +151,7 @@ def back_up(file: Path, text: str | None, home: Home) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = folder / name
-        place.unlink(missing_ok=True)  # made anew, so that it is the newest
+        place.unlink(missing_ok=True)  # recreate it, so that it becomes the newest
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write((text or "").encode())
         for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-_BACKUPS]:
@@ -163,7 +163,7 @@ def back_up(file: Path, text: str | None, home: Home) -> Path | None:
 
 
 def backups(file: Path, home: Home) -> list[str | None]:
-    """Return what a file was before, newest first; None for a time when there was none."""
+    """Return the earlier texts of a file, newest first; None for a time without the file."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
         for path in _folder(file, home).iterdir():

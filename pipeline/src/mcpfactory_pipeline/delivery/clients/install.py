@@ -37,12 +37,15 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.secrets import SETTINGS
 from mcpfactory_runtime.urls import split_web_url
 
-_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # where a secret is, not what it is
+_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # suffixes of variables that hold the location of a secret
 
 
 @dataclass(frozen=True, slots=True)
 class ShellVariables:
-    """What is set: `settings` may be written as they are, `secrets` are names alone. `shared` is the address of no server's own."""
+    """The variables that are set: `settings` are safe to write with values, `secrets` only by name.
+
+    `shared` is the shared API address, which is not specific to a server.
+    """
 
     settings: Mapping[str, str]
     secrets: tuple[str, ...] = ()
@@ -91,7 +94,7 @@ def with_settings(given: Sequence[str], settings: Mapping[str, str] | None = Non
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a variable holds a secret, by its name, or by a value of the form of a token or with a password in it."""
+    """Return True if a variable holds a secret, by its name, a token-like value, or a value with a password."""
     named = is_secret(name) and not name.upper().endswith(_PLACES)
     return named or _has_password(value) or redacted(value, pairs=False) != value
 
@@ -109,9 +112,10 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version.
+    """A server to install: its name in configurations, connection, source (`url` for a URL) and version.
 
-    `warnings` are what a person should know of it. `recognises` says whether an entry that is there already is of this server; another of its name is somebody else's.
+    `warnings` are notes for the user. `recognises` returns True for an existing entry of this server; any other entry
+    of its name belongs to someone else.
     """
 
     name: str
@@ -123,17 +127,17 @@ class InstallTarget:
 
     @property
     def holds_secret(self) -> bool:
-        """Whether a value that looks like a secret is written out."""
+        """Return True if a value that looks like a secret is written out."""
         literals = self.reached.literals if isinstance(self.reached, Launch) else {}
         return any(looks_secret(variable, value) for variable, value in literals.items())
 
 
 @dataclass(frozen=True, slots=True)
 class ClientChange(JsonRecord):
-    """What was done with one client's file, or would be.
+    """The change to one client's file, made or planned.
 
-    `outcome`: installed, updated, unchanged, removed or absent. `kept` is where the earlier text is, None when nothing was
-    changed or there was no file. `entry` is what the file has now.
+    `outcome`: installed, updated, unchanged, removed or absent. `kept` is the path of the earlier text, None if
+    nothing was changed or the file is new. `entry` is the current entry in the file.
     """
 
     client: str
@@ -175,7 +179,7 @@ def server_target(
     project: Path | None = None,
     ask: bool = True,
 ) -> InstallTarget:
-    """Return a server of the workspace as something to install.
+    """Return a server of the workspace as an install target.
 
     Args:
         workspace: of the server.
@@ -183,14 +187,14 @@ def server_target(
         name: in configurations; the server's by default.
         source: see `launch`.
         environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
-        literal: whether values are written that look like secrets.
-        project: the folder of the project whose configuration it is for; None for the user's own.
-        ask: whether a server at a URL is asked what it offers now.
+        literal: write values that look like secrets.
+        project: the folder of the project whose configuration is changed; None for the user's configuration.
+        ask: query the current offer of a server at a URL.
 
     Raises:
         NotFoundError: no such server or channel.
         ClientError: the source does not have it, or a secret would be written.
-        RefusedError: it is at a URL, and offers something else than was adopted, or nobody answers there.
+        RefusedError: it is at a URL, and offers something else than was adopted, or does not respond.
     """
     one = workspace.server(server)
     if one.adopted is not None and one.adopted.url:
@@ -203,10 +207,10 @@ def server_target(
 
 
 def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -> Launch:
-    """Return how a server is started with variables that somebody gave (`server_target`).
+    """Return the launch of a server with the given variables added (`server_target`).
 
     Raises:
-        ClientError: one has no name, or a secret would be written.
+        ClientError: a variable has no name, or a secret would be written.
     """
     literals, variables = dict(reached.literals), list(reached.variables)
     for pair in environ:
@@ -234,11 +238,13 @@ def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -
 def _adopted_url(
     workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool, ask: bool
 ) -> InstallTarget:
-    """Return an adopted server that is at a URL. That it was looked at, a channel says; the entry is the URL.
+    """Return an adopted server at a URL as an install target.
+
+    A channel proves that it was checked; the entry has only the URL.
 
     Raises:
         ClientError: variables are given.
-        RefusedError: it offers something else than was adopted, or nobody answers there.
+        RefusedError: it offers something else than was adopted, or does not respond.
     """
     if given:
         raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")
@@ -292,13 +298,13 @@ def install(
     dry_run: bool = False,
     force: bool = False,
 ) -> ClientChange:
-    """Insert a server into a client's configuration; all else in the file stays as it is, byte for byte.
+    """Insert a server into a client's configuration; the rest of the file stays unchanged, byte for byte.
 
-    With `force` it takes the place of an entry of the same name that is of another server, too.
+    With `force` it also replaces an entry of the same name that belongs to another server.
 
     Raises:
-        ClientError: the client cannot have it, another server has its name, or the file cannot be changed; the file is
-            then as it was.
+        ClientError: the client does not support it, another server has its name, or the file cannot be changed; the
+            file is then unchanged.
     """
     file, config = path_of(row, home, project)
     text = read_text(file)
@@ -331,10 +337,10 @@ def install(
 def uninstall(
     row: ClientProfile, name: str, home: Home, *, project: Path | None = None, dry_run: bool = False
 ) -> ClientChange:
-    """Remove a server from a client's configuration; all else in the file stays as it is, byte for byte.
+    """Remove a server from a client's configuration; the rest of the file stays unchanged, byte for byte.
 
     Raises:
-        ClientError: the file cannot be changed; it is then as it was.
+        ClientError: the file cannot be changed; it is then unchanged.
     """
     file, config = path_of(row, home, project)
     text = read_text(file)
@@ -351,7 +357,7 @@ def uninstall(
 
 
 def snippet(row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None) -> str:
-    """Return what would stand in the client's configuration if there were nothing else in it."""
+    """Return the client's configuration as if the server were its only content."""
     _, config = path_of(row, home, project)
     built = _entry(row, row.forms[0], target, home, project)
     return edits.install(None, config, row.forms[0], target.name, built.value)

@@ -1,4 +1,4 @@
-"""What is installed in the clients of this machine: which server, from where, in which version, and whether that is still so."""
+"""Servers installed in the clients of this machine: server, source, version, and whether they are up to date."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _KnownServer:
 
 @dataclass(frozen=True, slots=True)
 class _EntryTarget:
-    """What an entry names: a server (None when it is not of this workspace), a source, a version, and for a channel the file."""
+    """The target of an entry: server (None outside this workspace), source, version, and the file of a channel."""
 
     one: _KnownServer | None
     source: str = ""
@@ -92,7 +92,10 @@ def installed(workspace: Workspace | None, home: Home, project: Path | None = No
 
 
 def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
-    """Whether an entry starts this server of the workspace, from whatever source: `install` wrote it, or could have."""
+    """Return True if an entry starts this server of the workspace, from any source.
+
+    The entry need not have been written by `install`, but must have the same form.
+    """
     return not entry_url(entry) and _recognised(_command(entry), tuple(_known(workspace, [server]))).one is not None
 
 
@@ -144,16 +147,19 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 
 
 def _url_state(one: _KnownServer) -> tuple[str, str]:
-    """Whether a URL offers what was adopted and a channel has, as far as that is known, and why not; nobody is asked."""
+    """Return the state of a URL's offer, and the reason if it drifted from the adopted offer or from a channel.
+
+    It uses only recorded data and sends no request.
+    """
     try:
         known = offered_drift(one.workspace, one.server, Store(one.workspace).state(one.server.name))
-    except PipelineError as error:  # what is known cannot be read
+    except PipelineError as error:  # the recorded drift is unreadable
         return "drifted", str(error)
     return ("drifted", known[0].message) if known else ("current", "")
 
 
 def _state(found: _EntryTarget, one: _KnownServer) -> tuple[str, str]:
-    """Whether what an entry starts is still what is here, and why not."""
+    """Return the state of an entry's server, and the reason if it is stale or broken."""
     if found.source == SOURCE:
         return "current", ""
     expected = one.published if found.source == INDEX else one.offered.get(found.source, "")

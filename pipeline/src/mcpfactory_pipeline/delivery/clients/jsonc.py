@@ -1,6 +1,6 @@
-"""JSON with comments and trailing commas, as editors write it: where each value stands, so that one can be changed in place.
+"""JSON with comments and trailing commas: the position of each value, for changes in place.
 
-What is not JSON but for comments and trailing commas is refused: guessing would change somebody's settings.
+Any other deviation from JSON is refused: a guess could change the user's settings.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket; behind an opening one, a colon or another comma it ends no value, and stays wrong. Blanks
-# that no comma follows are passed over at once: a comment of many pages is blanks, too.
+# A comma before a closing bracket. After an opening bracket, a colon or another comma it does not end a value and
+# stays an error. Blanks without a following comma are skipped at once, because long comments also become blanks.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -43,7 +43,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object: where it begins and ends, its members, and where the comma behind the last one is (None: there is none)."""
+    """An object: start, end, members, and the position of the comma after the last one (None without a comma)."""
 
     start: int
     end: int
@@ -85,7 +85,7 @@ class _Document:
             raise UnreadableError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
-        """Return where the next thing stands that is neither blank nor a comment."""
+        """Return the next position that is neither blank nor in a comment."""
         found = _SPACE.match(self.plain, place)
         return found.end() if found else place
 
@@ -117,7 +117,7 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at the path, all other bytes as they were; missing objects on the way are created.
+    """Return the text with the value at the path, all other bytes unchanged; missing parent objects are created.
 
     Raises:
         UnreadableError: it is not JSON, or something on the path is not an object.
@@ -164,7 +164,7 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
     """Return a new last member: after the comments behind the last one, in the manner of its siblings."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
-    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # the end of what stands before the closing brace
+    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # the end of the text before the closing brace
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)
     if not spread:

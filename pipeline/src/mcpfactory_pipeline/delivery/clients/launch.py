@@ -42,13 +42,13 @@ from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 
 
 def channel_of(workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None) -> tuple[str, str]:
-    """Return the channel that a client takes an adopted server from, and the version there; two empty texts for its files here.
+    """Return the channel and version for an adopted server's entry; two empty texts for its files here.
 
-    Without a `channel` the last one that offers it on this machine.
+    Without a `channel`, it is the last one that offers the server on this machine.
 
     Raises:
-        ClientError: the channel does not offer it on this machine, or the entry is for others, too.
-        NotFoundError: there is no such channel.
+        ClientError: the channel does not offer it on this machine, or the entry is also for other people.
+        NotFoundError: the channel does not exist.
     """
     state = Store(workspace).state(server.name)
     if not channel:
@@ -89,7 +89,7 @@ _TARGET: Final = "pypi"
 
 
 class IndexedPackage(NamedTuple):
-    """What an index has of a server: the version, and the page of the project there."""
+    """A server's release in an index: its version, and the project's page there."""
 
     version: str
     page: str
@@ -104,7 +104,7 @@ class IndexedPackage(NamedTuple):
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
-    """Return what the state says was published under the normalised name of a project; None when nothing was. Nobody is asked."""
+    """Return the recorded publication under a project's normalized name; None if missing. Sends no request."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
@@ -115,10 +115,10 @@ def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str
 def query_index(
     workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]
 ) -> IndexedPackage:
-    """Return what the workspace's index has now.
+    """Return the current release in the workspace's index.
 
     Raises:
-        ClientError: that is not the promoted candidate, or the index does not answer.
+        ClientError: it is not the promoted candidate, or the index does not respond.
     """
     from mcpfactory_pipeline.delivery.publish.publish import find_release, target_settings  # noqa: PLC0415 - heavy, and seldom asked for
     from mcpfactory_pipeline.delivery.publish.table import TARGETS  # noqa: PLC0415 - as above
@@ -175,7 +175,7 @@ class ServerPackage(NamedTuple):
 
 
 class _Program(NamedTuple):
-    """A program: its name, where it is here, the arguments that come before all others, and what a person should do about it."""
+    """A program: its name, path, leading arguments, and a task for a person."""
 
     program: str
     path: str
@@ -184,7 +184,7 @@ class _Program(NamedTuple):
 
 
 class _LaunchCommand(NamedTuple):
-    """How a server is started from one source: by what, with which arguments, and in which version."""
+    """The start of a server from one source: program, arguments and version."""
 
     starter: _Program
     arguments: tuple[str, ...]
@@ -192,10 +192,10 @@ class _LaunchCommand(NamedTuple):
 
 
 def package_of(server: WorkspaceServer) -> ServerPackage:
-    """Return what the server's `pyproject.toml` says; an adopted one goes by its name in the workspace.
+    """Return the package in the server's `pyproject.toml`; an adopted server uses its name in the workspace.
 
     Raises:
-        ConfigError: it cannot be read, or does not name the project.
+        ConfigError: the file cannot be read, or does not name the project.
     """
     if server.adopted is not None:
         return ServerPackage(server.name, server.name, source_version(server) or "0")
@@ -212,11 +212,11 @@ def package_of(server: WorkspaceServer) -> ServerPackage:
 
 
 def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
-    """Return which version each channel offers, the last channel first.
+    """Return the version that each channel offers, the last channel first.
 
     Raises:
         StateError: the state of the server cannot be read.
-        ConfigError: the channels of the workspace cannot.
+        ConfigError: the channels of the workspace cannot be read.
     """
     offered = Store(workspace).state(server.name).channels
     return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
@@ -242,19 +242,20 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[Launch, str, str]:
-    """Return how the server is started, from where, and in which version.
+    """Return the launch of the server, its source and its version.
 
     Args:
         workspace: of the server.
-        server: one of it.
-        source: a channel, `index` or `source`. "" takes the last channel that offers the server on this machine, or else its
-            sources; for a project the index where it is published, or else its sources in the project.
-        project: the folder of the project whose configuration this is for, which others share; None for the user's own.
-        environ: what is set in this shell: the token of an index, and where uv takes packages from.
+        server: a server of the workspace.
+        source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine, or
+            else its sources; for a project the index if the server is published there, or else its sources in the
+            project.
+        project: the folder of the project whose shared configuration is changed; None for the user's configuration.
+        environ: the variables of this shell: the token of an index, and uv's package sources.
 
     Raises:
-        ClientError: it is not there, or could be somebody else's.
-        NotFoundError: there is no such channel.
+        ClientError: it is not available, or could belong to someone else.
+        NotFoundError: the channel does not exist.
     """
     if server.adopted is not None:
         return _adopted(workspace, server, source, project)
@@ -302,7 +303,7 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None
 ) -> _LaunchCommand:
-    """By mcpfactory, from the folder of the workspace; in a project's file this is said as seen from the project."""
+    """Return a launch through mcpfactory from the workspace's folder, relative to the project in a project's file."""
     place = str(workspace.root)
     if project is not None:
         folder = project.resolve()
@@ -360,7 +361,7 @@ def _needs_runtime(wheel: Path) -> bool:
             names = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
             return any(f"\nRequires-Dist: {RUNTIME}" in files.read(name).decode() for name in names)
     except (zipfile.BadZipFile, UnicodeDecodeError):
-        return False  # then uv says what is wrong with it
+        return False  # then uv reports the error
 
 
 def _report(server: WorkspaceServer) -> Mapping[str, Any]:
@@ -378,9 +379,9 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """Return what the report names, but of a scheme with a login only the id of the client: the login has the rest.
+    """Return the variables in the report; for a scheme with a login only the client id, as the login has the rest.
 
-    A reference to a variable that nobody sets would stand in the login's way.
+    A reference to an unset variable would block the login.
     """
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
@@ -393,7 +394,7 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 
 
 def factory() -> _Program:
-    """Return the mcpfactory that runs now. A link to it on the `PATH` is taken before it, as that stays when it is installed anew."""
+    """Return the running mcpfactory, preferring a link to it on the `PATH`, which survives a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started as a module
         return _Program(_NAME, sys.executable, ("-m", _NAME), _cache_warning())

@@ -1,11 +1,12 @@
-"""The clients that a server can be installed into: one row each. Nothing else knows a client by name.
+"""MCP clients that a server can be installed into, one row each. No other module knows a client by name.
 
-`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder), `{config}` (where programs keep
-settings: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`), or, for projects, at the project's folder.
+`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder), `{config}` (the
+settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`), or, for
+projects, at the project's folder.
 
-The shape of an entry is data with words to fill in: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
-`<literals>` (of the environment, what is no reference), `<names>` (of variables that are passed on), `<name>`, `<url>`,
-`<headers>`, `<token variable>`. A key whose word has nothing to say is left out.
+The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
+`<literals>` (environment values that are not references), `<names>` (of variables that are passed on), `<name>`,
+`<url>`, `<headers>`, `<token variable>`. A key whose placeholder is empty is left out.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ System = Literal["linux", "mac", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A configuration file: its format, and what it is made with when it is not there.
+    """A configuration file: its format, and the content of a new one.
 
-    `paths` are tried in order; the first that exists is meant, else the first. `systems` are those of a system that has others.
+    `paths` are tried in order; the first that exists is used, or else the first. `systems` has the paths of systems
+    that differ.
     """
 
     paths: tuple[str, ...]
@@ -33,7 +35,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Where in the file servers are, and what an entry looks like. `http` is None when the file cannot name a URL."""
+    """The location of servers in the file, and the shape of an entry. `http` is None without URL support."""
 
     container: tuple[str, ...]
     stdio: Mapping[str, Any]
@@ -45,18 +47,19 @@ class ClientProfile:
     """One client.
 
     Attributes:
-        id: what `--client` takes.
+        id: the value of `--client`.
         title: its name.
         user: its file for all projects of a user.
-        project: its file in a project; None when it has none.
+        project: its file in a project; None without project support.
         forms: of entries; the first, unless the container of a later one is in the file.
-        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None when it cannot.
+        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if
+            unsupported.
         header: the same for headers.
-        folder: how an entry in a project's file names the project's folder: `.` where the client starts servers in it, or the
-            client's word for it; None when it has neither, so that nothing of the project can be started.
-        gui: it is started from a desktop and has not the PATH of a shell.
+        folder: how an entry in a project's file names the project's folder: `.` if the client starts servers in it,
+            or the client's placeholder for it; None if it has neither, so that nothing of the project can be started.
+        gui: it is started from a desktop and does not have a shell's PATH.
         moved: the environment variable that names another folder for the user's file.
-        note: what a person has to know or do.
+        note: information or tasks for a person.
         project_note: the same, for the file of a project.
     """
 
@@ -273,5 +276,5 @@ CLIENTS: Final = (
 
 
 def find_client(name: str) -> ClientProfile | None:
-    """Return the client of that id; None when there is none."""
+    """Return the client with that id; None if unknown."""
     return next((row for row in CLIENTS if row.id == name), None)

@@ -29,7 +29,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return the text with the table at the path: in place of the one that is there, else at the end; all other bytes as they were.
+    """Return the text with the table at the path, replaced or appended; all other bytes are unchanged.
 
     Raises:
         UnreadableError: it is not TOML.
@@ -66,7 +66,7 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _regions(text: str, path: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where the table and its sub-tables stand: from the header to the end of the last statement."""
+    """Return the ranges of the table and its sub-tables, from the header to the end of the last statement."""
     parse(text)
     starts: list[int] = []
     for found in _HEADER.finditer(text):
@@ -81,7 +81,7 @@ def _regions(text: str, path: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _is_whole(part: str) -> bool:
-    """Whether a statement ends where a part of a text does; else that is within a text or a list over several lines."""
+    """Return True if a part of a text ends with a statement, not inside a multi-line string or list."""
     try:
         tomllib.loads(part)
     except tomllib.TOMLDecodeError:
@@ -90,7 +90,7 @@ def _is_whole(part: str) -> bool:
 
 
 def _last_statement(text: str, start: int, end: int) -> int:
-    """Return where the last statement of a region ends; comments and blank lines behind it belong to what follows."""
+    """Return the end of the last statement in a region; later comments and blank lines belong to the next region."""
     while (found := _NO_STATEMENT.search(text, start, end)) and found.start() + 1 < end:
         if not _is_whole(text[start : found.start() + 1]):
             break

@@ -1,6 +1,7 @@
-"""Entries of a YAML text, changed in place: of a mapping by key, or of a list of mappings by their `name`.
+"""In-place changes of entries in a YAML text: of a mapping by key, or of a list of mappings by their `name`.
 
-Block style is what people write, and lists in block style are what is changed; in `{…}` an entry can be added and taken out, too.
+Block style, including lists in block style, can be changed; in flow style (`{…}`) an entry can also be added and
+removed.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
-    """Return the text with the entry at the path, all other bytes as they were.
+    """Return the text with the entry at the path, all other bytes unchanged.
 
     Args:
-        text: as it is.
+        text: the current text.
         path: the key of the container, and that of the entry.
-        value: of the entry; with `listed`, it has its `name` itself.
-        listed: whether the container is a list.
+        value: of the entry; with `listed`, it includes its `name`.
+        listed: True if the container is a list.
 
     Raises:
         UnreadableError: it is not YAML, or not in a form that can be changed in place.
@@ -121,7 +122,7 @@ def _pair(root: Any, key: str) -> tuple[Any, Any] | None:
 
 
 def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
-    """Where the entry begins, and where its last value ends."""
+    """Return the start of the entry, and the end of its last value."""
     if listed:
         items = container.value if isinstance(container, yaml.SequenceNode) else []
         for item in items:
@@ -134,7 +135,7 @@ def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
 
 
 def _last(node: Any) -> int:
-    """Where a node's last value ends: a block's own end mark is at whatever follows."""
+    """Return the end of a node's last value; a block's own end mark is at the next token."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]
@@ -163,7 +164,7 @@ def _into_empty(text: str, name: Any, container: Any, entry: str, end: str) -> s
 
 
 def _block(text: str, start: int, entry: str, end: str) -> str:
-    """Return the entry as far to the right as what it takes the place of."""
+    """Return the entry, indented like the one that it replaces."""
     line = text[start:]
     column = len(line) - len(line.lstrip(" "))
     return textwrap.indent(entry, " " * column).replace("\n", end).removesuffix(end)

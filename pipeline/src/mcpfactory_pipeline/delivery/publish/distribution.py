@@ -40,7 +40,7 @@ _REFERENCE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """Where an image is: `host/name:tag@digest`; tag and digest may be ""."""
+    """An image reference: `host/name:tag@digest`; tag and digest can be ""."""
 
     host: str
     name: str
@@ -53,7 +53,7 @@ class ImageReference:
 
     @property
     def selector(self) -> str:
-        """What a manifest is asked for by: the digest where there is one."""
+        """Return the reference part that requests a manifest: the digest if present, else the tag."""
         return self.digest or self.tag or "latest"
 
     @property
@@ -65,10 +65,10 @@ class ImageReference:
 
 
 def parse_reference(text: str) -> ImageReference:
-    """Return the parts of a reference; as docker reads it, no host means docker.io.
+    """Return the parts of a reference; like docker, it uses docker.io if the host is missing.
 
     Raises:
-        ConfigError: it is no reference.
+        ConfigError: the text is not a reference.
     """
     found = _REFERENCE.fullmatch(text)
     if found is None:
@@ -91,7 +91,7 @@ class ImageRegistry:
         self._basic = False
 
     def find(self, wanted: str) -> str | None:
-        """Return the digest of the manifest that a tag (or digest) has; None when there is none."""
+        """Return the digest of the manifest with a tag (or digest); None if not found."""
         answer = self._request("HEAD", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
         if answer.status_code == 404:
             return None
@@ -126,11 +126,11 @@ class ImageRegistry:
         return sent
 
     def pull(self, layout: Layout, platform: Mapping[str, str]) -> OciImage:
-        """Download an image into a layout, the hash of every blob checked; of several platforms, the one asked for.
+        """Download an image into a layout and check the hash of every blob; `platform` selects one of several.
 
         Raises:
-            TargetError: the registry fails, or sends what is no image.
-            PublishError: there is no such image.
+            TargetError: the registry fails, or sends an invalid image.
+            PublishError: the image does not exist.
         """
         try:
             image = self._pulled(layout, platform)

@@ -67,7 +67,7 @@ def _quoted(text: str) -> str:
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the `Dockerfile` and what it copies."""
+    """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
     text = lock_requirements(
         release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, http_requirement(release)
@@ -81,7 +81,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return what would make an image that does not start, or that is another one tomorrow."""
+    """Return problems that would make an image that does not start or is not reproducible."""
     problems = [*unusable(release, "docker")]
     if not settings["base"] or not parse_reference(settings["base"]).digest:
         message = "the base image is not named by its hash, and would be another one tomorrow"

@@ -19,7 +19,7 @@ _SHOWN: Final = 300  # characters of an answer that are shown
 
 
 HttpResponse = httpx.Response
-"""What is answered, read to its end; modules of targets name it by this, and do not load the library themselves."""
+"""The complete HTTP response; target modules use this name and do not import the library themselves."""
 
 
 def summary(answer: HttpResponse) -> str:
@@ -76,12 +76,10 @@ class HttpClient:
         content: bytes | None = None,
         auth: tuple[str, str] | None = None,
     ) -> HttpResponse:
-        """Send one request.
-
-        Responses of any status are returned, redirects as well.
+        """Send one request and return the response of any status, including redirects.
 
         Raises:
-            TargetError: there is no response.
+            TargetError: no response was received.
         """
         try:
             return self._client.request(method, url, headers=headers, content=content, auth=auth)
@@ -107,7 +105,7 @@ def _trust() -> ssl.SSLContext:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its name or address."""
+    """Return True if a host is this machine, by its name or address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -118,9 +116,9 @@ JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
 def job_identity(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
-    """Return what the provider says about this job, signed and made out to `audience`.
+    """Return the provider's signed identity token of this job for `audience`.
 
-    GitHub Actions is asked for it; GitLab sets the `variable` that its `id_tokens` names.
+    GitHub Actions issues it on request; GitLab sets the `variable` that its `id_tokens` names.
 
     Raises:
         ConfigError: the job has no identity.
@@ -150,7 +148,7 @@ def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, f
 
 
 def text_field(answer: HttpResponse, field: str, url: str) -> str:
-    """Return a text in an answer; where there is none the body is not shown, for it may hold a token."""
+    """Return a text field of a response; an error about a missing field omits the body, which can hold a token."""
     if answer.status_code >= 500 or answer.status_code == 429:
         raise TargetError(f"{url} broke: it answered {answer.status_code}", hint="publish again")
     found = read_json(answer) if answer.status_code < 300 else None

@@ -31,7 +31,7 @@ def canonical_json(data: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor(JsonRecord):
-    """What points to a blob: its type, hash (`sha256:…`) and size in bytes."""
+    """A reference to a blob: its type, hash (`sha256:…`) and size in bytes."""
 
     mediaType: str  # noqa: N815 - the fields are those of the specification
     digest: str
@@ -39,7 +39,7 @@ class Descriptor(JsonRecord):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Descriptor:
-        """Return the descriptor from its JSON; what else it says is left aside."""
+        """Return the descriptor from its JSON, ignoring other fields."""
         return cls(str(data["mediaType"]), str(data["digest"]), int(data["size"]))
 
 
@@ -80,10 +80,10 @@ class Layout:
     _seen: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def path(self, digest: str) -> Path:
-        """Return where a blob is, or would be.
+        """Return the path of an existing or future blob.
 
         Raises:
-            StateError: it is no sha256 digest.
+            StateError: the digest is not a sha256 digest.
         """
         algorithm, _, name = digest.partition(":")
         if algorithm != "sha256" or len(name) != 64 or not set(name) <= set("0123456789abcdef"):
@@ -91,7 +91,7 @@ class Layout:
         return self.folder / "blobs" / "sha256" / name
 
     def has(self, blob: Descriptor) -> bool:
-        """Whether a blob is there, with the right bytes (hashed once for each layout)."""
+        """Return True if a blob exists with the right bytes (hashed once for each layout)."""
         path = self.path(blob.digest)
         if blob.digest not in self._seen and hash_file(path) == blob.digest and path.stat().st_size == blob.size:
             self._seen.add(blob.digest)
@@ -165,7 +165,7 @@ class Layout:
         """Return the image of this layout.
 
         Raises:
-            StateError: there is none, or more than one.
+            StateError: the layout has no image, or more than one.
         """
         try:
             rows = json.loads((self.folder / "index.json").read_bytes())["manifests"]

@@ -88,7 +88,7 @@ def _repository(links: Mapping[str, str]) -> dict[str, str]:
 def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:
     env = {variable.name: f"${{user_config.{_key(variable)}}}" for variable in release.variables}
     if kind == "uv":
-        # Without a lock in the bundle uv resolves at the first start, and keeps what it found beside it.
+        # Without a lock in the bundle, uv resolves at the first start and stores its result next to the bundle.
         return {"command": "uv", "args": ["run", "--directory", "${__dirname}", _ENTRY], "env": env}
     launch = {"command": "python3", "args": [f"${{__dirname}}/{_ENTRY}"]}
     windows = {"platform_overrides": {"win32": {"command": "python"}}}
@@ -102,7 +102,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _searched(release: CandidateRelease) -> bool:
-    """Whether the server offers other tools than its list has: those of search mode."""
+    """Return True if the server runs in search mode, so that its tools differ from its tool list."""
     server = release.config.get("server", {})
     return isinstance(server, dict) and server.get("mode") == "search"
 
@@ -128,7 +128,7 @@ def _setting(variable: Variable) -> dict[str, Any]:
 
 
 def pyproject(release: CandidateRelease) -> bytes:
-    """Return the project that a `uv` bundle is: it needs the wheels that lie in it, and is no package itself. Pure."""
+    """Return the `pyproject.toml` of a `uv` bundle, which requires the wheels in it and is not a package. Pure."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
     sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
@@ -143,7 +143,10 @@ def pyproject(release: CandidateRelease) -> bytes:
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the bundle. The same release and settings give the same bytes; the `python` type keeps what it resolved to, and takes that again."""
+    """Return the bundle. The same release and settings give the same bytes.
+
+    The `python` type stores its resolved requirements and reuses them.
+    """
     options = _options(settings)
     files = {
         "manifest.json": (json.dumps(manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
@@ -174,7 +177,7 @@ def _options(settings: TargetSettings) -> Mapping[str, str]:
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return what clients would refuse. With the official `mcpb` on the path, it is asked as well."""
+    """Return problems that clients would reject, including those of the official `mcpb` if it is on the path."""
     problems = [*_problems(release)]
     options = _options(settings)
     return problems or [*_second_opinion(release, options)]

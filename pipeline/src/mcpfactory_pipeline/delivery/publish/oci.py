@@ -1,7 +1,8 @@
-"""OCI: an image of the server, built without a daemon, and brought to a registry.
+"""OCI target: an image of the server, built without a daemon, and pushed to a registry.
 
-Lowest is the base: an image that the settings name by its hash, or else the Python that they name, with what it needs and
-nothing more. Above it two layers: what the server needs, and the server. It runs as user 65532 and has no shell of ours.
+The base is an image that the settings name by its hash, or else the Python that they name, with only its
+requirements. Two layers follow: the server's dependencies, and the server. It runs as user 65532 and contains no
+shell of ours.
 """
 
 from __future__ import annotations
@@ -66,11 +67,11 @@ def labels(release: CandidateRelease) -> dict[str, str]:
 
 
 def build_image(release: CandidateRelease, settings: TargetSettings) -> tuple[Layout, OciImage]:
-    """Return the image, as a layout in the target's folder. The same release, settings and base give the same bytes.
+    """Build the image as a layout in the target's folder. The same release, settings and base give the same bytes.
 
     Raises:
         ConfigError: the processor, or the Python of the base, is unknown.
-        StageError, TargetError: the base cannot be had, or what the server needs not installed.
+        StageError, TargetError: the base is not available, or the server's dependencies cannot be installed.
     """
     layout = Layout(settings.folder / "layout")
     architecture = ARCHITECTURES.get(machine.machine().lower())
@@ -101,7 +102,7 @@ def build_image(release: CandidateRelease, settings: TargetSettings) -> tuple[La
 
 
 def http_requirement(release: CandidateRelease) -> tuple[str, ...]:
-    """Return what an image needs besides, where the server runs on our runtime."""
+    """Return the additional requirements of an image for a server on our runtime."""
     return (SERVING,) if on_runtime(release) else ()
 
 
@@ -140,7 +141,10 @@ def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[ArchiveEntr
 def _split_installation(
     release: CandidateRelease, installed: Mapping[str, bytes]
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Return what is the server's own of an installation, and the rest: the rest changes seldom, and is shared by versions."""
+    """Return the server's own files of an installation, and the rest, which changes seldom.
+
+    Versions of the server share the rest.
+    """
     with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
         tops = {name.partition("/")[0] for name in wheel.namelist()}
     own = {path: data for path, data in installed.items() if path.partition("/")[0] in tops}
@@ -152,7 +156,7 @@ def _entries(below: str, files: Mapping[str, bytes]) -> list[ArchiveEntry]:
 
 
 def _run_config(release: CandidateRelease, base: Mapping[str, Any]) -> dict[str, Any]:
-    """How a container is started, over what the base says."""
+    """Return the run configuration of a container, based on the base image's."""
     env = {text.partition("=")[0]: text for text in base.get("Env") or ()}
     env |= {"HOME": f"HOME={_HOME}", "PYTHONDONTWRITEBYTECODE": "PYTHONDONTWRITEBYTECODE=1"}
     return {
@@ -169,14 +173,17 @@ def _run_config(release: CandidateRelease, base: Mapping[str, Any]) -> dict[str,
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the image as one file, and its manifest, whose hash is the image's. The layout lies in the target's folder besides."""
+    """Return the image as one file, and its manifest, whose hash is the image's digest.
+
+    The layout stays in the target's folder.
+    """
     layout, image = build_image(release, settings)
     name = f"{release.metadata.project}-{release.version}.oci.tar"
     return {"manifest.json": layout.read(image.descriptor.digest), name: layout.to_tar()}
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return what would make an image that does not start, or that is another one tomorrow."""
+    """Return problems that would make an image that does not start or is not reproducible."""
     return [*_problems(release, settings)]
 
 
@@ -193,7 +200,7 @@ def _problems(release: CandidateRelease, settings: TargetSettings) -> Iterator[T
 
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
-    """Return what the registry has under the release's tag."""
+    """Return the state of the registry under the release's tag."""
     _layout, image = _built_image(settings)
     with open_client() as wire:
         reference, registry = _registry(release, settings, wire)

@@ -1,4 +1,4 @@
-"""How a published server starts, and an installed copy of its dependencies."""
+"""Start of a published server, and an installed copy of its dependencies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 
-LIBRARY: Final = "lib"  # the folder beside the launcher with what is installed, where a bundle brings it
+LIBRARY: Final = "lib"  # folder of installed packages, next to the launcher in bundles that contain them
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
 _ICON_BYTES: Final = 2_000_000  # what catalogues accept at most
@@ -51,7 +51,10 @@ def entry_point(release: CandidateRelease) -> tuple[str, str] | None:
 
 
 def launcher(release: CandidateRelease) -> bytes:
-    """Return a program that starts the server, with what lies in the folder `lib` beside it. The release has an entry point."""
+    """Return a program that starts the server with the packages in the adjacent folder `lib`.
+
+    The release must have an entry point.
+    """
     found = entry_point(release)
     assert found is not None
     module, call = found
@@ -81,7 +84,7 @@ def icon(release: CandidateRelease) -> bytes | None:
 
 
 def on_runtime(release: CandidateRelease) -> bool:
-    """Whether the server runs on our runtime."""
+    """Return True if the server runs on our runtime."""
     return any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires)
 
 
@@ -111,20 +114,20 @@ EVERY: Final = "every"  # the platform of a lock whose packages are chosen where
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What packages are chosen for: uv's name of the platform (or `EVERY`), and the `major.minor` of Python, the least one then."""
+    """The platform of packages: uv's name of it (or `EVERY`), and Python's `major.minor` (for `EVERY` the lowest)."""
 
     triple: str
     python: str
 
 
 def lock_requirements(release: CandidateRelease, platform: Platform, folder: Path, extra: tuple[str, ...] = ()) -> str:
-    """Return requirements with hashes: the release, `extra` requirements, and all that they need.
+    """Return hashed requirements: the release, `extra` requirements, and all their dependencies.
 
-    They are resolved once, as the index has them then, and kept in `folder`: from then on the same release gives the same
-    bytes.
+    They are resolved once, against the current index, and kept in `folder`: later calls for the same release return
+    the same bytes.
 
     Raises:
-        PublishError: there is no solution.
+        PublishError: the requirements have no solution.
         StageError: uv cannot be run.
     """
     wheelhouse = wheels(release)
@@ -158,9 +161,9 @@ def lock_requirements(release: CandidateRelease, platform: Platform, folder: Pat
 
 
 def install(release: CandidateRelease, requirements: str, platform: Platform) -> dict[str, bytes]:
-    """Return the files of an installation of locked requirements: path → bytes, without programs and without what says where it was made.
+    """Return the files of an installation of locked requirements (path → bytes).
 
-    uv checks the hash of every file.
+    Programs, and files that record the installation's location, are left out. uv checks the hash of every file.
 
     Raises:
         PublishError: a package cannot be installed.
@@ -214,7 +217,10 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Whether a file says how or where it was installed: programs name the interpreter, uv its cache, pip the folder."""
+    """Return True if a file depends on the installation's location or method.
+
+    Programs name the interpreter, uv its cache, pip the folder.
+    """
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}

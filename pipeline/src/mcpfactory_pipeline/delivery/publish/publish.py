@@ -43,10 +43,10 @@ _INSTALLED: Final = (f"server/{LIBRARY}/", f"app/{LIBRARY}/")  # of a bundle, of
 
 
 def find_published_leaks(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield what stands in files for a target and must not leave the machine: file and kind, never the secret.
+    """Yield leaks in the files for a target: file and kind, never the secret.
 
-    What others wrote is left out: it is at an index already. These are the lower layers of an image, and in a bundle the
-    installed files that no wheel of the release has.
+    Files by others are left out, as an index already has them: the lower layers of an image, and the installed files
+    in a bundle that no wheel of the release contains.
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
@@ -54,7 +54,7 @@ def find_published_leaks(release: CandidateRelease, files: Mapping[str, bytes]) 
 
 
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files in a file, down to those of wheels; what is no archive is its own only one."""
+    """Yield the files inside a file, recursively including wheels; a file that is not an archive yields itself."""
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
             below = next((member.removeprefix(place) for place in _INSTALLED if member.startswith(place)), "")
@@ -98,11 +98,11 @@ _PACKED: Final = "python"  # the kind of adopted server whose candidate is a whe
 
 @dataclass(frozen=True, slots=True)
 class PublishOutcome(JsonRecord):
-    """What became of a release at one target.
+    """The result of publishing a release to one target.
 
-    `outcome` is `published`, `there` (it was already), `made` (a target that is a file), `would` (dry run: it would be sent),
-    `fit` (check: nothing is wrong) or `refused` (then `problems` say why). `files` are name → hash of what was made for it;
-    `folder` is where they are.
+    `outcome` is `published`, `there` (it existed already), `made` (a file target), `would` (dry run: it would be
+    sent), `fit` (check without problems) or `refused` (`problems` has the reasons). `files` are the built files (name
+    → hash); `folder` is their location.
     """
 
     target: str
@@ -165,7 +165,7 @@ def publish(
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
-    targets_named(given or {}, table)  # an option for a target that is none would be left out without a word
+    targets_named(given or {}, table)  # an option for an unknown target would be ignored silently
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
         chosen = named or targets_named(_requested_targets(release), table)
@@ -180,10 +180,10 @@ def publish(
 
 
 def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRelease:
-    """Return what a channel offers of a server, read from the candidate's bytes.
+    """Return the server's release in a channel, read from the candidate's bytes.
 
     Raises:
-        NotFoundError: there is no such server or channel.
+        NotFoundError: the server or channel does not exist.
         PublishError: the channel offers nothing, or the server is retired, or was adopted.
         RefusedError: `verify` would refuse the server.
         StateError: the candidate's bytes are not on this machine.
@@ -217,7 +217,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     known = stored_contract(artifact.folder)
     if adopted is not None:
         return read_adopted_release(server, channel, artifact, known.tools if known else ())
-    # The runtime that the channel offers with it; what lies on this machine besides may be of sources that changed since.
+    # Use the runtime that the channel offers; another one on this machine can come from sources that changed since.
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
         workspace.artifacts, build=False
     )
@@ -255,10 +255,10 @@ def target_settings(
     environ: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> TargetSettings:
-    """Return what the workspace says about a target, for a release; `given` are options above that.
+    """Return the workspace's settings of a target for a release, overridden by the `given` options.
 
     Raises:
-        ConfigError: the table cannot be used.
+        ConfigError: the table is invalid.
     """
     tables = workspace.config.get("publish", {})
     table = tables.get(target.id, {}) if isinstance(tables, dict) else None
@@ -296,7 +296,7 @@ def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[Publ
     """Check that targets which must have the release first have it.
 
     Raises:
-        PublishError: one has not, and is not among those chosen.
+        PublishError: a target lacks it, and is not among those chosen.
     """
     live = store.folded(release.server).state.published  # after a kill the state file may lack what the history has
     there = {name for name, known in live.items() if known.candidate == release.candidate}
@@ -324,7 +324,7 @@ def _check_outcome(release: CandidateRelease, delivery: _Delivery, mode: Mode) -
 
 
 def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
-    """Return what is at the target, and so what would be done."""
+    """Return the outcome that publishing would have, from the current state of the target."""
     about, target = f"{release.server} {release.version}", delivery.target
     if target.is_file(delivery.settings) or target.inspect is None:
         return _outcome(release, delivery, "would", message=f"{about} would be made")
@@ -370,7 +370,7 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
 
 
 def _write_files(delivery: _Delivery) -> Path:
-    """Write what was built for a target into its folder; the release's own files lie in the candidate's already."""
+    """Write the files built for a target into its folder; the release's own files are in the candidate's folder."""
     folder = delivery.settings.folder
     for name, data in delivery.files.items():
         file = folder / name

@@ -52,12 +52,12 @@ _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a
 
 
 def marker(name: str) -> str:
-    """Return the line that says in a README which name in the MCP registry belongs to the package; readers do not see it."""
+    """Return the hidden README line that links the package to a name in the MCP registry."""
     return f"<!-- mcp-name: {name} -->"
 
 
 def has_marker(text: str, name: str) -> bool:
-    """Whether a description holds the marker of a name, and not of one that only begins like it."""
+    """Return True if a description holds the marker of exactly this name, not of a longer one."""
     return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
 
 
@@ -65,7 +65,7 @@ def has_marker(text: str, name: str) -> bool:
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return what an index would refuse, or what would make the package useless there."""
+    """Return problems that an index would reject, or that would make the package useless there."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
@@ -115,7 +115,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
         )
 
 
-# --- what is there ---
+# --- remote state ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class _IndexFile:
 
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
-    """Return what the index has of this version, and whether it has a runtime that the server can be installed with."""
+    """Return the state of this version in the index, including an installable runtime for the server."""
     with open_client() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
@@ -259,7 +259,10 @@ def _version(file: str) -> str:
 
 
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
-    """Return the runtime's wheel, when the index must get it first; raises `PublishError` when nobody could install the server."""
+    """Return the runtime's wheel if the index needs it first.
+
+    Raises `PublishError` if the server could not be installed.
+    """
     if settings["runtime"] not in _RUNTIME:
         raise ConfigError(f"publish.pypi.runtime is {settings['runtime']!r}", hint=f"one of: {', '.join(_RUNTIME)}")
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
@@ -300,7 +303,10 @@ def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, 
 
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
-    """Upload what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
+    """Upload the missing files, the runtime first and the wheel last.
+
+    So an installer finds a version only when it is complete.
+    """
     missing = inspect(release, settings).missing
     with open_client() as client:
         token = _token(client, settings)

@@ -1,7 +1,8 @@
-"""The official MCP registry, or one that speaks as it does: `server.json`, sent once, and read back.
+"""The official MCP registry, or a compatible one: `server.json`, sent once, and read back.
 
-The registry takes its own short-lived token. Where there is none, one is got for a token of GitHub (`auth = "github"`) or for the
-identity that GitHub Actions gives a job (`auth = "github-oidc"`, no secret at all); it is kept in memory only.
+The registry requires its own short-lived token. If it is not set, one is requested with a GitHub token
+(`auth = "github"`) or with the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret); it is
+kept in memory only.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Whether the server asks to be there, and every rule of the document."""
+    """Return problems of the registry settings and violations of the document's rules."""
     return tuple(check_server_json(release, _bundle(settings)))
 
 
@@ -61,7 +62,7 @@ def needs(release: CandidateRelease) -> Sequence[str]:
 
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
-    """Return what the registry has of this version."""
+    """Return the state of this version in the registry."""
     with open_client() as wire:
         return _inspect(wire, release, settings)
 
@@ -134,7 +135,7 @@ def _without_empty(value: Any) -> Any:
 
 
 def _token(wire: HttpClient, base: str, settings: TargetSettings) -> str:
-    """Return the registry's token: as it is, or in exchange for another."""
+    """Return the registry's token, as configured or in exchange for another."""
     how = settings["auth"]
     if how == "token":
         return settings.secret("token_variable")
@@ -183,12 +184,12 @@ def make_server_json(release: CandidateRelease, bundle: str = "") -> bytes:
 
 
 def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
-    """Return the document. What nobody said is left out.
+    """Return the `server.json` document without empty fields.
 
-    `bundle` are the 64 digits that stand for `{bundle}` in a package's hash.
+    `bundle` is the 64-digit hash that replaces `{bundle}` in a package's hash.
 
     Raises:
-        ConfigError: `[publish]` of the server cannot be used.
+        ConfigError: `[publish]` of the server is invalid.
     """
     document = {
         "$schema": SCHEMA,
@@ -262,7 +263,7 @@ def _variable(variable: Variable) -> dict[str, Any]:
 
 
 def _repository(release: CandidateRelease) -> dict[str, str]:
-    """Return what `[publish] repository` says, or the package's own link to its sources."""
+    """Return the value of `[publish] repository`, or the package's own link to its sources."""
     labels = ("repository", "source", "source code", "sources", "github", "gitlab")
     linked = {label.lower(): url for label, url in release.metadata.urls.items()}
     url = _text(release, "repository") or next((linked[label] for label in labels if label in linked), "")
@@ -289,7 +290,7 @@ def _text(release: CandidateRelease, field: str) -> str:
 
 
 def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
-    """Tables as they stand."""
+    """Return the tables of a field unchanged."""
     tables = release.publish_table.get(field, [])
     if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
         raise config_error(release.server, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
@@ -297,7 +298,10 @@ def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Return packages besides the one at PyPI: as they stand, but for `{version}` in identifiers and `{bundle}` as a hash."""
+    """Return the packages other than the PyPI one, with `{version}` and `{bundle}` filled in.
+
+    `{version}` is replaced in identifiers, `{bundle}` as a hash; all else is unchanged.
+    """
     tables = _tables(release, "packages")
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

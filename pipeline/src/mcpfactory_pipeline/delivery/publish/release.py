@@ -32,7 +32,10 @@ _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
-"""Kinds of schemes with places among their variables (`SecurityScheme` of the runtime): ids and regions are no secrets."""
+"""Non-secret variables of security schemes (ids and regions): scheme kind and the variable's position.
+
+See `SecurityScheme` of the runtime.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,10 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The core metadata in the wheel. `requires` are requirements as they stand, `urls` label → URL, `scripts` program → what it calls."""
+    """The core metadata in the wheel.
+
+    `requires` are the unparsed requirements, `urls` label → URL, `scripts` program → entry point.
+    """
 
     name: str
     version: str
@@ -73,13 +79,13 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRelease:
-    """A promoted candidate: its files, checked against the hashes of the state, and what they say.
+    """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
 
-    `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the `mcpfactory.toml` in the
-    source distribution, `{}` without one; `server` its name in the workspace; `title`, `instructions` and `tools` are those of
-    the generated manifest, or as little as is known without one. `companions` are wheels that it needs and that no public
-    index need have: the runtime's, where that is used from its sources. `adopted` says that it is a project that others wrote: its candidate is what
-    runs, without a source distribution.
+    `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the
+    `mcpfactory.toml` in the source distribution, `{}` without one; `server` its name in the workspace; `title`,
+    `instructions` and `tools` are those of the generated manifest, or the known part without one. `companions` are
+    required wheels that a public index need not have: the runtime's, if it is used from its sources. `adopted` marks
+    a project by others: its candidate is the running project, without a source distribution.
     """
 
     server: str
@@ -134,14 +140,15 @@ def read_release(
 
     Args:
         server: its name in the workspace.
-        channel: which offers the candidate.
+        channel: the channel that offers the candidate.
         artifact: the candidate.
-        kept_tools: the tool list that `validate` kept of these bytes: it has the server's own tools, too, which no manifest has.
-        companions: wheels that it needs besides.
+        kept_tools: the tool list that `validate` kept of these bytes: it also has the server's own tools, which no
+            manifest has.
+        companions: additional wheels that it needs.
 
     Raises:
-        StateError: a file is not there, or not what was checked, or cannot be read as a package.
-        ConfigError: the server's configuration in the candidate cannot be used.
+        StateError: a file is missing, differs from the checked one, or cannot be read as a package.
+        ConfigError: the server's configuration in the candidate is invalid.
     """
     files = {name: read_verified(artifact.folder / name, content) for name, content in artifact.files.items()}
     try:
@@ -238,9 +245,10 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[Variable]:
-    """Yield the variable of each address of the API that is of no use elsewhere. An API with several servers may have no root.
+    """Yield the variables of API addresses that are not usable elsewhere.
 
-    Where `several` documents make one server, there is no root, and each of their addresses is one that a person may want to move.
+    An API with several servers does not always have a root. If `several` documents make one server, it has no root,
+    and each of their addresses is one that a person can want to move.
     """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):

@@ -1,7 +1,7 @@
-"""The lowest layers of an image when no base image is named: a Python interpreter of this machine, and what it needs to start.
+"""The lowest layers of an image without a base image: a Python interpreter of this machine and its dependencies.
 
-The interpreter, its standard library and the shared libraries that they are linked to, at the places where the loader looks
-for them; two users; a folder for temporary files. No shell, no package manager, nothing that writes.
+They contain the interpreter, its standard library and the linked shared libraries, in the loader's search paths; two
+users; a folder for temporary files. They contain no shell, no package manager, and nothing that writes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _LEFT_OUT: Final = re.compile(
     r"(.*/)?__pycache__/.*|(site|dist)-packages/.*|(test|idlelib|tkinter|turtledemo|lib2to3|ensurepip|distutils)/.*|config-[^/]+/.*"
     r"|(unittest|ctypes|sqlite3)/tests?/.*|.*\.(a|o|exe|pyc)|(turtle|pydoc)\.py|pydoc_data/.*|lib-dynload/_(test|xx|tkinter).*"
 )
-# What wheels may expect of the system they are installed on (the manylinux policies), beside what Python itself is linked to.
+# Libraries that wheels can expect from the system (the manylinux policies), in addition to those that Python links
+# to.
 _EXPECTED: Final = (
     "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libresolv.so.2",
     "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1", "libnss_dns.so.2", "libnss_files.so.2",
@@ -60,10 +61,10 @@ class Interpreter:
 
 
 def find_interpreter(python: str = "") -> Interpreter:
-    """Return what is known of an interpreter, by default the one of this process.
+    """Return the data of an interpreter, by default of the one that runs this process.
 
     Raises:
-        StageError: it does not start, or no image can be built from it: not Linux, or another C library than glibc.
+        StageError: it does not start, or cannot be the base of an image: not Linux, or another C library than glibc.
     """
     if sys.platform != "linux" or platform.machine().lower() not in ARCHITECTURES:
         raise StageError(

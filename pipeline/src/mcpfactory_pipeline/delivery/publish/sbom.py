@@ -30,7 +30,7 @@ _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """A package that the release is installed with; without a version only what is required of it is known."""
+    """A package that the release is installed with; without a version only its requirement is known."""
 
     name: str
     version: str = ""
@@ -44,7 +44,10 @@ class LockedPackage:
 
 
 def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
-    """Return the document. Edges are given from the release to what it asks for itself, and said to be incomplete beyond that."""
+    """Return the SBOM document.
+
+    It has edges from the release to its direct dependencies, and marks deeper levels as incomplete.
+    """
     root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)
@@ -156,7 +159,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(_release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Whether the settings say what to do."""
+    """Check the settings; raise `ConfigError` for an unknown value of `resolve`."""
     if settings["resolve"] not in _RESOLVE:
         raise ConfigError(f"publish.sbom.resolve is {settings['resolve']!r}", hint=f"one of: {', '.join(_RESOLVE)}")
     return ()

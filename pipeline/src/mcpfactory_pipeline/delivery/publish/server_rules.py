@@ -1,7 +1,7 @@
-"""The rules of a `server.json` (schema 2025-12-11, and what the official MCP registry asks besides), and judging by them. Pure.
+"""Rules of a `server.json` (schema 2025-12-11, and the official MCP registry's additions), and their checks. Pure.
 
-A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules check what a schema
-cannot express; they treat a field of a wrong type as absent.
+A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules check the
+constraints that a schema cannot express; they treat a field of a wrong type as absent.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ Finder = Callable[[_Node], Iterator[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class DocumentRule:
-    """One rule: `find` yields field and message for what is wrong in an object of the rule's `shapes`.
+    """One rule: `find` yields field and message for each violation in an object of the rule's `shapes`.
 
-    `source` says who asks for it: `schema`, `registry` (which refuses what the schema allows) or `mcpfactory` (which refuses
-    what nobody could use).
+    `source` names the authority: `schema`, `registry` (stricter than the schema) or `mcpfactory` (which refuses
+    unusable values).
     """
 
     id: str
@@ -149,7 +149,7 @@ class DocumentRule:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What a rule found: its id, the path, and what is wrong."""
+    """A violation of a rule: the rule's id, the path, and the message."""
 
     rule: str
     path: str
@@ -286,7 +286,7 @@ _VARIABLE: Final = re.compile(r"\{([^}]+)\}")
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL whose variables stand for something."""
+    """Return the host of a URL after filling in its variables with sample values."""
     try:
         return urlsplit(_VARIABLE.sub("x", re.sub(r":\{[^}]+\}", ":80", url))).hostname or ""
     except ValueError:

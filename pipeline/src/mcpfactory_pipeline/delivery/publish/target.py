@@ -1,4 +1,4 @@
-"""What a target is: a frozen record of four plain functions, and the records that they take and return."""
+"""Publish target: a frozen record of four plain functions, with their argument and result records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class TargetProblem:
 
 @dataclass(frozen=True, slots=True)
 class PublishEvidence:
-    """That a target has a release: `digest` is what it knows it by; `facts` are small texts (a URL, hashes), never a secret."""
+    """Evidence that a target has a release: `digest` is the target's identifier of it.
+
+    `facts` are small texts (a URL, hashes), never a secret.
+    """
 
     digest: str
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -35,10 +38,10 @@ class PublishEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RemoteState:
-    """What a target has under the release's name and version.
+    """The state of a target under the release's name and version.
 
-    `same` is the evidence when it is the whole release, byte for byte. Otherwise `missing` names what is not there yet, and
-    `other` says in words what is there and is something else: then the target cannot take the release any more.
+    `same` is the evidence if it is the whole release, byte for byte. Otherwise `missing` names the missing parts, and
+    `other` describes differing content as text: then the target can no longer accept the release.
     """
 
     same: PublishEvidence | None = None
@@ -48,10 +51,10 @@ class RemoteState:
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    """What the workspace says about a target: `[publish.<target>]` of the root `mcpfactory.toml` over the target's defaults.
+    """The workspace's settings for a target: `[publish.<target>]` of the root `mcpfactory.toml` over the defaults.
 
-    `options` are texts by name. Secrets stand in `environ` only; an option names the variable. `folder` is where the target
-    may store what it needs to continue.
+    `options` are texts by name. Secrets are in `environ` only; an option names the variable. `folder` is the target's
+    storage for data that it needs to continue.
     """
 
     target: str
@@ -89,14 +92,15 @@ def _no_needs(_release: CandidateRelease) -> tuple[str, ...]:
 class PublishTarget:
     """One target of `publish`.
 
-    `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check` judges the release
-    without a network. `inspect` returns what the target has now. `upload` sends what is missing, and only that, so that it
-    continues an interrupted upload; it is called only when `inspect` found nothing `other`. A target without `upload` is a file
-    that people copy: it is built, and nothing is recorded; so is one while its option `destination` is empty. `options` are the
-    names of its settings with their defaults. `needs` returns the targets that must have the release first.
+    `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check`
+    validates the release without a network. `inspect` returns the current state of the target. `upload` sends only
+    the missing parts, so that it continues an interrupted upload; it is called only if `inspect` found nothing
+    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded; the same
+    applies while its option `destination` is empty. `options` are the names of its settings with their defaults.
+    `needs` returns the targets that must have the release first.
 
-    All four raise `ConfigError` for settings that cannot be used; `inspect` and `upload` also `TargetError` when the target
-    cannot be reached or failed, and `PublishError` when it refuses.
+    All four raise `ConfigError` for invalid settings; `inspect` and `upload` also `TargetError` if the target fails
+    or is unreachable, and `PublishError` if it refuses.
     """
 
     id: str
@@ -110,7 +114,7 @@ class PublishTarget:
     destination: str = ""
 
     def is_file(self, settings: TargetSettings) -> bool:
-        """Whether publishing there only builds its files."""
+        """Return True if publishing to the target only builds its files."""
         return self.upload is None or self.inspect is None or bool(self.destination and not settings[self.destination])
 
     def settings(
@@ -119,7 +123,7 @@ class PublishTarget:
         """Return the settings from `[publish.<target>]`, overridden by those `given` on the command line.
 
         Raises:
-            ConfigError: there is no such option, or its value is no text.
+            ConfigError: the option does not exist, or its value is not a string.
         """
         for name, value in {**table, **given}.items():
             if name not in self.options:

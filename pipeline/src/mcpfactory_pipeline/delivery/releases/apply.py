@@ -1,8 +1,8 @@
-"""Carrying out a plan of releases: one commit for all of them, and a tag for each.
+"""Execution of a release plan: one commit for all releases, and a tag for each.
 
-All contents are computed before the first file is written, and a commit that fails leaves the tree as it was, at once or,
-where the process was killed, when the next one begins. The commit names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
-missing because the process was killed.
+All contents are computed before the first file is written, and a failed commit restores the tree, at once or, if the
+process was killed, when the next one begins. The commit names its releases (`Release: <server>-vX.Y.Z`), so that a
+later process, here or in another clone, can create a tag that is missing because the process was killed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that ar
 
 @dataclass(frozen=True, slots=True)
 class Released(JsonRecord):
-    """What was done about one server: `released`, `continued` (it had its commit, and got its tag) or `current`."""
+    """The result for one server: `released`, `continued` (the commit existed, the tag was added) or `current`."""
 
     server: str
     outcome: str
@@ -48,12 +48,12 @@ class Released(JsonRecord):
 def apply_releases(
     workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
 ) -> list[Released]:
-    """Release what is due of the named servers, or of all: version, changelog, commit, tags. All of them, or none.
+    """Release the changed servers of the named ones, or of all: version, changelog, commit, tags. All or none.
 
     With `dry_run` everything is computed and nothing is written.
 
     Raises:
-        NotFoundError: there is no such server.
+        NotFoundError: the server does not exist.
         ReleaseError: `plan_releases` refuses one, the tree differs from its commit, or git refuses.
     """
     repository = Repository.around(workspace.root)
@@ -97,7 +97,7 @@ def _result(one: Proposal, files: _Files) -> Released:
 
 
 def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> _Files:
-    """Return what a release writes, by path below the root, as far as it differs from what is there."""
+    """Return the files that a release changes, by path below the root."""
     if packages and packages.name == one.server:
         prefix, files = "", dict[str, bytes | None](packages.files(one.version, clock().date()))
     else:
@@ -126,7 +126,7 @@ def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[
 
 
 def _changelog(server: WorkspaceServer, news: str) -> bytes:
-    """Return the changelog with a section more, its line ends as they are.
+    """Return the changelog with a new section, keeping its line ends.
 
     Raises:
         ReleaseError: it is not in UTF-8.
@@ -145,10 +145,10 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
-    """Return what the machine's files become with the new version, made in a copy: the manifest states it.
+    """Return the generated files for the new version, made in a copy, because the manifest contains the version.
 
     Raises:
-        ReleaseError: others would change as well: then the contract was read from files that are out of date.
+        ReleaseError: other files would also change: then the contract was read from stale files.
     """
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only these servers need it
     from mcpfactory_codegen.servers.errors import CreateError  # noqa: PLC0415 - heavy, and only these servers need it
@@ -208,7 +208,7 @@ def _tag(repository: Repository, one: Proposal, folder: str) -> None:
 
 
 _Files = Mapping[str, bytes | None]
-"""What becomes of files, by path below the workspace; None: removed."""
+"""New contents of files, by path below the workspace; None: removed."""
 
 
 def _begin_journal(workspace: Workspace, head: str, files: _Files) -> None:

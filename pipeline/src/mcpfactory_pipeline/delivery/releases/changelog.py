@@ -116,7 +116,7 @@ _MOST: Final = 50  # changes of the contract that are listed
 
 
 def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Change], *, first: bool = False) -> str:
-    """Return what is said of a release: the notes by their kind, then what callers of the tools meet, as the contract has it."""
+    """Return the changelog section of a release: the notes by kind, then the contract changes for callers."""
     parts = [f"## {version} - {day.isoformat()}\n"]
     for kind in KINDS:
         texts = [_item(note.text) for note in notes if note.kind == kind]
@@ -133,7 +133,10 @@ def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Ch
 
 
 def with_section(text: str, new: str) -> str:
-    """Return a changelog with a section more: before those of other releases, after what is not released yet; a new one when empty."""
+    """Return a changelog with a new section, after the unreleased part and before other releases.
+
+    An empty text becomes a new changelog.
+    """
     if not text.strip():
         return f"{_TITLE}\n{new}"
     for found in _HEADING.finditer(text):
@@ -143,7 +146,7 @@ def with_section(text: str, new: str) -> str:
 
 
 def section_of(text: str, version: str) -> str:
-    """Return the section of a release without its heading; "" when there is none."""
+    """Return the section of a release without its heading; "" if missing."""
     headings = list(_HEADING.finditer(text))
     for number, found in enumerate(headings):
         if re.match(rf"## \[?{re.escape(version)}\b(?!\.)", found[0]):
@@ -153,7 +156,7 @@ def section_of(text: str, version: str) -> str:
 
 
 def unreleased_of(text: str) -> str:
-    """Return what stands below the heading `Unreleased`; "" when there is none, or nothing below it."""
+    """Return the text below the heading `Unreleased`; "" if it is missing or empty."""
     found, after = _unreleased(text)
     return text[found.end() : after].strip() if found else ""
 

@@ -1,4 +1,4 @@
-"""What releases read from git, and the two things that they write: one commit, and tags."""
+"""Git access for releases: queries, and the two writes, one commit and tags."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Tag:
 
     @property
     def order(self) -> Version:
-        """What versions are compared by."""
+        """Return the version as a sort key."""
         return Version.read(self.version)
 
     @classmethod
     def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> Tag | None:
-        """Return the tag of that name; None for one that is no release's."""
+        """Return the tag of that name; None if it is not a release tag."""
         found = _TAG.fullmatch(name)
         return cls(found["server"], found["version"], commit, annotated) if found else None
 
@@ -55,7 +55,7 @@ class Repository:
         """Return the repository of a workspace.
 
         Raises:
-            ReleaseError: there is none, it has no commit, or only a part of its history is here.
+            ReleaseError: it does not exist, has no commit, or is a shallow clone.
         """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
@@ -73,13 +73,13 @@ class Repository:
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
 
     def dirty(self) -> list[str]:
-        """Return what differs from the commit that is checked out, by path below the workspace (`../…` outside of it)."""
+        """Return the paths that differ from the checked-out commit, below the workspace (`../…` outside of it)."""
         rows = self._git("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
         paths = (row[3:] for row in rows if row)
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
 
     def tags(self, *, merged: bool = False) -> dict[str, Tag]:
-        """Every tag of a release by its name; with `merged` those that what is checked out contains."""
+        """Return every release tag by its name; with `merged` only those that the checked-out commit contains."""
         only = ("--merged=HEAD",) if merged else ()
         form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
         found = {}
@@ -101,7 +101,7 @@ class Repository:
         return found
 
     def same_folders(self, commits: Mapping[str, str]) -> set[str]:
-        """Those servers whose folder is, in what is checked out, what it was in their commit. One process for all of them."""
+        """Return the servers whose folder is the same in HEAD and in their commit, with a single process."""
         names = sorted(commits)
         wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]
         lines = self._git(
@@ -115,11 +115,11 @@ class Repository:
         return [path for path in out.split("\0") if path]
 
     def contains(self, branch: str, commit: str) -> bool:
-        """Whether a branch has a commit among its own; not, when there is no such branch."""
+        """Return True if a branch contains a commit; False if the branch does not exist."""
         return self._run("merge-base", "--is-ancestor", commit, branch).returncode == 0
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """Return a file of the workspace as it was in a commit; None when it was not there."""
+        """Return a file of the workspace at a commit; None if the commit does not have it."""
         done = self._run("cat-file", "blob", f"{commit}:{self.prefix}{path}")
         return done.stdout if done.returncode == 0 else None
 

@@ -55,7 +55,7 @@ class Packages:
 
     @property
     def unreleased(self) -> str:
-        """What the changelog says below `## Unreleased`; "" when nothing.
+        """Return the changelog text below `## Unreleased`; "" if empty.
 
         Raises:
             ReleaseError: it is not in UTF-8.
@@ -64,12 +64,15 @@ class Packages:
 
     @property
     def step(self) -> Step:
-        """What the headings of the unreleased section ask for; a patch when they say nothing."""
+        """Return the version step for the headings of the unreleased section; a patch by default."""
         kinds = (found["kind"].lower() for found in _KIND.finditer(self.unreleased))
         return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
 
     def files(self, version: str, day: date) -> dict[str, bytes]:
-        """Return what a release writes, by path below the root: the version, where they need each other, and the changelog."""
+        """Return the files that a release writes, by path below the root.
+
+        They contain the version, the pins between the packages, and the changelog.
+        """
         names = [str(self._project(folder).get("name", "")) for folder in self.folders]
         found = {changelog.FILE: changelog.with_release(self._log(), version, day).encode()}
         for folder in self.folders:
@@ -145,7 +148,7 @@ def _with_pins(text: str, names: list[str], version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Checked(JsonRecord):
-    """A tag that is a release: of which server, which version; `candidate` is what was built of it here, "" before that."""
+    """A release tag: its server and version; `candidate` was built from it here, "" before the build."""
 
     tag: str
     server: str
@@ -155,11 +158,11 @@ class Checked(JsonRecord):
 
 
 def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
-    """Check that a tag exists, that what it names is checked out and has its version, and with `branch` that this contains it.
+    """Check that a tag exists, is checked out, has its version, and with `branch` that the branch contains it.
 
     Raises:
         NotFoundError: the workspace has no such server.
-        ReleaseError: the tag is not a release that may be published from here.
+        ReleaseError: the tag is not a release that can be published from here.
     """
     repository, wanted = Repository.around(workspace.root), Tag.read(name)
     if wanted is None:

@@ -1,10 +1,10 @@
-"""Which servers are due for a release, and which version each must have. Reads git, the tree and the servers; changes nothing.
+"""Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; no writes.
 
-What was released last is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without one starts from what a
-channel offers that people promote into, if there is such a candidate, else with the version that its sources state.
+The last release is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without one starts from the
+candidate in a channel that people promote into, if there is such a candidate, else with the version in its sources.
 
-What is to be released is what changed in its package since, or what a note says; the version follows from the contract
-(`contract.py`), and notes may raise it.
+A server is released if its package changed since then, or if it has a note; the version follows from the contract
+(`contract.py`), and notes can raise it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONTRACT: Final = f"{FOLDER}/released.json"  # the tool list of the last release
 _SHOWN: Final = 3  # changed files that are named
 
 Reader = Callable[[WorkspaceServer], Contract]
-"""Gives the tool list of a server as it is in its folder, and the version that its sources state."""
+"""Reader of the tool list in a server's folder, and of the version in its sources."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
 """pending: its commit exists, and its tag does not; current: nothing to release; refused: `code` says why."""
@@ -51,9 +51,10 @@ Status = Literal["due", "pending", "current", "retired", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One server, or the packages that are released together: where it stands, which version it had (`before`, "" when none was released) and which it gets.
+    """One server, or the packages that are released together: status, previous version and new version.
 
-    `step` is what the contract and the notes ask for; `commit` that of a pending release; `tools` what callers get.
+    `before` is the previous version, "" without a release. `step` is the step required by the contract and the notes;
+    `commit` that of a pending release; `tools` the tools for callers.
     """
 
     server: str
@@ -84,10 +85,10 @@ class Proposal:
 def plan_releases(
     workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
 ) -> list[Proposal]:
-    """Return what is to be released of the named servers, or of all. What is wrong with one is its `refused`, and no other's.
+    """Return the releases of the named servers, or of all. A fault of one server sets only its own `refused`.
 
     Raises:
-        NotFoundError: there is no such server.
+        NotFoundError: the server does not exist.
         ReleaseError: git cannot be run.
     """
     planner, packages = _Planner(workspace, repository, read), read_packages(workspace)
@@ -102,7 +103,7 @@ def plan_releases(
 
 @dataclass(frozen=True)  # no slots: cached properties
 class _Planner:
-    """What is known of the repository, asked once for all servers."""
+    """Repository data for planning, queried once for all servers."""
 
     workspace: Workspace
     repository: Repository
@@ -128,7 +129,7 @@ class _Planner:
 
     @cached_property
     def same(self) -> set[str]:
-        """Servers that nobody has touched since their last release."""
+        """Return the servers without changes in HEAD since their last release."""
         known = {server.name for server in self.workspace.servers()}
         return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
 
@@ -146,7 +147,7 @@ class _Planner:
             return Proposal(name, "refused", before, code=code, message=message, hint=broke.hint)
 
     def propose_packages(self, packages: Packages) -> Proposal:
-        """Return the packages that have one version: due when the changelog says something that is not released yet."""
+        """Return the proposal for the packages with one version: due if the changelog has unreleased text."""
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending
@@ -209,7 +210,7 @@ class _Planner:
         )
 
     def _unoffered(self, server: WorkspaceServer, version: str) -> str:
-        """Return the next version that no channel ever offered: a release has other bytes than whatever was offered before it."""
+        """Return the next version that no channel has ever offered, because a release has new bytes."""
         known = offered_versions(Store(self.workspace).history(server.name))
         while canonicalize_version(version) in known:
             version = next_version(version, "patch")
@@ -230,7 +231,7 @@ class _Planner:
         return proposal
 
     def _reasons(self, server: WorkspaceServer, state: ServerState, notes: Sequence[Note]) -> tuple[str, ...]:
-        """Why it is due, in words; empty when it is not."""
+        """Return the reasons for a release, as text; empty if it is not due."""
         last, found = self.last.get(server.name), []
         if last is not None:
             files = self._changed(server, last)
@@ -246,7 +247,7 @@ class _Planner:
         return (*found, *([pluralize(len(notes), "note")] if notes else ()))
 
     def _changed(self, server: WorkspaceServer, last: Tag) -> list[str]:
-        """Files of the package that are not what they were; the changelog of releases says nothing of its own."""
+        """Return the changed files of the package, ignoring the changelog."""
         folder = f"servers/{server.name}/"
         dirty = [path for path in self.dirty if path.startswith(folder)]
         if server.name in self.same and not dirty:
@@ -276,13 +277,13 @@ def _newest(tags: Mapping[str, Tag]) -> dict[str, Tag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Return the last channel that offers the server because somebody promoted it; "" when none does. The run's own is none of them."""
+    """Return the last channel that offers the server after a promotion, not after a run; "" if none does."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
-    """Raise `ReleaseError` when the tools were generated from another document: what they are now is no contract."""
+    """Raise `ReleaseError` if the tools were generated from another document: they are not a valid contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(

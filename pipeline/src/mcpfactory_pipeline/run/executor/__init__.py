@@ -1,4 +1,4 @@
-"""Where jobs run: an executor takes a job as plain data and gives what the stage found. It never writes state."""
+"""Executors of jobs: they take a job as plain data and return the stage's result. They never write state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Executor(Protocol):
     slots: int
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
-        """Run a job to its end, within its limits, with what it prints in `log`."""
+        """Run a job to its end, within its limits, and write its output to `log`."""
 
     def cancel(self) -> None:
         """End all jobs, and let no new one start; their outcome is `interrupted`."""

@@ -1,4 +1,4 @@
-"""Several servers of a workspace behind one endpoint, each a process of its own that is started when it is needed."""
+"""Gateway: several servers of a workspace behind one endpoint, each in its own process, started on demand."""
 
 from mcpfactory_pipeline.serve.gateway.gateway import make_gateway
 

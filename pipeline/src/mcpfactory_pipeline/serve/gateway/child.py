@@ -1,7 +1,8 @@
-"""One server behind the gateway, as a process: started at its first use, stopped when it has been idle, started again after its end.
+"""A server process behind the gateway: started at first use, stopped when idle, restarted after it ends.
 
-A call is forwarded to it with what comes back before its end: progress, log messages, and questions. A server behind the
-gateway asks by ending its request (`input_required`), so it is known which call a question belongs to. All that a server says arrives here, and goes on without characters that nobody sees.
+A call is forwarded together with the messages that precede its result: progress, log messages, and questions. A
+server behind the gateway asks by ending its request (`input_required`), so the call that a question belongs to is
+known. All server output passes through here, and invisible characters are removed.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ _MAX_ERROR: Final = 500  # characters of an error that are kept
 
 
 class Child:
-    """A server and its one connection, which all calls share.
+    """A server and its only connection, which all calls share.
 
     Args:
         name: of the server.
-        command: gives what starts it on stdio, and makes its environment where it must; called beside the event loop.
-        environ: all that its process has.
-        url: where it is, if it is not started here; `command` is then not asked.
+        command: returns the command that starts it on stdio, and makes its environment if necessary; called off the
+            event loop.
+        environ: the complete environment of its process.
+        url: its address, if it is not started here; `command` is then not called.
         idle: seconds without a call after which it is stopped.
-        on_started: called with each start and its client, beside the calls.
+        on_started: called with its client after each start, concurrently with the calls.
         on_log: called with each log message of the server, and the calls in flight.
     """
 
@@ -67,7 +69,7 @@ class Child:
 
     @property
     def in_flight(self) -> int:
-        """How many calls are being made now."""
+        """Return the number of calls in flight."""
         return len(self._flights)
 
     @property
@@ -76,11 +78,11 @@ class Child:
         return self._client if self._client is not None and self._client.lost is None else None
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
-        """Return the result of one request, whose questions go to whoever is behind `ctx`.
+        """Return the result of one request; its questions are sent to the caller behind `ctx`.
 
         Raises:
-            ToolError: when the server cannot be started, or ended meanwhile.
-            McpError: as the server says.
+            ToolError: the server cannot be started, or ended during the call.
+            McpError: the server returned an error.
         """
         self.calls += 1
         self._flights[ctx] = None
@@ -107,10 +109,10 @@ class Child:
             self._wait_idle()
 
     async def probe(self) -> None:
-        """Start the server, so that `on_started` learns what it offers.
+        """Start the server, so that `on_started` receives its listing.
 
         Raises:
-            ToolError: when the server cannot be started.
+            ToolError: the server cannot be started.
         """
         try:
             await self._running_client()
@@ -150,7 +152,7 @@ class Child:
                 await client.__aenter__()
             except McpError as error:
                 raise ProtocolError(f"it refused to begin: {error}") from None
-            except asyncio.CancelledError:  # by whoever called first; nothing is on its way any more
+            except asyncio.CancelledError:  # canceled by the first caller; no call is in flight any more
                 self._set_condition("asleep")
                 raise
             self._client = client
@@ -171,7 +173,7 @@ class Child:
         return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
-        """Stop the server when it has been idle for its time from now on. The timer of an earlier call goes on, and looks then."""
+        """Stop the server after its idle time. The timer of an earlier call continues, and checks when it fires."""
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()
         if self._idle_timer is None:
@@ -182,7 +184,7 @@ class Child:
         end = self._idle_since + self._idle
         self._idle_timer = None
         if self._flights:
-            return  # the end of the last call waits anew
+            return  # the end of the last call starts a new timer
         if loop.time() < end:
             self._idle_timer = loop.call_at(end, self._look_idle)
         else:
@@ -196,7 +198,7 @@ class Child:
         self._spawn(client.aclose())
 
     def _tool_error(self, error: Exception) -> ToolError:
-        """Return what a caller gets: what the owner has to repair where the server does not start, else that it is started again."""
+        """Return the caller's error: the owner's repair if the server does not start, else a restart notice."""
         self.errors += 1
         said = plain_text(str(error))  # it quotes the end of the server's stderr
         failure = error if isinstance(error, PipelineError) else read_failure(said)
@@ -211,7 +213,7 @@ class Child:
         )
 
     def _plain(self, said: Any) -> Any:
-        """Return what the server said without characters that nobody sees, and count where there were some."""
+        """Return the server's data without invisible characters, and count the affected messages."""
         plain = plain_answer(said)
         self.cleaned += plain is not said
         return plain

@@ -62,7 +62,7 @@ def health_json(rows: Sequence[ChildHealth]) -> dict[str, Any]:
 
 
 def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool], tuple[str, str]]:
-    """Return the page for HTTP; who may not call the gateway learns its status only."""
+    """Return the status page for HTTP; unauthorized callers get the status only."""
 
     def page(_accept: str, admitted: bool) -> tuple[str, str]:
         rows = read()
@@ -77,19 +77,19 @@ Json = dict[str, Any]
 
 IDLE: Final = 600.0  # seconds
 _MAX_INSTRUCTIONS: Final = 300  # characters of a server's own instructions
-_STARTS_AT_ONCE: Final = 2  # servers that are asked what they offer, where nothing is recorded
+_STARTS_AT_ONCE: Final = 2  # servers to start at a time for their listing, if none is recorded
 
 
 class Gateway:
     """The servers behind one `server`.
 
     Args:
-        workspace: whose servers.
-        known: which of them.
-        search: offer three tools that find, describe and call all others, in their place.
+        workspace: the workspace of the servers.
+        known: the servers to offer.
+        search: offer three tools that find, describe and call all others, instead of those.
         idle: seconds without a call after which a server is stopped.
-        private: whether all who call are one client, so that log messages need not be told apart.
-        unset: variables of our environment that the servers do not get.
+        private: True if all callers are one client, so that log messages need not be separated.
+        unset: environment variables to withhold from the servers.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Gateway:
         self._workspace, self._search, self._private = workspace, search, private
         self._known = {one.name: one for one in known}
         self._listings: dict[str, ServerListing] = {}
-        self._notes: dict[str, tuple[str, ...]] = {}  # what was changed or left out of a listing
+        self._notes: dict[str, tuple[str, ...]] = {}  # changes and omissions in a listing
         self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
         self._children = {
             one.name: Child(
@@ -136,7 +136,7 @@ class Gateway:
         self._refresh_registry()
 
     def rows(self) -> list[ChildHealth]:
-        """How every server is."""
+        """Return the health of every server."""
         return [
             ChildHealth(
                 name,
@@ -175,7 +175,7 @@ class Gateway:
             await asyncio.gather(*(child.aclose() for child in self._children.values()), return_exceptions=True)
 
     async def _update_listing(self, child: Child, client: Client) -> None:
-        """Ask a server that was started what it offers, and list that."""
+        """Request the listing of a started server, and publish it."""
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
             return  # said by these very sources
@@ -209,7 +209,7 @@ class Gateway:
             server, reference = found[0], {"type": ref.type, "uri": found[1]}
         return await relayed_completion(partial(self._call, server), reference, argument, context, ctx)
 
-    # -- what is listed --------------------------------------------------------------------------------------------
+    # -- listings -------------------------------------------------------------------------------------------------
 
     def _refresh_registry(self) -> None:
         """List again what all servers offer."""
@@ -248,7 +248,7 @@ class Gateway:
         return {name: row.tool for name, row in rows.items()}
 
     async def _health(self) -> Json:
-        """How the servers behind this gateway are: state, since when, calls, errors."""
+        """Return the health of the servers behind this gateway: state and its start, calls, errors."""
         return health_json(self.rows())
 
     def _instructions(self, shown: Mapping[str, ServerListing]) -> str:

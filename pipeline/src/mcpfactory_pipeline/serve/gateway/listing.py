@@ -1,7 +1,7 @@
-"""What a server offers, known without starting it: from its last start, its candidate's contract, or its manifest.
+"""Listings of servers without starting them: from the last start, the candidate's contract, or the manifest.
 
-A listing of an earlier start counts while the server's sources are the same; it has all there is. The contract of the newest
-candidate, and the manifest of generated tools, have tools only.
+A listing of an earlier start is valid while the server's sources are unchanged, and is complete. The contract of the
+newest candidate, and the manifest of generated tools, contain tools only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """What a server offers, as on the wire. `complete` says whether it was the server that said so."""
+    """The listing of a server in wire format. `complete` is True if it came from the running server."""
 
     tools: tuple[Json, ...] = ()
     resources: tuple[Json, ...] = ()
@@ -42,7 +42,7 @@ class ServerListing:
 
 
 def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerListing | None:
-    """Return what is known of a server; None where nothing is, so that it must be asked."""
+    """Return the recorded listing of a server; None if nothing is recorded, so that it must be started."""
     found = _stored_listing(workspace, server)
     if found is not None:
         return found
@@ -54,7 +54,7 @@ def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerLis
 
 
 async def request_listing(client: Client) -> ServerListing:
-    """Return what a running server offers. Raises what a client raises."""
+    """Return the listing of a running server. Raises the client's errors."""
     able = client.capabilities
     return ServerListing(
         _named("name", await client.list_tools()) if "tools" in able else (),
@@ -75,7 +75,7 @@ def store_listing(workspace: Workspace, server: WorkspaceServer, listing: Server
         beside = file.with_suffix(f".{os.getpid()}.tmp")
         beside.write_text(text, encoding="utf-8")
         beside.replace(file)
-    except (OSError, PipelineError):  # sources that lead out of their folder, say: other commands tell of that
+    except (OSError, PipelineError):  # for example links out of the source folder, which other commands report
         return
 
 
@@ -92,7 +92,7 @@ def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerList
 
 
 def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
-    """Those that say what they are called: the others nobody could call, and they are to hurt no other server."""
+    """Return the entries that have a name: others cannot be called, and must not affect other servers."""
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 

@@ -50,7 +50,7 @@ def outer_uri(server: str, uri: str) -> str:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server that an outer URI is of, and its own URI; None for a URI that is none of the gateway's."""
+    """Return the server of an outer URI, and its inner URI; None if the URI is not the gateway's."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")
@@ -58,7 +58,7 @@ def inner_uri(uri: str) -> tuple[str, str] | None:
 
 
 def outer_content(server: str, block: Any) -> Any:
-    """Return a content block with the URIs of its links and embedded resources as they are behind the gateway."""
+    """Return a content block with the URIs of its links and embedded resources rewritten for the gateway."""
     if not isinstance(block, dict):
         return block
     if block.get("type") == "resource_link" and isinstance(block.get("uri"), str):
@@ -99,7 +99,7 @@ def relayed_template(server: str, wire: Mapping[str, Any], call: Call) -> Templa
 
 
 class _OuterNames:
-    """What names and URIs of a server are behind the gateway."""
+    """Names and URIs of a server as seen behind the gateway."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -122,7 +122,7 @@ class _OuterNames:
 _LONGEST: Final = 20_000  # characters of one text that is shown to models before any call
 _LOST: Final = f"hidden characters, or what is beyond {_LONGEST:,} characters left out"
 _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_EXAMPLES: Final = frozenset({"default", "example", "examples"})  # values that nobody has to repeat
+_EXAMPLES: Final = frozenset({"default", "example", "examples"})  # for readers only, so they can be dropped
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
 _WORDS: Final = _VALUES | {
     *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
@@ -133,7 +133,7 @@ _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # how JSON writes what ASCII has o
 
 
 def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
-    """Return what is offered of a server, and what was changed or left out of it, one sentence each."""
+    """Return a server's sanitized listing, and its changes and omissions, one sentence each."""
     notes: list[str] = []
     instructions = plain_text(listing.instructions)[:_LONGEST]
     if instructions != listing.instructions:
@@ -155,12 +155,12 @@ def plain_text(text: str) -> str:
 
 
 def is_plain_json(data: bytes) -> bool:
-    """Whether JSON has nothing but visible ASCII and white space in it: one look at all of it, and no walk through its parts."""
+    """Return True if JSON has only visible ASCII and white space: a single scan instead of a walk."""
     return data.isascii() and not _SIGNS.search(data)
 
 
 def plain_answer(value: Any) -> Any:
-    """Return what a server said, whatever it is, without characters that a person does not see. What has none is returned itself."""
+    """Return a server's value without invisible characters; return the same object if unchanged."""
     return value if is_plain_json(encode(value)) else _plain_value(value)
 
 
@@ -190,7 +190,7 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    if isinstance(value, Mapping) and key in _NAMED:  # the names of arguments, whatever they are
+    if isinstance(value, Mapping) and key in _NAMED:  # keys are argument names and can be any string
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Mapping):
         kept = {name: one for name, one in value.items() if not (name in _EXAMPLES and _is_foul(one))}

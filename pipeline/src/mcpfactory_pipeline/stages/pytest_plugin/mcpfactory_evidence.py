@@ -1,8 +1,9 @@
-"""A plugin of pytest, loaded into the process of a server's tests: it writes down what became of each test, and which tools it ran.
+"""Pytest plugin for a server's test process: records each test's outcome, and the tools that it ran.
 
-Its outcomes are of the exceptions that it sees itself: a hook of the server cannot turn a failed test into a passed one by
-changing the report. Test code shares the process with it; `docs/explanation/checks.md` says what that cannot show. It is
-loaded by name from a folder of its own, in an environment without mcpfactory-pipeline: standard library and pytest only.
+Its outcomes are based on the exceptions that it sees itself: a hook of the server cannot turn a failed test into a
+passed one by changing the report. Test code shares the process with it; `docs/explanation/checks.md` describes the
+limits. It is loaded by name from a separate folder, in an environment without mcpfactory-pipeline: standard library
+and pytest only.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _ONE_PROCESS: Final = {
     "numprocesses": 0,
     "dist": "no",
     "tx": [],
-}  # of pytest-xdist: other processes would be seen by nobody
+}  # of pytest-xdist: this plugin cannot observe other processes
 
 
 class PytestEvidence:
-    """What is seen in one session: of each test the outcome and the tools that ran while it did; and what was collected."""
+    """Observations of a session: each test's outcome and the tools that ran during it; the collected tests."""
 
     def __init__(self, nonce: str, record: Path, tools: Path) -> None:
         self._nonce, self._record, self._tools = nonce, record, tools
@@ -75,7 +76,7 @@ class PytestEvidence:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self) -> Generator[None, None, None]:
-        """Write the record: a process that ended otherwise has none."""
+        """Write the record; a process that ends abnormally does not write one."""
         yield
         left_out = [name for name in self._collected if name not in self._tests]
         found = {"nonce": self._nonce, "tests": self._tests, "errors": self._errors, "deselected": left_out}

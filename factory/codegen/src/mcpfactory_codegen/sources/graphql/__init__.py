@@ -31,7 +31,7 @@ SDL: Final = "sdl"
 """The member of a document's data that holds the text of a schema."""
 
 SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
-"""What the text of a schema has: it defines a type at the beginning of a line."""
+"""Pattern of schema text: a type or schema definition at the start of a line."""
 _TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme
 _PAGE: Final = 20
 _QUIET: Final = frozenset({"path-odd", "server-relative"})
@@ -51,14 +51,14 @@ _SCALARS: Final[dict[str, dict[str, Any]]] = {
 
 
 def is_introspection(data: dict[str, Any]) -> bool:
-    """Whether the data is what the introspection query answers."""
+    """Return True if the data is an introspection query's response."""
     return isinstance(table(data, "__schema").get("types"), list) or isinstance(
         table(table(data, "data"), "__schema").get("types"), list
     )
 
 
 def is_sdl(data: dict[str, Any]) -> bool:
-    """Whether the data is the text of a schema, as `load` keeps it."""
+    """Return True if the data is the text of a schema, as `load` stores it."""
     return set(data) == {SDL}
 
 
@@ -141,7 +141,7 @@ def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, docu
 
 
 def _described(root: str, one: GraphQLField, kind: Type | None) -> str:
-    """Return what is said of a field that says nothing of itself: what it gives, in the words of its type."""
+    """Return a description of an undescribed field, from its result type."""
     about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
     return f"The {root} {one.name}, which gives {one.type}.{about}"
 
@@ -165,7 +165,7 @@ def _default(each: InputValue, *, pages: bool) -> str:
 
 
 _PLAIN: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?|[A-Za-z_]\w{0,120}")
-"""Defaults that are written into a document as they are."""
+"""Default values that can be written into a document unchanged."""
 
 
 def _argument(each: InputValue, *, pages: bool) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _MARKS: Final = str.maketrans("", "", "[]!")
 
 @dataclass(frozen=True, slots=True)
 class InputValue:
-    """An argument of a field, or a field of an input type. `default` is a GraphQL literal, None where there is none."""
+    """An argument of a field, or a field of an input type. `default` is a GraphQL literal, None if missing."""
 
     name: str
     type: str
@@ -33,7 +33,7 @@ class InputValue:
 
     @property
     def required(self) -> bool:
-        """Whether it has to be given."""
+        """Return True if a value is required."""
         return is_required(self.type) and self.default is None
 
 
@@ -86,17 +86,17 @@ def bare(written: str) -> str:
 
 
 def is_required(written: str) -> bool:
-    """Whether it is never null."""
+    """Return True if the type is non-null."""
     return written.endswith("!")
 
 
 def is_list(written: str) -> bool:
-    """Whether it is a list, outermost."""
+    """Return True if the outermost type is a list."""
     return written.startswith("[")
 
 
 def value_of(literal: str) -> Any:
-    """Return what a literal of GraphQL means, as far as it is also JSON or the name of an enum's value; None otherwise."""
+    """Return the value of a GraphQL literal if it is also JSON or an enum value's name; None otherwise."""
     if NAME.match(literal) and literal not in {"true", "false", "null"}:
         return literal
     return json_value(literal)
@@ -156,7 +156,7 @@ def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
 
 
 def _written(node: Any, depth: int = 0) -> str:
-    """Return a type reference as GraphQL writes it; "" when it is none."""
+    """Return a type reference in GraphQL syntax; "" if it is invalid."""
     if not isinstance(node, dict) or depth > _WRAPPERS:
         return ""
     kind = text(node, "kind")
@@ -182,7 +182,7 @@ _ROOTS: Final = ("query", "mutation", "subscription")
 
 
 class SdlError(ValueError):
-    """The text is no GraphQL schema. `args[0]` says what is wrong and in which line."""
+    """Error for text that is not a GraphQL schema. `args[0]` has the reason and the line."""
 
 
 def parsed(text: str) -> GraphQLSchema:
@@ -275,7 +275,7 @@ def _input(node: Any) -> InputValue:
 
 
 def _type_text(node: ast.TypeNode) -> str:
-    """Return a type as it is written."""
+    """Return a type in GraphQL syntax."""
     suffix = ""
     prefix = ""
     inner: Any = node

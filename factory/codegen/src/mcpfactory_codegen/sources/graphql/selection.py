@@ -1,8 +1,9 @@
-"""What a query asks of an answer: a selection of fields for a type, as GraphQL text and as the JSON Schema of what comes back.
+"""Selection of response fields for a type, as GraphQL text and as the JSON Schema of the response.
 
-A model gets what tells most in little room. Chosen are the scalars of the answer itself, some of the objects in it, and what
-identifies those below; of a connection its nodes and where the next page begins. Fields that need arguments, deprecated ones,
-and types that are open already (a cycle) are not. Everything is bounded.
+The selection gives a model the most information in little space: the scalars of the response itself, some of its
+objects, and the identifying fields below; for a connection its nodes and the cursor of the next page. It excludes
+fields with required arguments, deprecated fields, and types that are already being expanded (a cycle). Every size is
+bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 from mcpfactory_codegen.sources.graphql.schema import GraphQLField, GraphQLSchema, Type, bare, is_list, is_required
 
 _FIELDS: Final = 90
-"""Of one query, all levels together."""
+"""Maximum number of fields in one query, on all levels together."""
 _LEAVES: Final = (24, 8, 4)
 _OBJECTS: Final = (8, 2, 0)
 _FRAGMENTS: Final = 8
@@ -27,7 +28,7 @@ _TELLING: Final = (
 )  # fmt: skip
 _ONWARDS: Final = ("hasNextPage", "endCursor")
 _ECHO: Final = "clientMutationId"
-"""What the caller gave: it says nothing of an answer."""
+"""The caller's own value: it adds nothing to a response."""
 _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boolean": "boolean", "ID": "string"}
 
 
@@ -43,7 +44,7 @@ class SelectionSet:
 
     @property
     def abstract(self) -> bool:
-        """Whether a value is of one of several types."""
+        """Return True if a value can have one of several types."""
         return self.type.kind in {"INTERFACE", "UNION"}
 
     @property
@@ -54,7 +55,7 @@ class SelectionSet:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is selected."""
+        """Return True if nothing is selected."""
         return not (self.leaves or self.objects or self.abstract)
 
     def text(self) -> str:
@@ -95,18 +96,18 @@ def answer_of(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, A
 
 
 def _leaf_schema(written: str) -> dict[str, Any]:
-    """Return the schema of a scalar in an answer; what an API's own scalars are, nothing says."""
+    """Return the schema of a scalar in a response; custom scalars have no known type."""
     name = bare(written)
     return {"type": _SCALARS[name]} if name in _SCALARS else {}
 
 
 def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) -> SelectionSet | dict[str, Any]:
-    """Return what is asked of an answer of a written type; of a scalar its JSON Schema.
+    """Return the fields to select for a type, or its JSON Schema if the type is a scalar.
 
     Args:
         schema: all types.
-        written: the type of the field that is called.
-        deeper: the type only wraps what came of a mutation, so that one more level is looked at.
+        written: type of the called field, as written in the schema.
+        deeper: True if the type only wraps the result of a mutation; selects one level more.
     """
     kind = schema.named(written)
     if kind is None or kind.kind not in _COMPOSITE:
@@ -115,7 +116,7 @@ def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) 
 
 
 class _Choosing:
-    """The choice for one query, breadth first, so that what is near is never short for what is far."""
+    """Breadth-first field selection for one query, so that distant fields never crowd out near ones."""
 
     def __init__(self, schema: GraphQLSchema, *, wrapped: bool) -> None:
         self._schema = schema
@@ -141,7 +142,7 @@ class _Choosing:
             chosen.leaves += [one for name, one in chosen.type.fields.items() if name in wanted and self._is_leaf(one)]
             return
         leaves = [one for one in chosen.type.fields.values() if self._is_leaf(one) and one.name != _ECHO]
-        if "hasNextPage" in chosen.type.fields:  # what leads back is of no use to a caller that goes on
+        if "hasNextPage" in chosen.type.fields:  # callers only page forward
             leaves = [one for one in leaves if one.name in _ONWARDS]
         if len(leaves) > _LEAVES[at]:
             rank = {name: index for index, name in enumerate(_TELLING)}
@@ -193,7 +194,7 @@ class _Choosing:
         return kind is not None and kind.kind in _LEAF and _callable(one)
 
     def _connection(self, kind: Type) -> list[tuple[str, GraphQLField]]:
-        """Return the fields of a connection (GraphQL Cursor Connections), or of one of its edges, that lead to the nodes."""
+        """Return the fields of a connection or edge that contain the nodes (GraphQL Cursor Connections)."""
         fields = kind.fields
         if "pageInfo" in fields and ("nodes" in fields or "edges" in fields):
             nodes = "nodes" if "nodes" in fields else "edges"

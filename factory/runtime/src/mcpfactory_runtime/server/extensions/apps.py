@@ -89,10 +89,10 @@ def make_app(
 
 
 def link(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
-    """Say in a tool's object which page shows its results, and who may call it (ext-apps, Resource Discovery).
+    """Set in a tool's object the page for its results and its permitted callers (ext-apps, Resource Discovery).
 
     Raises:
-        ValueError: a URI that is none of `ui://`; an unknown kind of visibility.
+        ValueError: the URI does not begin with `ui://`; an unknown kind of visibility.
     """
     ui: Json = {}
     if uri is not None:

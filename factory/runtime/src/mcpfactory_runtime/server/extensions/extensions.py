@@ -1,4 +1,4 @@
-"""What not all servers use: generated tools, hooks, tasks and skills. Each part is loaded at its first use."""
+"""Optional server features: generated tools, hooks, tasks and skills. Each is loaded at its first use."""
 
 from __future__ import annotations
 
@@ -129,6 +129,6 @@ class Extensions:
             self.task_manager = self._task_methods = None  # of an earlier life of the server, if any
 
     async def close(self) -> None:
-        """Close what was opened."""
+        """Close the opened features."""
         if self.task_manager is not None:
             await self.task_manager.close()

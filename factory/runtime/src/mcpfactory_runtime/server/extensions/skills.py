@@ -38,7 +38,7 @@ _BLOCK: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)"
 _PAIR: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*:(?:[ \t]+(.*?))?[ \t]*")
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "~": None}
-# Plain values that some readers take for something else: booleans of YAML 1.1, and whatever begins like a number.
+# Plain values that some parsers misread: booleans of YAML 1.1, and any value that begins like a number.
 _AMBIGUOUS: Final = re.compile(
     r"(?i:yes|no|on|off|y|n|true|false|null)|[-+.]?[0-9][0-9a-fA-F_,.:xoe+\-TZ]*(?: [0-9:.+\-Z ]+)?|[-+]?\.(?i:inf|nan)"
 )
@@ -54,7 +54,7 @@ def read_frontmatter(text: str) -> dict[str, Any]:
     """Return the front matter at the beginning of a text, as a JSON object.
 
     Raises:
-        FrontmatterError: there is none, or it cannot be read.
+        FrontmatterError: it is missing or invalid.
     """
     found = _BLOCK.match(text)
     if found is None:
@@ -145,7 +145,7 @@ class _FrontmatterReader:
         return text if header.endswith("-") or not text else text + "\n"
 
     def _peek(self) -> str | None:
-        """Return the next line that says something."""
+        """Return the next line with content."""
         while self._next < len(self._lines):
             line = self._lines[self._next].rstrip(" ")
             if line and not line.lstrip(" ").startswith("#"):
@@ -195,19 +195,19 @@ class _SkillFile:
 
 
 class Skill:
-    """One published folder.
+    """One published directory of a skill.
 
     Args:
-        folder: the skill's folder.
-        prefix: what stands before its name in the URI; "" for nothing.
+        folder: the skill's directory.
+        prefix: prefix of its name in the URI; "" for none.
 
     Attributes:
-        root: the URI of the folder.
+        root: the URI of the directory.
         uri: the URI of SKILL.md.
         name, description: of the front matter, when the skill was published.
 
     Raises:
-        SkillError: the folder is no skill.
+        SkillError: the directory is not a skill.
     """
 
     def __init__(self, folder: Path, prefix: str) -> None:
@@ -304,7 +304,7 @@ class Skill:
         return f"{self.root}/{quote(name, safe=_SAFE)}"
 
     def read(self, path: str) -> EmbeddedText | EmbeddedBlob | None:
-        """One file's content, by its path within the skill; None for what is no file of the skill."""
+        """Return one file's content by its path within the skill, or None if it is not a file of the skill."""
         file = self.scan().get(path)
         if file is None:
             return None
@@ -318,7 +318,7 @@ class Skill:
         return EmbeddedBlob(self.uri_of(path), data, mime_type or "application/octet-stream")
 
     def children(self, uri: str) -> dict[str, Json] | None:
-        """Return what lies directly in a folder of the skill, as resources by URI; None when the URI is no such folder."""
+        """Return the direct children of a skill's directory as resources by URI, or None for another URI."""
         folders = {self.root: ""}
         files = self.scan()
         for name in files:
@@ -396,7 +396,7 @@ class Skills:
         """Return the result of one of the extension's methods.
 
         Raises:
-            McpError: METHOD_NOT_FOUND without skills, INVALID_PARAMS for what is not served.
+            McpError: METHOD_NOT_FOUND without skills, INVALID_PARAMS for a URI that is not served.
         """
         if not self._published:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")

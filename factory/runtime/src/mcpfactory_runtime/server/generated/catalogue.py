@@ -1,9 +1,10 @@
-"""Which of a server's generated tools are listed, and how: all in the list, or by way of search; by profile; in which dialect.
+"""Selection and presentation of a server's generated tools: full list or search, by profile and dialect.
 
-A *profile* is a named choice of tools: `full`, `read-only` (those that only read), and those that the manifest defines. A
-*mode* is how they are listed: `full` lists each, `search` lists three tools that find, describe and call them. A *dialect* is
-what their names and schemas look like, for clients with limits (`dialects`). All are chosen by the manifest, by MCPFACTORY_MODE,
-MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--dialect`, the last of these winning.
+A *profile* is a named selection of tools: `full`, `read-only` (tools that only read), and those that the manifest
+defines. A *mode* is the form of the list: `full` lists each tool, `search` lists three tools that find, describe and
+call them. A *dialect* is the form of their names and schemas, for clients with limits (`dialects`). All are chosen by
+the manifest, by MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and
+`--dialect`; the last of these wins.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ class Catalogue:
         return (_FULL, _READ_ONLY, *(name for name in self._profiles if name not in {_FULL, _READ_ONLY}))
 
     def select(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
-        """Show the tools of a profile in a mode and a dialect; None keeps what is chosen.
+        """List the tools of a profile in a mode and a dialect; None keeps the current choice.
 
         Raises:
-            CatalogueError: there is no such mode, profile or dialect; nothing has changed.
+            CatalogueError: the mode, profile or dialect does not exist; nothing has changed.
         """
         mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
         if mode not in MODES:
@@ -95,7 +96,7 @@ class Catalogue:
             self.environment_error = f"{names}: {error}"
 
     def discard(self, name: str) -> bool:
-        """Take a generated tool away; False when there is none of this name."""
+        """Remove a generated tool; return False if it does not exist."""
         if self._rows.pop(name, None) is None:
             return False
         self._update_listed()
@@ -132,7 +133,7 @@ class Catalogue:
         }
 
     def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
-        """Return the tools of a list by name, those that are not generated in the dialect, too, under their own names."""
+        """Return the listed tools by name; hand-written ones are converted to the dialect and keep their names."""
         if self.dialect == DIALECTS[0]:
             return wires
         from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
@@ -145,7 +146,10 @@ class Catalogue:
         }
 
     def _offers(self, tool: Tool) -> bool:
-        """Whether `read-only` has a tool of the registry: of those that are not generated it has those that only read."""
+        """Return True if `read-only` includes a tool of the registry.
+
+        Of hand-written tools it includes those that only read.
+        """
         return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:

@@ -1,17 +1,20 @@
-"""What a generated tool answers is held against the `outputSchema` that the list shows.
+"""Check of generated tools' results against the listed `outputSchema`.
 
-MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always keep to
-their documents, and a call that the API carried out must not look like one that failed, or a model would repeat it. So:
+MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always
+follow their documents. A call that the API carried out must not look like a failed one, or a model would repeat it.
+Therefore:
 
-1. What conforms passes unchanged.
-2. Members (and items of lists) that do not conform are left out of the structured content; the text has the whole answer, and a
-   note says what is missing. A null that the schema does not permit is left out without a note: absent says the same.
-   A text that is the number or the truth value which the schema has there (all values of XML are texts) becomes it, unless digits would be lost.
-3. Where that is not enough, since something required is missing, the result is an error that says that the call was carried out.
-4. No content, or content that is no JSON, is the empty object.
+1. Conforming content passes unchanged.
+2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
+   response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
+   since an absent member means the same. A string that contains the number or the boolean required by the schema (all
+   values of XML are strings) is converted, unless digits would be lost.
+3. If that is not enough, because a required member is missing, the result is an error that reports that the call was
+   carried out.
+4. Missing content, or content that is not JSON, becomes the empty object.
 
-Output schemas are generated in a plain form (`mcpfactory_codegen.describe.outputs`): `type`, `properties`, `required`, `items`,
-`additionalProperties`, `enum`; nothing else is looked at here.
+Output schemas are generated in a plain form (`mcpfactory_codegen.describe.outputs`): `type`, `properties`,
+`required`, `items`, `additionalProperties`, `enum`; other keywords are ignored here.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ def _note(text: str) -> Json:
 
 
 def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
-    """Return the value without what does not conform, or `_REMOVED`; `missing` gets the places of what was left out."""
+    """Return the value without nonconforming parts, or `_REMOVED`; add the places of removed parts to `missing`."""
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, str) and not _is_of(value, schema):
@@ -130,7 +133,7 @@ def _is_of(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def _missing_required(value: Any, schema: Any, place: str) -> str:
-    """Return the first place where something required is missing; "" when there is none."""
+    """Return the first place where a required member is missing, or "" if all are present."""
     if not isinstance(schema, Mapping):
         return ""
     if isinstance(value, dict):

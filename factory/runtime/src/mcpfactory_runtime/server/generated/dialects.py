@@ -1,11 +1,11 @@
-"""Tools in the words of clients with limits: the dialects, and tools put into them, as pure functions.
+"""Dialects for clients with limits, and pure functions that convert tools to them.
 
-Arguments are checked against a tool's own schema in every dialect; only what the list shows differs. The rules:
+Arguments are checked against a tool's own schema in every dialect; only the list differs. The rules:
 
-1. A reference is replaced by what it leads to. Where that would never end, or grow too large, the type is left and a note.
-2. Schemas that are combined become one that permits what they permit, and more where that cannot be decided; a note says so.
-3. What is left out never makes a schema stricter, so the server still validates whatever a client sends.
-4. A name that is too long keeps its beginning, and a digest makes it unique and the same every time.
+1. A reference is replaced by its target. If that would never end, or grow too large, the type and a note remain.
+2. Combined schemas become one that permits the same values, and more if that cannot be decided; a note reports it.
+3. Omissions never make a schema stricter, so the server still validates everything that a client sends.
+4. A name that is too long keeps its beginning, and a digest makes it unique and deterministic.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a client cannot take.
+    """The limits of a client.
 
     Attributes:
-        combinators: where `anyOf`, `oneOf`, `allOf`, `not` and the like may stand; "below" is anywhere but in the root.
-        types: whether `type` may be a list.
-        name: characters of a tool's name. Many clients put the server's name before it and permit 64 for both.
+        combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and the like; "below" is anywhere but in
+            the root.
+        types: True if `type` may be a list.
+        name: maximum length of a tool's name. Many clients prepend the server's name and permit 64 characters for
+            both.
     """
 
     combinators: Literal["anywhere", "below", "nowhere"]
@@ -38,7 +40,7 @@ class Limits:
 
 
 DIALECTS: Final[dict[str, Limits | None]] = {
-    "standard": None,  # JSON Schema 2020-12 as it is
+    "standard": None,  # unchanged JSON Schema 2020-12
     "plain": Limits("below", types=True, name=64),
     "flat": Limits("nowhere", types=False, name=40),
 }
@@ -85,7 +87,10 @@ def adapt_schema(schema: Any, limits: Limits) -> Any:
 
 
 def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
-    """Return the schema, and notes about its root. One that cannot be read is left as it is: nobody can call such a tool."""
+    """Return the flattened schema, and notes about its root.
+
+    An unreadable schema stays unchanged: such a tool cannot be called.
+    """
     if not isinstance(schema, Mapping):
         return schema, []
     try:
@@ -198,7 +203,7 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
-    """Return what satisfies both satisfies this: of two bounds of a kind the first counts."""
+    """Return a schema satisfied by all values that satisfy both; of two bounds of a kind the first counts."""
     done = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(done.get(key), Mapping):
@@ -211,7 +216,7 @@ def _intersection(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
         elif key == "required" and isinstance(done.get(key), list):
             done[key] = list(dict.fromkeys([*done[key], *value]))
         elif key == "additionalProperties" and done.get(key) != value and key in done:
-            done[key] = True  # what the one does not know the other may
+            done[key] = True  # one schema may permit members that the other does not know
         elif key not in done:
             done[key] = value
     if done.get("additionalProperties") is False and ("properties" in one) and ("properties" in other):

@@ -102,7 +102,7 @@ def mount(
 
 
 def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
-    """Return what the person who starts the server should hear of the API's addresses."""
+    """Return warnings about the API's addresses for the operator."""
     prefix = addresses["prefix"]
     if not environ.get(f"{prefix}_BASE_URL") and not environ.get("MCPFACTORY_BASE_URL"):
         return []
@@ -153,7 +153,7 @@ def _converter(schema: Json) -> Converter:
 
 
 def _bounded_result(value: Any) -> Json:
-    """Return what a workflow gives as a result of which a model is given as much as of an answer of the API."""
+    """Return a workflow's result, shortened to the size limit of API responses."""
     from mcpfactory_runtime.upstream.secrets import MAX_TEXT  # noqa: PLC0415 - as above
     from mcpfactory_runtime.upstream.truncate import compact, shorten  # noqa: PLC0415 - only for workflows
 

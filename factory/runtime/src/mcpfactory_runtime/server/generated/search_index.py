@@ -1,14 +1,16 @@
-"""A small index over tools: which fit a question best. Pure Python and no model; a thousand tools are indexed in some tenths of a second.
+"""Search index that ranks tools by their fit to a question. Pure Python without a model.
 
-BM25F (Robertson and Zaragoza, 2009, section 3.4): a word counts more in a name than in a description, and less the more tools
-have it. What is added for APIs:
+Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (Robertson and Zaragoza, 2009, section
+3.4): a word counts more in a name than in a description, and less the more tools have it. Additions for APIs:
 
-- words that may mean what was said count, too: those of a general table (`search_thesaurus`; what is farther only where nothing is near), those that the API's own
-  descriptions use for a resource, two words written as one, and a word that was misspelt;
-- tools that have more of the question's words win over those that have one of them often, and so do tools whose name and path have
-  nothing beside them (`list_invoices` over `list_invoice_lines`);
-- a question that reads prefers what reads, one that writes what has the method that its verb suggests, one about several things what lists;
-- operations that differ in their method or version alone stand once among the first.
+- words with a related meaning count as well: those of a general table (`search_thesaurus`; distant ones only if no
+  near one matches), those that the API's own descriptions use for a resource, two words written as one, and
+  misspelled words;
+- tools that match more of the question's words win over those that repeat one of them, and so do tools whose name and
+  path have no further words (`list_invoices` over `list_invoice_lines`);
+- a question that reads prefers tools that read, one that writes prefers the method that its verb suggests, one about
+  several things prefers tools that list;
+- operations that differ only in their method or version appear once among the first results.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ _METHODS: Final = frozenset({"get", "post", "put", "patch", "delet", "head"})
 _ONE: Final = frozenset({"get", "read"})  # verbs of names that give one thing
 _OLD: Final = re.compile(r"deprecated|legacy", re.IGNORECASE)
 
-# Bounds on what is indexed of one tool: what follows is detail.
+# Limits on the indexed data of one tool; the rest is detail.
 _DESCRIPTION: Final = 500
 _DETAILS: Final = 20
 _DETAIL: Final = 120
@@ -62,27 +64,27 @@ _COMMON: Final = 0.2  # a word that more tools than this part have says nothing
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts how much. The numbers were tuned with questions about ten APIs; docs/how-to/large-apis.md has the results.
+    """Weights of the ranking, tuned with questions about ten APIs; docs/how-to/large-apis.md has the results.
 
     Attributes:
         saturation: k1 of BM25.
-        synonym: what a word counts that may be meant, where no name or path has the word itself.
-        known_synonym: the same where some have it.
-        association: what a word counts for what may be spoken of, where no name or path has what was said or what means the same.
-        learned: what a word counts that descriptions use together with it.
-        compound: what two words count that are written as one.
-        misspelt: what a word counts that differs by a letter or two.
-        verb: how much the verb counts at which a question begins.
-        pronoun: how much "my" counts.
-        distances: how much terms count by their distance from the point.
-        again: how much a word of a tool counts that has answered another word of the question.
-        coverage: how much it matters which part of the question's words a tool has.
-        fit: how much it matters which part of a tool's name and path the question has.
+        synonym: weight of a synonym if no name or path has the word itself.
+        known_synonym: weight of a synonym if some name or path has the word itself.
+        association: weight of a related word if no name or path has the word or a synonym.
+        learned: weight of a word that descriptions use together with the word.
+        compound: weight of two words that are written as one.
+        misspelt: weight of a word that differs by one or two letters.
+        verb: weight of the verb at which a question begins.
+        pronoun: weight of "my".
+        distances: weights of terms by their distance from the point.
+        again: weight of a tool's word that has already matched another word of the question.
+        coverage: influence of the fraction of the question's words that a tool matches.
+        fit: influence of the fraction of a tool's name and path that the question matches.
         method: factor for a tool whose method the question suggests.
-        other_method: factor for one with another.
-        amount: factor for one that lists where several are asked for, or gives one where one is.
-        leaf: factor for one whose last resource the question names.
-        deprecated: factor for one that is on its way out.
+        other_method: factor for a tool with another method.
+        amount: factor for a tool that lists if several things are asked for, or returns one if one is.
+        leaf: factor for a tool whose last resource the question names.
+        deprecated: factor for a deprecated tool.
     """
 
     saturation: float = 2.9
@@ -122,18 +124,18 @@ _FIELDS: Final[dict[str, tuple[float, float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class IndexedTool:
-    """What is indexed of one tool.
+    """Indexed data of one tool.
 
     Attributes:
-        name: what it is called.
-        title: what it is called for people.
-        description: what it does.
-        operation: method and path, "" when they are not known.
-        group: the module that it is in.
-        arguments: names of what it takes.
-        values: that its arguments may have.
-        details: what is said of its arguments.
-        reads: it only reads; None when that is not known.
+        name: the tool's name.
+        title: the tool's display name.
+        description: the tool's description.
+        operation: method and path, "" if unknown.
+        group: the tool's module.
+        arguments: names of its arguments.
+        values: permitted values of its arguments.
+        details: descriptions of its arguments.
+        reads: True if it only reads; None if unknown.
     """
 
     name: str
@@ -148,7 +150,7 @@ class IndexedTool:
 
     @classmethod
     def from_wire(cls, wire: Json, operation: str = "", group: str = "") -> Self:
-        """Return what is indexed of a tool as clients see it."""
+        """Return the indexed data of a tool from its object on the wire."""
         names: list[str] = []
         values: list[str] = []
         details: list[str] = []
@@ -195,15 +197,16 @@ def _collect(schema: Any, names: list[str], values: list[str], details: list[str
 
 @dataclass(frozen=True, slots=True)
 class _Traits:
-    """What is known of one tool beside the weights of its words.
+    """Facts about one tool in addition to the weights of its words.
 
     Attributes:
         core: the words of its name and path.
-        leaf: those of the last resource of its path.
-        kinds: methods that its operation has, or that its name suggests where everything is a POST.
-        lists: it gives several things.
-        deprecated: it is on its way out.
-        twin: number of the first tool that does the same with another method or in another version, its own when there is none.
+        leaf: the words of the last resource of its path.
+        kinds: methods of its operation, or those that its name suggests if everything is a POST.
+        lists: True if it returns several things.
+        deprecated: True if it is deprecated.
+        twin: number of the first tool that does the same with another method or in another version, else its own
+            number.
     """
 
     core: frozenset[str]
@@ -325,7 +328,10 @@ class SearchIndex:
         return found
 
     def _learned(self, word: str) -> dict[str, float]:
-        """Return what a word is about that descriptions have, and no name: words of most tools that have it, and of few others."""
+        """Return the subjects of a word that appears in descriptions but not in names.
+
+        These are words in the names or paths of most tools that have the word, and of few others.
+        """
         having = self._postings[word]
         if word in self._cores or not 2 <= len(having) <= _COMMON * len(self._traits):
             return {}
@@ -349,7 +355,7 @@ class SearchIndex:
             if other[0] == word[0] and abs(len(other) - len(word)) <= most and _is_near(word, other, most)
         }
 
-    # -- what they are worth ----------------------------------------------------------------------------------------
+    # -- weights ----------------------------------------------------------------------------------------------------
 
     def _matches(self, words: Mapping[str, float], pronoun: bool) -> dict[int, tuple[float, float, str]]:
         """Return each entry's score for one term, what part of the term was met, and the word that met it."""
@@ -365,7 +371,7 @@ class SearchIndex:
         return found
 
     def _worth(self, word: str) -> float:
-        """Return what a word is worth: between how rare it is anywhere, and how rare as what a tool is about."""
+        """Return the weight of a word: the mean of its rarity anywhere and its rarity as a tool's subject."""
         anywhere = self._rarity_of(len(self._postings[word]))
         heads = self._heads[word]
         return (anywhere + self._rarity_of(heads)) / 2 if heads else anywhere
@@ -389,14 +395,14 @@ class SearchIndex:
         return factor
 
     def _fit(self, number: int, words: Mapping[str, float]) -> float:
-        """Return what part of a tool's name and path the question has, rare words counting more."""
+        """Return the fraction of a tool's name and path that the question matches, weighted by rarity."""
         whole = self._core_worths[number]
         met = words.keys() & self._traits[number].core
         return sum(self._rarities[word] * words[word] for word in met) / whole if whole else 0.0
 
 
 class _Hits:
-    """What was found for a question: the score of each entry, and how much of the question it has."""
+    """The matches of a question: the score of each entry, and its coverage of the question."""
 
     def __init__(self, again: float) -> None:
         self.scores: dict[int, float] = {}
@@ -414,7 +420,7 @@ class _Hits:
         self._shares[number] = self._shares.get(number, 0.0) + _counted(share, before[1], again)
 
     def coverage(self, number: int) -> float:
-        """Return how much of the question an entry has."""
+        """Return the fraction of the question that an entry matches."""
         return self._shares[number] / self.whole if self.whole else 0.0
 
 
@@ -423,7 +429,7 @@ def _counted(value: float, before: float, again: float) -> float:
 
 
 def _without_method(words: list[str]) -> list[str]:
-    """Leave out a method that stands before the verb: `get_describe_instances`, `post_terminate_instances`."""
+    """Remove a method before the verb: `get_describe_instances`, `post_terminate_instances`."""
     return words[1:] if len(words) > 1 and words[0] in _METHODS and words[1] in VERBS else words
 
 
@@ -447,7 +453,7 @@ def _lists(entry: IndexedTool, name: Sequence[str]) -> bool:
 def _word_weights(
     entry: IndexedTool, name: Sequence[str], title: Sequence[str], path: Sequence[str]
 ) -> dict[str, float]:
-    """How much each word counts in an entry, all fields together."""
+    """Return the weight of each word in an entry, over all fields."""
     weights: dict[str, float] = {}
     for field, words in (
         ("name", name),
@@ -482,7 +488,7 @@ _LONG: Final = 8  # letters of a word that may have two slips
 
 
 def _is_near(one: str, other: str, most: int) -> bool:
-    """Return whether at most so many letters were left out, put in, changed or swapped with the next."""
+    """Return True if at most `most` letters were omitted, inserted, changed or swapped with the next."""
     before: list[int] = []
     last = list(range(len(other) + 1))
     for row, left in enumerate(one, 1):

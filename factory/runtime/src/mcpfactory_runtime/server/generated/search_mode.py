@@ -34,23 +34,23 @@ CALLS: Final = "mcpfactory/calls"
 
 _DEFAULT_COUNT: Final = 8  # tools that a search names unless it is asked for more
 _MAX_COUNT: Final = 50
-_NAMED: Final = 10  # tools that a search names beside those
-_OPTIONAL: Final = 3  # optional arguments that are named; of more, the number is said
+_NAMED: Final = 10  # further tools that a search names
+_OPTIONAL: Final = 3  # optional arguments to name; of more, only the number appears
 _MAX_DESCRIBED: Final = 10
 _DESCRIPTION_SIZE: Final = 40_000  # characters of whole descriptions in one answer
 _OUTLINES_SIZE: Final = 12_000  # characters of all in one answer where they need not be whole
-_OUTLINE_SIZE: Final = 4_000  # bytes of one tool that is shown as it is; what is longer is shown in outline
+_OUTLINE_SIZE: Final = 4_000  # bytes; a larger tool is shown in outline
 _LINE_SIZE: Final = 240  # characters for one tool that was found
-_ABOUT_SIZE: Final = 120  # characters for what is said of one that has no title
+_ABOUT_SIZE: Final = 120  # characters of the description of a tool without a title
 _GROUPS_SIZE: Final = 400  # characters for the names of groups
 
 
 def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
-    """Return the three tools that stand for those of `rows`.
+    """Return the three tools that represent those of `rows`.
 
     Args:
-        rows: by name.
-        title: what the API is called.
+        rows: the tools by name.
+        title: the API's name.
         taken: names that the three must not have.
     """
     return _Search(dict(rows), title, taken).tools
@@ -285,7 +285,7 @@ def _line(row: GeneratedTool) -> str:
 
 
 def _arguments(schema: Json) -> str:
-    """Return what a tool takes: optional arguments with a question mark, unless they are many."""
+    """Return a tool's arguments: optional ones with a question mark, or only their number if there are many."""
     needed = list(schema.get("required", ()))
     rest = [name for name in schema.get("properties", ()) if name not in needed]
     if len(rest) <= _OPTIONAL:
@@ -294,7 +294,7 @@ def _arguments(schema: Json) -> str:
 
 
 def _about(wire: Json) -> str:
-    """Return a tool's title, or what is said of it where the title is its name once more."""
+    """Return a tool's title, or its description if the title only repeats its name."""
     title, text = " ".join(wire.get("title", "").split()), " ".join(wire.get("description", "").split())
     if title and (not text or _bare(title) != _bare(wire["name"])):
         return title
@@ -312,7 +312,7 @@ def _shortened(text: str, limit: int) -> str:
 _STEPS: Final = ((240, 3), (120, 2), (80, 1), (40, 0))
 """Characters of a description that stay, and how deep arguments go that are not required."""
 
-_DEEPEST: Final = 8  # levels of what is required
+_DEEPEST: Final = 8  # levels of required members
 _PARTS: Final = 200  # of all arguments: a schema that holds itself in several places has no end
 _VALUES: Final = 12  # of an enumeration
 _KEPT: Final = ("type", "format", "const", "default", "minimum", "maximum", "pattern", "additionalProperties")
@@ -320,7 +320,7 @@ _CHOICES: Final = ("anyOf", "oneOf", "allOf")
 
 
 def outlined(wire: Json, size: int) -> tuple[Json, bool]:
-    """Return a tool as it was listed, or its outline where that is longer than so many bytes, and whether it is one."""
+    """Return a tool unchanged, or its outline if it exceeds `size` bytes; the flag is True for an outline."""
     if len(to_json(wire)) <= size:
         return wire, False
     schema = wire.get("inputSchema", {})

@@ -32,7 +32,7 @@ STOP_WORDS: Final = frozenset(
     was way we were what when where which while who whom whose why will with within without would you your yours""",
     )
 )
-"""Words that say nothing of what is meant, or say it as a part of a phrase."""
+"""Words without meaning for a search, or with meaning only as a part of a phrase."""
 
 METHODS: Final[dict[str, frozenset[str]]] = {
     word: frozenset(methods.split())
@@ -151,7 +151,7 @@ SELF: Final = "me"
 _IDENTIFIER: Final = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TEXT: Final = re.compile(r"[^\W\d_]+|\d+")
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_LONGEST: Final = 40  # letters of a word; what is longer is none
+_LONGEST: Final = 40  # letters; a longer string is not a word
 
 _IRREGULAR: Final = {
     form: word
@@ -213,7 +213,7 @@ _WHOLE: Final = frozenset(
     region version station union million opinion comment moment segment element king thing string spring pants texas""",
     )
 )
-"""Words whose last letters are no ending."""
+"""Words whose last letters only look like an ending."""
 
 _ENDINGS: Final = (
     ("ational", "ate"),
@@ -240,7 +240,7 @@ _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
 def cut(text: str) -> list[str]:
-    """Return the words of a text as they stand, in small letters."""
+    """Return the words of a text in lower case, otherwise unchanged."""
     return _TEXT.findall(text.lower())
 
 
@@ -256,7 +256,7 @@ def text_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def forms(word: str) -> tuple[str, ...]:
-    """Return what a word is found by: its stem, or pairs of signs where a script has no spaces."""
+    """Return a word's search forms: its stem, or pairs of characters if its script has no spaces."""
     if word.isascii() or not _UNSPACED.search(word):
         return (stem(word),)
     return tuple(word[at : at + 2] for at in range(max(1, min(len(word), _LONGEST) - 1)))
@@ -264,7 +264,7 @@ def forms(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32_768)
 def stem(word: str) -> str:
-    """Return what forms of one English word have in common: `merge`, `merged`, `merging` and `merges` give `merg`."""
+    """Return the stem of an English word: `merge`, `merged`, `merging` and `merges` give `merg`."""
     word = _IRREGULAR.get(word[:_LONGEST], word[:_LONGEST])
     if len(word) < 4 or word in _WHOLE or word.endswith(("ss", "us", "is")) or not word.isascii():
         return word
@@ -286,7 +286,7 @@ def stem(word: str) -> str:
 
 _MINE: Final = re.compile(r"\b(?:my|mine|myself|i am|i have|i get|am i)\b")
 _PHRASE: Final = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, PHRASES), key=len, reverse=True)) + r")\b")
-_OPTION: Final = "\1"  # stands between the words that a phrase may mean, and before the first
+_OPTION: Final = "\1"  # separates the possible words of a phrase, and precedes the first
 _LEAD: Final = re.compile(
     r"^(?:(?:how (?:can|do|to|could|should|would)(?: i)?|how i can|i (?:want|need|would like|have|like|wish)(?: to)?|please|can you|could you"
     r"|help me|let me|to|that|must) )+"
@@ -297,7 +297,7 @@ _STATEMENT: Final = re.compile(
     r"(?:(?!(?:that|which|who|whose|where|when) )\w+ ){0,5}?(?:is|isn|are|aren|was|wasn|were|has|hasn|have|had|does|doesn|don|did|didn|can|cannot|must|should|could|may|will|won|keeps?|needs?"
     r"|says?|went|left|lost|stopped|broke|wants?)\b"
 )
-"""Something is the case, and no verb at its beginning says what is wanted: `the server key was leaked`."""
+"""Statements without a verb at the beginning that names the wanted action: `the server key was leaked`."""
 
 _CLAUSE: Final = re.compile(r"[,;:.!?]\s+")
 
@@ -324,7 +324,7 @@ _PARTED: Final = tuple(
         (r"(?:be|get) (?:told|informed|notified|warned|alerted|called)", "create alert notification webhook"),
     )
 )
-"""Verbs whose parts stand apart: `take songs out of a playlist` is about removing."""
+"""Verbs in separate parts: `take songs out of a playlist` means removing."""
 
 _ASIDES: Final = {
     word: distance
@@ -338,17 +338,18 @@ _ASIDES: Final = {
 
 _ASKER: Final = 3
 _ASKERS: Final = frozenset({"who", "whose", "whom"})
-_FIRST_WORDS: Final = 3  # the verb is one of them, or there is none
+_FIRST_WORDS: Final = 3  # the verb must be one of these
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing that a question is about.
+    """One subject of a question.
 
     Attributes:
-        options: stems, each of which may be what is meant; the first is the word itself where no phrase stands for it.
-        distance: how far it is from the point: 0 in the main clause, 1 after a preposition, 2 in a reason or condition, 3 for a "who".
-        leads: it is the first, and a verb.
+        options: possible stems; the first is the word itself unless a phrase replaced it.
+        distance: distance from the point: 0 in the main clause, 1 after a preposition, 2 in a reason or condition, 3
+            for a "who".
+        leads: True for a first term that is a verb.
     """
 
     options: tuple[str, ...]
@@ -358,12 +359,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuestion:
-    """What is asked.
+    """A parsed search question.
 
     Attributes:
-        terms: what it is about.
-        methods: of the operations that it suggests; none when no verb tells.
-        many: it asks for several things rather than for one.
+        terms: its subjects.
+        methods: methods of the operations that it suggests; empty if no verb suggests any.
+        many: True if it asks for several things rather than for one.
     """
 
     terms: tuple[Term, ...]
@@ -372,7 +373,7 @@ class SearchQuestion:
 
 
 def read_question(text: str) -> SearchQuestion:
-    """Return what a question asks for."""
+    """Parse a search question."""
     said = " ".join(cut(text))
     verbs = _verbs(text, said)
     terms = _terms(_joined(said), mine=_MINE.search(said) is not None)
@@ -406,7 +407,7 @@ def _joined(said: str) -> str:
 
 
 def _options(said: str) -> str:
-    """Return what was said with the words that a phrase may mean as one word."""
+    """Replace each phrase of a question with one word that lists its possible meanings."""
     return _PHRASE.sub(lambda found: _OPTION + PHRASES[found[0]].replace(" ", _OPTION), said)
 
 
@@ -430,7 +431,7 @@ def _terms(said: str, *, mine: bool) -> tuple[Term, ...]:
 
 
 def _methods(words: list[str]) -> frozenset[str]:
-    """Return the methods that the first telling word suggests; a question that begins with several things asks what they are."""
+    """Return the methods that the first significant word suggests; a plural at the beginning suggests a list."""
     for word in words[:_FIRST_WORDS]:
         options = [METHODS[option] for option in word.strip(_OPTION).split(_OPTION) if option in METHODS]
         if options:
@@ -441,7 +442,10 @@ def _methods(words: list[str]) -> frozenset[str]:
 
 
 def _verbs(text: str, said: str) -> list[str]:
-    """Return the words whose verb says what is wanted: of a statement ("my card was stolen, block it") those of what follows it."""
+    """Return the words whose verb names the wanted action.
+
+    Of a statement ("my card was stolen, block it"), return the words of the clause after it.
+    """
     wish = said
     if _STATEMENT.match(said):
         wish = " ".join(cut(_CLAUSE.split(text.strip())[-1]))
@@ -467,7 +471,7 @@ VERBS: Final = frozenset(_VERB_METHODS)
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Return what is near to each stem, and what is far."""
+    """Return near and distant related words for each stem."""
     tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
     for word, other, far in relations(stem):
         tables[far].setdefault(word, set()).add(other)

@@ -1,6 +1,7 @@
-"""Middleware: functions around every request of clients, and around every call of a tool; and ready ones for what is often needed.
+"""Middleware around every client request and every tool call, with ready-made middleware for common needs.
 
-`protocol` says what a middleware is, `layers` puts the functions of a server around each other; every other module is a ready one.
+`protocol` defines a middleware, `layers` composes the functions of a server; every other module is a ready-made
+middleware.
 """
 
 from __future__ import annotations

@@ -15,18 +15,19 @@ from mcpfactory_runtime.server.results import READ_BY_CODE
 
 Json = dict[str, Any]
 _Key = tuple[str, str, bool, bytes]
-"""Of a result: tool, principal, whether code reads it, arguments."""
+"""Cache key of a result: tool, principal, True if code reads it, arguments."""
 
 
 class Caching(Middleware):
-    """Answers a call from the result of an equal one. Failures are not kept.
+    """Middleware that answers a call with the cached result of an equal call. Failures are not cached.
 
     Args:
-        seconds: how long a result is kept.
-        tools: names; default: tools that say they are read-only.
-        shared: one cache for all; else each principal has results of its own, and without authorization all share them.
-        limit: results that are kept; beyond, the one unused for longest goes.
-        clock: seconds.
+        seconds: lifetime of a result.
+        tools: names; default: tools annotated as read-only.
+        shared: one cache for all; otherwise each principal has separate results, and without authorization all share
+            them.
+        limit: maximum number of cached results; the least recently used one is evicted.
+        clock: returns seconds.
     """
 
     def __init__(

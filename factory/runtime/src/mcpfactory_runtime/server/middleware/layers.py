@@ -43,13 +43,14 @@ class Request:
 
 @dataclass(slots=True)
 class ToolRequest:
-    """A call of one tool: of a client, of another tool, by way of search mode, or of a task.
+    """A tool call: by a client, by another tool, through search mode, or by a task.
 
     Attributes:
-        name: the tool's.
-        arguments: as they came; they are checked against the tool's schema after the last middleware, which may change them.
-        tool: the tool as it is listed; not to be changed.
-        context: who calls, and the way back to them.
+        name: the tool's name.
+        arguments: the arguments as received. Middleware may change them; they are checked against the tool's schema
+            after the last one.
+        tool: the tool as listed; must not be changed.
+        context: the caller, and the reply channel.
     """
 
     name: str
@@ -59,24 +60,27 @@ class ToolRequest:
 
     @property
     def read_only(self) -> bool:
-        """Whether the tool says that it changes nothing (server/tools, ToolAnnotations)."""
+        """Return True if the tool is annotated as changing nothing (server/tools, ToolAnnotations)."""
         return self.tool.get("annotations", {}).get("readOnlyHint") is True
 
     @property
     def idempotent(self) -> bool:
-        """Whether the tool says that to call it twice does no more than to call it once."""
+        """Return True if the tool is annotated as idempotent: a repeated call has no additional effect."""
         return self.read_only or self.tool.get("annotations", {}).get("idempotentHint") is True
 
 
 NextRequest = Callable[[Request], Awaitable[Json]]
-"""What is inside of a middleware: the next one, or what answers the request."""
+"""The next request middleware, or the handler of the request."""
 
 NextTool = Callable[[ToolRequest], Awaitable[Json]]
-"""What is inside of a middleware: the next one, or the tool."""
+"""The next tool middleware, or the tool."""
 
 
 class Middleware:
-    """Base of middleware: override one function, or both. Results have the form of the newest revision, whoever asks."""
+    """Base class of middleware: override one function, or both.
+
+    Results have the form of the newest revision for all clients.
+    """
 
     async def on_request(self, request: Request, call_next: NextRequest) -> Json:
         """Answer a request, mostly with what `call_next(request)` returns.
@@ -87,12 +91,12 @@ class Middleware:
         return await call_next(request)
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Answer a call of a tool, mostly with what `call_next(call)` returns: content, structuredContent, isError.
+        """Answer a tool call, mostly with the result of `call_next(call)`: content, structuredContent, isError.
 
-        What the handler raises arrives here as it is: it becomes a result with `isError` outside of all middleware.
+        An exception of the handler arrives here unchanged: it becomes a result with `isError` outside all middleware.
 
         Raises:
-            ToolError: the failure that the model should read.
+            ToolError: the failure to show to the model.
         """
         return await call_next(call)
 
@@ -102,11 +106,11 @@ Subject = TypeVar("Subject")
 
 
 class Layers:
-    """What a server has around requests, and around tools.
+    """A server's middleware around requests and around tools.
 
     Attributes:
-        requests: whether there is middleware around requests at all.
-        tools: whether there is some around tools.
+        requests: True if any middleware surrounds requests.
+        tools: True if any middleware surrounds tools.
     """
 
     def __init__(self) -> None:
@@ -165,7 +169,7 @@ class Layers:
         return [layer for names, layer in self._tools if not names or name in names]
 
     def run_tool(self, tool: Tool, arguments: Json, context: Injected, run: RunHandler) -> Awaitable[Json]:
-        """Call a tool inside of what is around it; what is raised arrives as it is."""
+        """Call a tool inside its middleware; exceptions propagate unchanged."""
 
         def innermost(call: ToolRequest) -> Awaitable[Json]:
             return run(tool, call.arguments, lambda: call.context)
@@ -213,7 +217,7 @@ def _checked(layer: Layer) -> Layer:
         raise TypeError(f"{layer!r} cannot be awaited\nhint: async def {getattr(layer, '__name__', 'middleware')}(…)")
     try:
         signature(layer).bind(None, None)
-    except ValueError:  # what is not written in Python may tell nothing of its parameters
+    except ValueError:  # callables not written in Python may have no signature
         return layer
     except TypeError:
         name = getattr(layer, "__name__", "middleware")

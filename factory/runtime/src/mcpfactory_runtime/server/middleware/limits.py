@@ -23,15 +23,17 @@ _CLIENTS: Final = 10_000  # that are remembered; beyond, the one that was quiet 
 
 
 class RateLimit(Middleware):
-    """Refuses calls of a tool beyond a rate, with the time to wait. `Server(rates=…)` limits all calls together.
+    """Middleware that refuses tool calls above a rate, with the time to wait.
+
+    `Server(rates=…)` limits all calls together.
 
     Args:
         rates: tool → rate (`5/m`); "" for each tool that is not named.
-        by: who one client is; default: the principal of the access token, else session, else address.
-        clock: seconds.
+        by: identifies a client; default: the principal of the access token, else session, else address.
+        clock: returns seconds.
 
     Raises:
-        ValueError: what is no rate.
+        ValueError: a rate is invalid.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ def _client(context: Context) -> str:
     return str(context.principal or context.session_id or context.client_address or "")
 
 
-_NAMED: Final = 5  # of the cuts, in the sentence that tells of them
+_NAMED: Final = 5  # cuts listed in the note
 
 
 class ResponseLimit(Middleware):
@@ -96,7 +98,7 @@ class ResponseLimit(Middleware):
         self._tools = frozenset(tools)
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Shorten what is too large."""
+        """Shorten a result that is too large."""
         result = await call_next(call)
         if READ_BY_CODE.get() or (self._tools and call.name not in self._tools):
             return result
@@ -111,7 +113,7 @@ class ResponseLimit(Middleware):
         return {**result, "content": self._content(result["content"])}
 
     def _content(self, blocks: list[Json]) -> list[Json]:
-        """Return as much of the content as there is room for, in its order, and what was left out."""
+        """Return the content that fits, in its order, and a note about omitted parts."""
         left, found, cuts, gone = self._room, [], [], 0
         for block in blocks:
             size = _size(block)
@@ -158,16 +160,16 @@ def _failure(text: str) -> Json:
 
 
 class Retry(Middleware):
-    """Calls a tool again that raised one of some exceptions, after a wait that doubles each time.
+    """Middleware that retries a tool call after one of the given exceptions; the wait doubles each time.
 
-    Generated tools retry calls of their API themselves (docs/reference/upstream.md); this is for tools of one's own.
+    Generated tools retry calls of their API themselves (docs/reference/upstream.md); this is for hand-written tools.
 
     Args:
-        attempts: calls in all.
+        attempts: maximum number of calls.
         wait: seconds before the second one.
-        on: exceptions after which to try again.
-        tools: names; default: tools that say they are read-only or idempotent.
-        sleep: waits so many seconds.
+        on: exceptions after which to retry.
+        tools: names; default: tools annotated as read-only or idempotent.
+        sleep: waits the given number of seconds.
     """
 
     def __init__(

@@ -20,12 +20,12 @@ log = logging.getLogger("mcpfactory_runtime.requests")
 
 
 class Logging(Middleware):
-    """Writes who asked for what, how it ended, and how long it took: one line of JSON each, at level INFO of `logger`.
+    """Middleware that logs caller, request, outcome and duration as a JSON line at level INFO of `logger`.
 
     Args:
         logger: default: `mcpfactory_runtime.requests`.
-        arguments: also write the arguments of tools. They may hold what nobody should read.
-        clock: seconds.
+        arguments: also log the arguments of tools. They may contain private data.
+        clock: returns seconds.
     """
 
     def __init__(

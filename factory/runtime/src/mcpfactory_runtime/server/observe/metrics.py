@@ -16,12 +16,12 @@ _LABELS: Final = ("mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "
 
 
 class Metrics:
-    """Counts the requests of one server in this process.
+    """Metrics about the requests of one server in this process.
 
-    What a client chooses becomes a label only where the server has registered it: the number of series is bounded.
+    Values chosen by clients become labels only if the server has registered them, so the number of series is bounded.
 
     Args:
-        registry: where the series go; None makes one of their own.
+        registry: the registry of the series; None creates a separate one.
 
     Raises:
         ValueError: the registry has such series already.

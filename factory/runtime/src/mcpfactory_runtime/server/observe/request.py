@@ -35,22 +35,23 @@ CANCELLED: Final = "cancelled"
 
 
 class ObservedRequest:
-    """One request, by the terms of the semantic conventions of OpenTelemetry for MCP.
+    """One request, in terms of OpenTelemetry's semantic conventions for MCP.
 
     Attributes:
-        method: as the newest revision calls it.
-        tool: the name of the tool that is called, by way of search mode as well; "" for any other request, and for a name that is not registered.
-        prompt: the name of the prompt that is asked for, likewise.
+        method: the method's name in the newest revision.
+        tool: the name of the called tool, also through search mode; "" for any other request, and for an unregistered
+            name.
+        prompt: the name of the requested prompt, likewise.
         revision: the protocol revision of the request.
         call: the request.
-        channel: the way back to who asks.
-        seconds: how long it took, once it has ended.
-        code: the code of the JSON-RPC error that it ended with; None without one.
+        channel: the reply channel to the client.
+        seconds: its duration, once it has ended.
+        code: the code of the JSON-RPC error with which it ended; None without one.
         failure: "" for a success; else `tool_error`, `cancelled`, or the code as text.
-        message: that of the JSON-RPC error.
-        trace_id: of the trace that it is part of, in hexadecimal digits; "" where nobody traces.
-        span_id: of its span, likewise.
-        kept: what observers keep from its begin to its end.
+        message: the message of the JSON-RPC error.
+        trace_id: the ID of its trace, in hexadecimal digits; "" without tracing.
+        span_id: the ID of its span, likewise.
+        kept: data that observers keep from its beginning to its end.
     """
 
     __slots__ = (
@@ -86,7 +87,7 @@ class ObservedRequest:
         return "" if known is None else sha256(known.encode()).hexdigest()[:16]
 
     def fail(self, error: BaseException) -> None:
-        """Note what was raised, as the client is told."""
+        """Record the exception as the error sent to the client."""
         if isinstance(error, asyncio.CancelledError):
             self.failure = CANCELLED
             return
@@ -101,7 +102,7 @@ class ObservedRequest:
 
 
 class RequestObserver(Protocol):
-    """Who is told of operations. It must not raise. Event loop only."""
+    """A receiver of the beginning and end of requests. It must not raise. Event loop only."""
 
     def begin(self, operation: ObservedRequest) -> None:
         """An operation begins, in the context in which it will be carried out."""
@@ -171,7 +172,7 @@ class ObservedHandler:
 
 
 def bounded_failure(request: ObservedRequest) -> str:
-    """Return how a request failed in one of few words: codes that are not of JSON-RPC or MCP are `_OTHER`."""
+    """Return a request's failure with bounded cardinality: codes not of JSON-RPC or MCP become `_OTHER`."""
     return request.failure if request.code is None or request.code in CODES else "_OTHER"
 
 
@@ -224,7 +225,7 @@ class RequestLines:
     """Logs each request once, when it has ended: who, what, how, how long. Never arguments or results."""
 
     def begin(self, request: ObservedRequest) -> None:
-        """Let what is logged from now on have the request's ids."""
+        """Add the request's IDs to all log records until the request ends."""
         request.kept[self] = _REQUEST.set(request)
 
     def end(self, request: ObservedRequest) -> None:
@@ -252,10 +253,10 @@ class RequestLines:
 
 
 def install(stream: TextIO | None = None) -> None:
-    """Write the log of the whole process as JSON lines from now on, in place of what was set up. Twice is once.
+    """Write all further logs of the process as JSON lines, in place of the existing setup. Idempotent.
 
     Args:
-        stream: where to; None is stderr.
+        stream: the output; None is stderr.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())

@@ -33,7 +33,7 @@ _SCOPE: Final = "mcpfactory_runtime"
 _LONGEST: Final = 128  # characters of an id that a client has chosen
 _PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage: what a client says in it is not passed on to APIs
 _FIELDS: Final = ("traceparent", "tracestate")
-_FAILED: Final = 400  # the status from which on an API's answer is a failure
+_FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
 
 
 class Telemetry:
@@ -91,7 +91,7 @@ class Telemetry:
 
 
 class _Calls:
-    """Makes spans of requests to APIs. They say neither path nor query, which may hold what nobody should read."""
+    """A factory of spans for requests to APIs. Spans omit path and query, which may contain private data."""
 
     def __init__(self, tracer: trace.Tracer) -> None:
         self._tracer = tracer
@@ -136,7 +136,10 @@ class _Call:
 
 
 def _parent(request: ObservedRequest) -> tuple[contexts.Context, list[trace.Link]]:
-    """Return what a request's span belongs to: what its `_meta` says; else its HTTP request, which is only linked beside `_meta`."""
+    """Return the parent context and links of a request's span.
+
+    The parent comes from `_meta`; otherwise it is the HTTP request, which is only linked if `_meta` names a parent.
+    """
     meta = request.call.params.get("_meta")
     ambient = contexts.get_current()
     http = request.channel.http
@@ -176,14 +179,14 @@ def _attributes(request: ObservedRequest) -> Attributes:
     return found
 
 
-_PATIENCE: Final = 2.0  # seconds for what is left when the server ends
+_PATIENCE: Final = 2.0  # seconds to send the remaining data at shutdown
 
 
 def set_up(name: str) -> None:
-    """Send spans and durations by OTLP over HTTP, as the variables OTEL_… say, unless the program has set up something.
+    """Send spans and durations by OTLP over HTTP as the OTEL_… variables set, unless the program has a setup.
 
     Args:
-        name: of the service, where OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have none.
+        name: the service name if it is missing in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
     """
     named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     resource = Resource.create({} if named else {"service.name": name})
@@ -199,7 +202,10 @@ def set_up(name: str) -> None:
 
 
 def flush(patience: float = _PATIENCE) -> None:
-    """Send what is left, for so many seconds: a collector that does not answer, or is not there, holds up no end."""
+    """Send the remaining data within `patience` seconds.
+
+    An unresponsive or missing collector does not delay shutdown.
+    """
     sending = Thread(target=_flush, daemon=True)
     sending.start()
     sending.join(patience)

@@ -1,4 +1,4 @@
-"""The connections to one server elsewhere: which of them a call goes over, so that questions reach whoever made it."""
+"""Connections to one remote server, chosen per call so that questions reach the right caller."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Json = dict[str, Any]
 log = logging.getLogger("mcpfactory_runtime")
 
 _EVERYTHING: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-"""What the first connection declares, for whoever comes; a question that a caller cannot answer is refused."""
-_IDLE: Final = 600.0  # seconds after which a connection that nobody uses is closed
+"""Capabilities declared by the first connection, for all callers; unanswerable questions are refused."""
+_IDLE: Final = 600.0  # seconds after which an idle connection is closed
 
 
 class Connect(Protocol):
@@ -64,7 +64,7 @@ class RemoteExchange:
         except InputRequired as asked:
             if not self.asked.done():
                 self.asked.set_result(asked)
-            raise  # and the server gets no answer, as it will be told that nobody waits for the call
+            raise  # the server gets no answer, because the abandoned call is canceled there
         return found
 
 
@@ -76,7 +76,7 @@ class _Connection:
         self.client: Client | None = None
         self.exchanges: list[RemoteExchange] = []
         self.turn = asyncio.Lock()
-        """One call at a time, where a question has to be told to the call that it is of."""
+        """Serializes calls if a question must be attributed to its call."""
         self.attempt: asyncio.Task[Client] | None = None
         self.used = 0.0
 
@@ -102,14 +102,15 @@ class _Connection:
 class RemoteConnections:
     """The connections to one server.
 
-    The first one is for the list of what there is, and for all calls where the server speaks the per-request lifecycle or the caller
-    is the only client of this process. In the handshake lifecycle the server asks in the name of a connection: then each session over
-    HTTP has a connection of its own, with the capabilities of its client, and so has each call of a client that can answer and has no session.
+    The first connection is for lists, and for all calls if the server uses the per-request lifecycle or the caller is
+    the only client of this process. In the handshake lifecycle, the server's questions belong to a connection. Then
+    each session over HTTP has a separate connection with the capabilities of its client, and so has each call of a
+    client that can answer but has no session.
 
     Args:
-        name: of the server, for errors.
-        connect: makes a client.
-        most: how many connections there may be.
+        name: the server's name, for errors.
+        connect: creates a client.
+        most: maximum number of connections.
     """
 
     def __init__(self, name: str, connect: Connect, most: int) -> None:
@@ -122,7 +123,7 @@ class RemoteConnections:
         """Begin in another event loop: nothing is left of an earlier one, where all was closed."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
-        """Set when the first connection was made anew by a call."""
+        """Set after a call reopened the first connection."""
 
     @property
     def first(self) -> Client | None:
@@ -197,7 +198,7 @@ class RemoteConnections:
         return made
 
     def _close_idle(self) -> None:
-        """Close connections that nobody has used for a while."""
+        """Close connections that have been idle for a while."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:

@@ -32,7 +32,7 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # server/resources, Error Handling
 
 
 class RelayNames(Protocol):
-    """What names and URIs of the other server are here."""
+    """A mapping of the remote server's names and URIs to local ones."""
 
     def name(self, inner: str) -> str:
         """Return the name of a tool or prompt."""
@@ -67,7 +67,7 @@ _OWN: Final[RelayNames] = _OwnNames()
 
 
 def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Tool:
-    """Return a tool. Arguments are the other server's to check; calls are no tasks."""
+    """Return a tool that relays its calls. The remote server checks the arguments; calls are never tasks."""
     inner = str(wire["name"])
 
     async def handler(arguments: Json, ctx: Context) -> Json:
@@ -112,7 +112,7 @@ def relayed_template(
 async def relayed_completion(
     pass_on: PassOn, reference: Json, argument: Argument, context: CompletionContext, ctx: Context
 ) -> Completion | None:
-    """Return what the other server completes; None where it completes nothing. `reference` is in its own names."""
+    """Return the remote server's completion, if any. `reference` uses the remote names."""
     params: Json = {"ref": reference, "argument": {"name": argument.name, "value": argument.value}}
     if context.arguments:
         params["context"] = {"arguments": context.arguments}
@@ -146,7 +146,7 @@ class _ResourceReader:
 
 
 class _Contents(EmbeddedText):
-    """What another server said of a resource, text or bytes, as it is."""
+    """The contents of a remote resource, text or bytes, unchanged."""
 
     __slots__ = ("_said",)
 
@@ -164,12 +164,12 @@ class _UncheckedArguments:
     context = "ctx"
 
     def bind(self, given: Json) -> Json:
-        """Keyword arguments for the handler: the URI of a template; a resource has none."""
+        """Return keyword arguments for the handler: the URI of a template; {} for a resource."""
         return dict(given)
 
 
 class _PromptArguments(_UncheckedArguments):
-    """The same for a prompt, whatever its arguments are called, and where it has none."""
+    """Unchecked arguments of a prompt, with any names, or none at all."""
 
     def bind(self, given: Json) -> Json:
         """Keyword arguments for the handler: the one with all that was given."""
@@ -210,19 +210,19 @@ async def forward(
 ) -> Json:
     """Return the result of a request to another server, without envelope.
 
-    Nothing that came with the caller's request goes along but what is said of the caller (its capabilities, its name, the level of
-    log messages, where its lifecycle is the per-request one) and the trace; least of all its token.
+    Only the trace and facts about the caller are passed on (its capabilities, name and log level, if its lifecycle is
+    the per-request one). The caller's token is never passed on.
 
     Args:
-        client: of the other server.
-        method: of the request.
-        params: likewise.
-        ctx: who asks.
-        plain: what is made of all that the server says.
+        client: client of the other server.
+        method: method of the request.
+        params: params of the request.
+        ctx: context of the caller.
+        plain: converts everything that the server sends.
         timeout: seconds; None leaves it to the caller to give up.
 
     Raises:
-        McpError: the server's error, or that the caller cannot answer what the server asks.
+        McpError: the server's error, or the caller cannot answer the server's question.
         InputRequired: the caller has to answer first (a BaseException).
         ConnectionLostError, HttpError, ProtocolError, TimeoutError: as a client.
     """
@@ -246,10 +246,10 @@ def abilities(ctx: Context) -> Json:
 
 
 def forwarded_question(wanted: Any) -> Question[Any]:
-    """Return a server's question, an object with `method` and `params`, to be asked of somebody else.
+    """Return a server's question, an object with `method` and `params`, in a form that can be asked of a client.
 
     Raises:
-        McpError: it is none.
+        McpError: the question is invalid.
     """
     method = wanted.get("method") if isinstance(wanted, dict) else None
     params = (wanted.get("params") or {}) if method else {}
@@ -302,7 +302,7 @@ class _ForwardedForm(Elicit):
 
 
 class _ForwardedQuestion(Question[Json]):
-    """A question that is forwarded as it is."""
+    """A question that is forwarded unchanged."""
 
     kind = "passed"
 

@@ -43,7 +43,7 @@ log = logging.getLogger("mcpfactory_runtime")
 
 _FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached is tried again; doubled each time
 _LONGEST_PAUSE: Final = 60.0
-_LIVED: Final = 10.0  # seconds that a connection must have been there for the pause to begin anew
+_LIVED: Final = 10.0  # seconds a connection must last before the retry pause is reset
 _PROBE: Final = 60.0  # seconds that a program has to start, before it is taken for one that does not know how to answer
 _LONGEST_NAME: Final = 128  # of a tool
 _UPDATED: Final = "notifications/resources/updated"
@@ -60,25 +60,27 @@ class RemoteServer(Server):
 
     >>> server.mount(RemoteServer("https://example.com/mcp", headers={"Authorization": "Bearer …"}), "shop")
 
-    It is connected when the server that it is a part of begins, and closed when that ends. One that cannot be reached then is tried
-    again and again, and what it has is listed once it answers. Tools made of its tools, middleware around them, and everything else that a
-    part can have, are as with other servers.
+    It is connected when the server that contains it starts, and closed when that ends. An unreachable server is
+    retried, and its items are listed once it answers. Transformations of its tools, middleware around them, and all
+    other features of parts work as with other servers.
 
     Args:
         target: a URL, or a program and its arguments.
-        name: for errors and the log; the host or the program otherwise.
-        headers: of every HTTP request to it, Authorization say. What callers send never reaches it.
-        oauth: gets the tokens that it asks for (docs/reference/client.md).
-        env: variables of the process, beside the few that every program needs; nothing else of our environment reaches it.
-        cwd: the folder that the process starts in.
+        name: for errors and the log; defaults to the host or the program.
+        headers: headers of every HTTP request to it, such as Authorization. Headers of callers never reach it.
+        oauth: gets the tokens that it requires (docs/reference/client.md).
+        env: variables of the process, in addition to the few that every program needs; the rest of our environment
+            never reaches it.
+        cwd: working directory of the process.
         connect_timeout: seconds that the server's start waits for it.
-        timeout: seconds for one answer; None leaves it to callers to give up.
-        max_connections: beside the first: as many sessions can be told apart where the server speaks a handshake revision.
+        timeout: seconds for one response; None leaves it to callers to give up.
+        max_connections: in addition to the first: maximum number of separate sessions if the server uses a handshake
+            revision.
         options: further ones of `Client`: `revision`, `mode` and so on.
 
     Raises:
-        TypeError: an option of the other kind of target.
-        ValueError: no target.
+        TypeError: an option is for the other kind of target.
+        ValueError: the target is invalid.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class RemoteServer(Server):
         self.lifespan(self._connected)
         self.registry.declares_tools = True  # it has tools by design, even while it cannot be reached
         self.listed = False
-        """Whether it has said what it has."""
+        """True once the server has listed its items."""
         self._timeout, self._connect_timeout = timeout, connect_timeout
         self._connections = RemoteConnections(
             self.name,
@@ -121,15 +123,15 @@ class RemoteServer(Server):
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection to it now; for a `ready_check`, say."""
+        """Return True if a connection is open now, for example for a `ready_check`."""
         return self.listed and self._connections.first is not None
 
     def may_have(self, name: str) -> bool:
-        """Whether it may have a tool of this name: it has not said yet which it has."""
+        """Return True if it may have a tool of this name, because its tools are not listed yet."""
         return not self.listed or super().may_have(name)
 
     async def settle(self) -> None:
-        """Wait until it has said what it has, or could not be reached, for `connect_timeout` at most."""
+        """Wait until it has listed its items, or could not be reached, for `connect_timeout` at most."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), self._connect_timeout)
         if not self._settled.is_set():
@@ -179,7 +181,7 @@ class RemoteServer(Server):
             self._connections.reconnected.clear()
             async with AsyncExitStack() as stack:
                 changes = await self._subscription(client, stack)
-                await self._update_listing(client)  # after it is told of changes, so that none is missed
+                await self._update_listing(client)  # after subscribing, so that no change is missed
                 if changes is None:
                     await _first_of(self._connections.reconnected.wait(), self._following.wait())
                     if self._connections.first is not client:
@@ -192,7 +194,7 @@ class RemoteServer(Server):
                         await self._changed(client, *change)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
-        """Subscribe to what the server tells of; None where that is nothing, or it refuses."""
+        """Subscribe to the server's notifications; return None if it sends none, or refuses."""
         able = client.capabilities
         # In the handshake lifecycle notifications come unasked, also from servers that do not declare them.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
@@ -218,7 +220,7 @@ class RemoteServer(Server):
             self._problem, self._reason = said, _first_words(error)
             log.warning("%s cannot be reached: %s", self.name, error)
 
-    # -- what it has -----------------------------------------------------------------------------------------------
+    # -- items -----------------------------------------------------------------------------------------------------
 
     async def _update_listing(self, client: Client) -> None:
         """Ask what there is, and offer that, one question after the other. Raises what a client raises."""
@@ -277,7 +279,7 @@ class RemoteServer(Server):
         return super()._replaced(tool, made)
 
     def _relayed(self, kind: str, wire: Json) -> Any:
-        """Return what passes on to one thing of the server; None, with a warning, for what cannot be offered."""
+        """Return a relay to one item of the server, or None, with a warning, if the item cannot be offered."""
         if kind == "tools":
             if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
                 return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name cannot be that of a tool")
@@ -311,7 +313,7 @@ class RemoteServer(Server):
 
         Raises:
             ToolError: the server cannot be reached, or ended meanwhile.
-            McpError: as the server says.
+            McpError: the server's error.
         """
         try:
             for again in (True, False):
@@ -349,7 +351,7 @@ class RemoteServer(Server):
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
-        """Return what a caller gets; the log has the rest, as that may quote what the process wrote to stderr."""
+        """Return the error for a caller; the details go to the log, because they may quote the process's stderr."""
         log.warning("a call of %s failed: %s", self.name, error)
         hint = "it is tried again with the next call; what this call did until then is not known"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
@@ -361,13 +363,13 @@ class RemoteServer(Server):
 
 
 def _first_words(error: Exception) -> str:
-    """Return what clients may read of an error: no answer of the server, and nothing that its process wrote to stderr."""
+    """Return the part of an error that clients may read, without the server's response or its process's stderr."""
     if isinstance(error, HttpError):
         return f"HTTP status {error.status}"
     return next(iter(str(error).partition(";")[0].splitlines()), type(error).__name__)
 
 
-# kind → what tells its things apart, and the list that clients are told of
+# Kind → the key that identifies its items, and the list in change notifications to clients.
 _KINDS: Final = {
     "tools": ("name", "tools"),
     "resources": ("uri", "resources"),
@@ -397,7 +399,7 @@ async def _templates(client: Client) -> list[Json]:
 
 
 async def _first_of(*waits: Any) -> Any:
-    """Return what the first of these returns; the others are given up."""
+    """Return the result of the first awaitable to finish; cancel the others."""
     tasks = [asyncio.ensure_future(one) for one in waits]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -415,7 +417,7 @@ def _connector(
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> tuple[Callable[..., Client], str]:
-    """Return what makes a client of the target, and a name for it."""
+    """Return a function that creates a client of the target, and a name for the target."""
     if isinstance(target, str):
         if not host_port_of(target):
             raise ValueError(
@@ -443,21 +445,22 @@ _ADDRESS: Final = frozenset({"url", "headers"})
 
 
 def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> dict[str, RemoteServer]:
-    """Return the servers of an `mcpServers` file, by a name that can be a prefix.
+    """Return the servers of an `mcpServers` file, by names that can be prefixes.
 
     >>> for name, part in remote_servers("mcp.json").items():
     ...     server.mount(part, name)
 
-    `${NAME}` and `${NAME:-default}` in its texts stand for variables of the environment. Members that are for clients alone are not looked at.
+    `${NAME}` and `${NAME:-default}` in its strings are replaced by environment variables. Members for clients only
+    are ignored.
 
     Args:
-        source: the file, or what it holds: `{"mcpServers": {"books": {"command": "python", "args": ["-m", "books"]}}}`; a server has a
-            `command` with `args`, `env` and `cwd`, or a `url` with `headers`.
-        **options: those of `RemoteServer` that all of them get.
+        source: the file, or its content: `{"mcpServers": {"books": {"command": "python", "args": ["-m", "books"]}}}`;
+            a server has a `command` with `args`, `env` and `cwd`, or a `url` with `headers`.
+        **options: options of `RemoteServer` for all of them.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it holds something else, or names a variable that is not set.
+        ValueError: its content is invalid, or names a variable that is not set.
     """
     where = "mcpServers" if isinstance(source, Mapping) else os.fspath(source)
     data: Any = source if isinstance(source, Mapping) else _read(Path(source))

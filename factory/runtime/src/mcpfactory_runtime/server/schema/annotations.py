@@ -1,7 +1,7 @@
-"""Type annotations of builtins → pydantic-core schema and JSON Schema, without importing pydantic.
+"""Conversion of builtin type annotations to pydantic-core schema and JSON Schema, without importing pydantic.
 
-pydantic-core alone costs a sixth of what importing pydantic costs, and most tools take strings and numbers. Whatever is
-not listed in this file is left to `models`.
+pydantic-core alone takes a sixth of the import time of pydantic, and most tools take strings and numbers. Types not
+listed in this file are left to `models`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Keywords that pydantic-core does not have, made of schemas that it compiled: `oneOf`, `not`, `if`, `contains` and others.
+"""Keywords missing in pydantic-core, built from compiled schemas: `oneOf`, `not`, `if`, `contains` and others.
 
-Each function returns what a value has to pass beside its other keywords. The value is passed on as it came. The parts are
-compiled without repairs, and where what they say is not certain (`is_exact`), the caller leaves the keyword out: a part that
-lets through too much would make `not` refuse too much.
+Each function returns a check that a value must pass in addition to its other keywords. The value is passed on
+unchanged. The parts are compiled without repairs. If a part's check is not exact (`is_exact`), the caller leaves the
+keyword out: a part that accepts too much would make `not` refuse too much.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _check_rest(
 
 
 def is_matched(name: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns may match a name."""
+    """Return True if one of the patterns may match a name."""
     return _is_matched(name, [judged(pattern) for pattern in patterns])
 
 
@@ -188,7 +188,7 @@ def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
 
 @lru_cache(maxsize=1024)
 def judged(pattern: str) -> SchemaValidator | None:
-    """Return what judges texts by a pattern, in linear time; None for patterns that such an engine does not have."""
+    """Return a linear-time validator of strings for a pattern, or None if the engine does not support the pattern."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
     except SchemaError:
@@ -196,9 +196,9 @@ def judged(pattern: str) -> SchemaValidator | None:
 
 
 def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """Whether all that a schema says is checked, so that what fits it by our checks fits it in truth.
+    """Return True if every keyword of a schema is checked, so that passing our checks means that the value is valid.
 
-    `lists_none` says of an enumeration whether it permits none of its own values; then all of them pass.
+    `lists_none` returns True for an enumeration that does not permit any of its own values; then all of them pass.
     """
     waiting, seen = [schema], set()
     while waiting:
@@ -218,7 +218,7 @@ def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Ma
                 target = references.follow(part)[1]
             except UnusableSchemaError:
                 return False
-            if target is schema:  # a circle may lead back without going into the value
+            if target is schema:  # a reference cycle can return here without entering the value
                 return False
             waiting.append(target)
         for key, value in part.items():
@@ -230,7 +230,7 @@ def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Ma
 
 
 def _lets_through(part: Mapping[str, Any]) -> bool:
-    """Whether a schema says something by itself that is not checked."""
+    """Return True if a schema, without its subschemas, has a constraint that is not checked."""
     patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
     if isinstance(part.get("patternProperties"), dict):
         patterns += part["patternProperties"]
@@ -246,7 +246,7 @@ def _lets_through(part: Mapping[str, Any]) -> bool:
 
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
-    """Whether it demands a member that it has no place for; such a member passes."""
+    """Return True if the schema requires a property that it forbids; validation accepts such a property."""
     required = part.get("required")
     if part.get("additionalProperties") is not False or not isinstance(required, list):
         return False

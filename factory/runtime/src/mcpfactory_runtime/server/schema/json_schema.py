@@ -1,17 +1,17 @@
-"""JSON Schema → one pydantic-core validator for a tool's arguments.
+"""Compiler of a JSON Schema into one pydantic-core validator for a tool's arguments.
 
 The rules:
 
-1. An argument that satisfies its schema is passed on unchanged, as far as the wire would show: whole numbers stay whole,
-   unknown properties are kept, strings stay strings whatever their `format`. (5.0 given for an integer becomes 5.)
-2. What models get wrong in harmless ways is repaired, but only where the value fits no alternative as it is:
-   "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is not certain), JSON text
-   for an array or an object, and null for an optional argument that may not be null, which is then left out.
-3. What cannot be said in linear time, or at all, is let through: patterns that look around, `unevaluated…`, and what `oneOf`, `not` and
-   `if` make of either (`applicators`); an enumeration of which no value is of its type; a reference that leads back to itself without
-   going into the value, which says nothing, and following it never ends. The upstream validates in the end.
-4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (`references`); so are arguments
-   that would have to be tried too often, for schemas that refer to others twice multiply (`Visits`).
+1. A valid argument is passed on unchanged in its JSON form: whole numbers stay whole, unknown properties are kept,
+   and strings stay strings regardless of `format`. (5.0 given for an integer becomes 5.)
+2. Harmless mistakes of models are repaired, but only if the unchanged value fits no alternative:
+   "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),
+   JSON text for an array or an object, and null for an optional argument that is not nullable (it is left out).
+3. Constraints that cannot be checked in linear time, or at all, are skipped: patterns with lookaround,
+   `unevaluated…`, and `oneOf`, `not` and `if` that depend on either (`applicators`); an enumeration without a value
+   of its type; a reference cycle that never enters the value. The upstream validates these.
+4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too
+   many validation attempts are refused also, because schemas that refer to others twice multiply (`Visits`).
 """
 
 from __future__ import annotations
@@ -81,10 +81,11 @@ class ArgumentValidator:
         self._properties = properties
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments, repaired where rule 2 of this module allows it.
+        """Return the arguments, repaired if rule 2 of this module allows it.
 
         Raises:
-            ArgumentError: the arguments do not fit; its message names each argument, what was wrong and what is allowed.
+            ArgumentError: the arguments are invalid; its message names each argument, its problem and the allowed
+                values.
         """
         try:
             result: dict[str, Any] = self._validator.validate_python(arguments, context=Visits(arguments))
@@ -122,8 +123,8 @@ class _Compiler:
         self._definitions: dict[str, CoreSchema | None] = {}  # None until it is compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
-        self._owner: str | None = None  # the definition that applies to the same value as what is being compiled
-        self._branched = False  # whether what is being compiled applies several schemas
+        self._owner: str | None = None  # the definition that applies to the value being compiled
+        self._branched = False  # True if the schema being compiled applies several schemas
         self._listing: dict[int, tuple[Any, bool]] = {}  # enumeration by its id, itself, and whether it permits nothing
         self._leads: dict[str, set[str]] = {}  # definition → those that it applies to the same value; never a cycle
 
@@ -149,7 +150,7 @@ class _Compiler:
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return _ANY
         steps = self._steps(schema, lenient, depth)
-        if len(steps) > 1 and lenient:  # what one step repaired must still satisfy the others
+        if len(steps) > 1 and lenient:  # a value repaired by one step must still satisfy the others
             steps += self._steps(schema, False, depth)
         if not _BEYOND.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
             steps += self._beyond(schema, depth)
@@ -161,7 +162,7 @@ class _Compiler:
         return result
 
     def _steps(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> list[CoreSchema]:
-        """Return what a value has to pass, one after the other: the schema's own keywords, its reference, its combinators."""
+        """Return the checks for a value in order: the schema's own keywords, its reference, its combinators."""
         refers = isinstance(schema.get("$ref"), str)
         if refers and self._dialect.lonely:
             return [self._reference(schema, lenient=lenient)]
@@ -177,7 +178,7 @@ class _Compiler:
         return [step for step in steps if step is not _ANY]
 
     def _beyond(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
-        """Return what a value has to pass of what pydantic-core does not have; it never repairs."""
+        """Return the checks for keywords that pydantic-core does not support; they never repair."""
 
         def compiled(part: Any) -> CoreSchema:
             return self.compile(part, lenient=False, depth=depth + 1)
@@ -196,7 +197,7 @@ class _Compiler:
         return steps
 
     def _judges_one(self, schema: Mapping[str, Any]) -> bool:
-        """Whether `only_one` can say what fits the schema's `oneOf`."""
+        """Return True if `only_one` can check the schema's `oneOf`."""
         branches = _list(schema.get("oneOf"))
         return len(branches) > 1 and self._is_exact(branches)
 
@@ -204,13 +205,13 @@ class _Compiler:
         return is_exact(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Whether a schema lists values, and its other keywords permit none of them, or are not known to."""
+        """Return True if a schema lists values and its other keywords permit none, or the result is unknown."""
         values = [schema["const"]] if "const" in schema else schema.get("enum")
         if not isinstance(values, list):
             return False
         found = self._listing.get(id(schema))
         if found is None:
-            self._listing[id(schema)] = schema, True  # for what it refers to, if that leads back here: nothing is known
+            self._listing[id(schema)] = schema, True  # unknown while a reference cycle leads here
             found = self._listing[id(schema)] = schema, not self._permitted(values, schema, 0)
         return found[1]
 
@@ -295,7 +296,7 @@ class _Compiler:
         return core_schema.definition_reference_schema(name)
 
     def _leads_to(self, start: str, end: str) -> bool:
-        """Whether the definition `start` applies `end` to the same value, or is it."""
+        """Return True if the definition `start` equals `end` or applies it to the same value."""
         open_, seen = [start], {start}
         while open_:
             name = open_.pop()
@@ -402,7 +403,7 @@ class _Compiler:
         return core_schema.no_info_before_validator_function(repair, schema)
 
     def _drop_nulls(self) -> Callable[[Any], Any]:
-        """Leave out null for optional arguments that may not be null."""
+        """Leave out null for optional arguments that are not nullable."""
         properties = self._root.get("properties")
         if not isinstance(properties, Mapping):
             return _same
@@ -419,7 +420,7 @@ class _Compiler:
         return drop if names else _same
 
     def _nullable(self, schema: Any, depth: int = 0) -> bool:
-        """Whether null may satisfy the schema; True when in doubt."""
+        """Return True if null may satisfy the schema, or if this is uncertain."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return schema is not False
         if schema.get("nullable") is True:

@@ -1,4 +1,4 @@
-"""What needs pydantic itself: models, dataclasses, TypedDicts, dates, constraints. Imported when a signature asks for it."""
+"""Argument and output schemas that need pydantic: models, dataclasses, TypedDicts, dates. Imported on demand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
-    """Whether a parameter's default is pydantic's `Field(...)`, and what makes the real default (None: required)."""
+    """Return True if a default is pydantic's `Field(...)`, and the factory of the real default (None: required)."""
     if not isinstance(default, FieldInfo):
         return False, None
     if default.is_required():
@@ -65,7 +65,7 @@ def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[A
 
 
 def _unknown(fields: Json) -> str:
-    """Return which parameter it is that pydantic has no schema for, to stand before what it says."""
+    """Return the parameter that pydantic has no schema for, as a prefix for its error message."""
     for name, annotation in fields.items():
         try:
             TypeAdapter(_bare(annotation))
@@ -80,7 +80,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function that checks a value and makes it plain JSON, and the JSON Schema of what it makes.
+    """Return a function that validates a value and converts it to plain JSON, and the JSON Schema of its output.
 
     Raises:
         TypeError: pydantic has no schema for the annotation.
@@ -104,13 +104,16 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
 
 
 def _itself(schema: Json) -> Json:
-    """Return a schema that is a reference to one of its definitions, as that of a type that contains itself, as what it refers to."""
+    """Return the schema with a `$ref` at its root replaced by the definition.
+
+    A type that contains itself has such a schema.
+    """
     name = str(schema.get("$ref", "")).rpartition("/")[2]
     return {**schema["$defs"][name], "$defs": schema["$defs"]} if name in schema.get("$defs", {}) else schema
 
 
 def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function that makes an instance from plain JSON, and the JSON Schema of what it takes, without `$ref`."""
+    """Return a function that builds an instance from plain JSON, and the JSON Schema of its input without `$ref`."""
     adapter: TypeAdapter[Any] = TypeAdapter(model)
     schema = adapter.json_schema(schema_generator=_Plain)
     definitions = schema.pop("$defs", {})

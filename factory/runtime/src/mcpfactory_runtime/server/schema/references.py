@@ -1,11 +1,11 @@
-"""Where in a schema its references lead, and by which dialect it is read. Nothing is ever fetched.
+"""Resolution of references and dialects in a JSON Schema. Nothing is ever fetched.
 
 The rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
 
 1. `$schema` names the dialect, 2020-12 without it. One schema has one dialect; an unknown one is an error.
-2. A reference is resolved against the `$id` around it, and leads to something in the same schema: a JSON pointer, an anchor,
-   or a part with an `$id` of its own. One that leads nowhere is an error: a value must not pass because nobody knows what
-   it should be. References in a circle demand nothing.
+2. A reference is resolved against the `$id` around it and points to something in the same schema: a JSON pointer,
+   an anchor, or a part with its own `$id`. An unresolvable reference is an error, because unchecked values must not
+   pass. References in a circle demand nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class UnusableSchemaError(ValueError):
 
 
 class SchemaDialect(NamedTuple):
-    """How an older dialect differs from 2020-12, as far as arguments are checked.
+    """Differences of an older dialect from 2020-12 that affect argument checks.
 
     Attributes:
-        tuples: an array as `items` goes by position, and `additionalItems` is for the rest.
-        lonely: whatever stands beside `$ref` counts for nothing.
+        tuples: an array in `items` applies by position, and `additionalItems` to the rest.
+        lonely: keywords next to `$ref` are ignored.
     """
 
     tuples: bool = False
@@ -32,7 +32,7 @@ class SchemaDialect(NamedTuple):
 
 
 NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})  # name → part
-_DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})  # whatever they hold is no schema
+_DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})  # their values are not schemas
 _CURRENT: Final = SchemaDialect()
 _DIALECTS: Final[dict[str, SchemaDialect]] = {
     "json-schema.org/draft/2020-12/schema": _CURRENT,
@@ -74,9 +74,9 @@ class SchemaReferences:
                 self._anchors[base, part["$id"][1:]] = part
 
     def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
-        """Where the `$ref` of a part of the schema leads, through references to references: a name for it, and itself.
+        """Resolve the `$ref` of a schema part through chains of references; return the target's name and the target.
 
-        True for references in a circle.
+        The target is True for references in a circle.
 
         Raises:
             UnusableSchemaError: by rule 2.
@@ -133,7 +133,7 @@ def _join(base: str, reference: str) -> str:
 
 
 def _own_id(part: Mapping[str, Any], base: str) -> str:
-    """Return the URI of a part with an `$id`; else that of what is around it."""
+    """Return the URI of a part with an `$id`; otherwise the URI of its enclosing part."""
     own = part.get("$id")
     return _join(base, own).partition("#")[0] if isinstance(own, str) and not own.startswith("#") else base
 

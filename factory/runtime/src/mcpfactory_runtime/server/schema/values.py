@@ -180,7 +180,7 @@ def _closest(branches: list[list[_FoundProblem]]) -> list[_FoundProblem]:
 
 
 def _distance(branch: list[_FoundProblem]) -> int:
-    """How far the value is from a branch: another kind of value, then another tag (a constant), then other errors."""
+    """Return the distance of a value from a branch: by type, then by tag (a constant), then by other errors."""
     total = 0
     for one in branch:
         if not one.place and one.code in _KIND_ERRORS:
@@ -201,7 +201,7 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
 }
 """The keywords that speak of one kind of value."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
-_HASHED: Final = 2**60  # whole numbers from here on may share their hash with others
+_HASHED: Final = 2**60  # larger whole numbers may have hash collisions
 
 _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
     ("minimum", "at least", operator.ge),
@@ -293,7 +293,7 @@ def text_from_integer(value: Any) -> Any:
 
 
 def boolean_from_text(value: Any) -> Any:
-    """Return what "true" and "false" mean, or the value."""
+    """Return the boolean for "true" or "false", otherwise the value."""
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
@@ -312,7 +312,7 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def is_number(value: Any) -> bool:
-    """Return a number as JSON knows them: booleans are none."""
+    """Return True if the value is a JSON number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -328,7 +328,7 @@ def _is_multiple(value: float, of: float) -> bool:
 
 
 def is_of(value: Any, kinds: Iterable[Any]) -> bool:
-    """Whether a value is of one of the types that JSON Schema names; of an unknown type is any value."""
+    """Return True if a value has one of the given JSON Schema types; an unknown type matches every value."""
     return any(kind not in TYPES or TYPES[kind](value) for kind in kinds if isinstance(kind, str))
 
 
@@ -344,7 +344,7 @@ TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def _json_key(value: Any) -> Any:
-    """Return what two values have in common that are the same JSON: 1 and 1.0, objects in whatever order."""
+    """Return a key that is the same for equal JSON: 1 and 1.0, objects in any member order."""
     if isinstance(value, bool) or value is None:
         return (type(value), value)
     if isinstance(value, list):

@@ -50,7 +50,7 @@ def core_form(task: Task, poll_interval: int) -> Json:
 
 
 def extension_form(task: Task, poll_interval: int) -> Json:
-    """Return the `Task` object of the extension, without what only a detailed one has."""
+    """Return the `Task` object of the extension, without the fields of its detailed form."""
     return _form(task, (task.status, task.message), {"ttlMs": task.ttl, "pollIntervalMs": poll_interval})
 
 
@@ -72,7 +72,7 @@ def tool_result(result: Json, revision: Revision) -> Json:
 
 
 def related(task_id: str) -> Json:
-    """Return what `_meta` says of a message that belongs to a task."""
+    """Return the `_meta` of a message that belongs to a task."""
     return {RELATED: {"taskId": task_id}}
 
 
@@ -86,14 +86,14 @@ def missing_extension() -> McpError:
 
 
 def no_result(task: Task) -> McpError:
-    """Return what `tasks/result` answers for a task that ended without a result."""
+    """Return the `tasks/result` error for a task that ended without a result."""
     if task.error is not None:
         return McpError(task.error["code"], task.error["message"], task.error.get("data"))
     return McpError(INVALID_REQUEST, f"The task was cancelled and has no result: {task.message}")
 
 
 def unknown_task() -> McpError:
-    """Return the error for a task that does not exist, has expired, or belongs to somebody else; one may not learn which."""
+    """Return the error for a missing, expired or foreign task; it does not reveal which."""
     return McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
 
 
@@ -130,15 +130,15 @@ _STOPPED: Final = {"code": INTERNAL_ERROR, "message": "The server ended before t
 
 @dataclass(slots=True)
 class TaskOptions:
-    """How tasks are kept.
+    """Storage options of tasks.
 
     Attributes:
-        store: where; in memory by default.
-        ttl: milliseconds that a task is kept when the client asks for nothing else, from its creation.
-        max_ttl: the most that a client is granted.
+        store: the storage; in memory by default.
+        ttl: milliseconds from its creation that a task is kept if the client does not ask for another time.
+        max_ttl: the most milliseconds that a client is granted.
         poll_interval: milliseconds after which clients should ask again.
-        limit: how many tasks of one principal may run at once; further ones are refused.
-        watch: seconds between looks into the store for what others did: expiry, and other processes that share it.
+        limit: tasks of one principal that may run at once; further ones are refused.
+        watch: seconds between polls of the store for expiry and for changes by other processes.
     """
 
     store: TaskStore = field(default_factory=MemoryTaskStore)
@@ -150,7 +150,7 @@ class TaskOptions:
 
 
 def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) -> TaskOptions:
-    """Return the options: those given, a store, the path of a database; without any, what the environment says."""
+    """Return the given options, or those for a store or a database path; by default those of the environment."""
     if isinstance(given, TaskOptions):
         return given
     if isinstance(given, TaskStore):
@@ -167,11 +167,11 @@ class TaskRun:
     """A task that this process works on.
 
     Attributes:
-        id: the task's.
-        owner: the task's.
+        id: the task's ID.
+        owner: the task's owner.
         handler: the running handler.
-        questions: what the handler asked, by the key on the wire: they check answers.
-        ended: the task has ended, although the handler may not know it yet.
+        questions: questions of the handler by their MCP key; they validate answers.
+        ended: the task has ended, perhaps without the handler's knowledge.
     """
 
     def __init__(self, task: Task, handler: asyncio.Task[Json]) -> None:
@@ -299,7 +299,7 @@ class TaskManager:
         """Return a principal's task.
 
         Raises:
-            McpError: INVALID_PARAMS when there is none, or it is somebody else's.
+            McpError: INVALID_PARAMS if it does not exist or has another owner.
         """
         if not isinstance(task_id, str):
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
@@ -316,7 +316,7 @@ class TaskManager:
         return task
 
     async def cancel(self, task: Task) -> Task | None:
-        """Cancel a task: its handler is cancelled, and whatever it still returns is dropped. None when it had ended."""
+        """Cancel a task and its handler, and drop a later result. Return None if the task had ended."""
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:
@@ -340,7 +340,7 @@ class TaskManager:
             task = await self.change(run.id, lambda now: now.asked(requests))
             while task is not None and not all(key in task.answers for key in requests):
                 task = await follower.next()
-        if task is None:  # ended meanwhile; whoever ended it cancels us as well
+        if task is None:  # ended meanwhile; the code that ended it cancels us as well
             raise asyncio.CancelledError
         return {key: task.answers[key] for key in requests}
 
@@ -369,7 +369,7 @@ class TaskManager:
                 del self._watches[task_id]
 
     def claim(self, task_id: str, key: str) -> bool:
-        """Whether the caller is the one to put this question to the client; `unclaim` must follow."""
+        """Return True if the caller must put this question to the client; `unclaim` must follow."""
         if (task_id, key) in self._claims:
             return False
         self._claims.add((task_id, key))
@@ -404,7 +404,7 @@ class TaskManager:
     # -- the end -------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Fail what is still running: the server ends."""
+        """Fail the running tasks because the server is shutting down."""
         supervisors = list(self._supervisors)
         for run in list(self._runs.values()):
             with suppress(Exception):
@@ -446,7 +446,7 @@ class Follower:
 
 
 def _ending(handler: asyncio.Task[Json]) -> Change:
-    """How a task ends whose handler ended."""
+    """Return the final transition of a task whose handler ended."""
     if handler.cancelled():
         return lambda task: task.cancelled("The handler was cancelled.")
     error = handler.exception()

@@ -114,7 +114,7 @@ class TaskContext(Context):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the task was cancelled or has outlived its time."""
+        """Return True if the task was canceled or has expired."""
         return self._run is not None and self._run.ended
 
     async def start_task(self) -> None:
@@ -125,7 +125,7 @@ class TaskContext(Context):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Tell how far the work is; the message becomes the task's status message, too."""
+        """Report the progress; the message also becomes the task's status message."""
         if self._run is not None and message is not None:
             self._on_loop(self._run.set_message, message, self._manager)
         return super().report_progress(progress, total, message)
@@ -150,7 +150,7 @@ class TaskContext(Context):
 
 
 def _read(question: Question[Any], answer: Json) -> Any:
-    """Return what the handler gets for an answer.
+    """Return the handler's value for an answer.
 
     Raises:
         McpError: the client's own error, or INVALID_PARAMS for a malformed answer.
@@ -205,13 +205,13 @@ class TaskMethods:
     # -- tools/call ----------------------------------------------------------------------------------------------
 
     def becomes_task(self, tool: Tool, call: Call) -> bool:
-        """Whether a call of a tool becomes a task.
+        """Return True if a call of a tool becomes a task.
 
         Raises:
-            McpError: METHOD_NOT_FOUND, or MISSING_CAPABILITY in the newest revision, where tool and client disagree.
+            McpError: METHOD_NOT_FOUND, or MISSING_CAPABILITY in the newest revision, if tool and client disagree.
         """
         revision = call.peer.revision
-        if revision.modern:  # the server decides; the client says what it can bear (ext-tasks, Capability Negotiation)
+        if revision.modern:  # the server decides within the client's limits (ext-tasks, Capability Negotiation)
             if tool.task is not None and call.peer.declares("extensions", TASKS):
                 return True
             if tool.task == "required":
@@ -409,7 +409,7 @@ class TaskMethods:
         return [task for task in found if task is not None and task.owner == str(channel.principal)]
 
     def listen(self, tasks: list[Task], call: Call, channel: ReplyChannel, meta: Json) -> Callable[[], None]:
-        """Send each task as it is, and as it changes, until the returned function is called."""
+        """Send each task now and after each change, until the returned function is called."""
         watchers: dict[str, Watcher] = {}
 
         def send(task: Task) -> None:
@@ -417,7 +417,7 @@ class TaskMethods:
             channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
-            send(task)  # whatever happened before the client began to listen
+            send(task)  # changes from before the client began to listen
 
             def watch(now: Task | None, task_id: str = task.id) -> None:
                 if now is not None:
@@ -436,7 +436,7 @@ class TaskMethods:
 
 
 def identifies(channel: ReplyChannel) -> bool:
-    """Whether one client can be told from another here; else nobody may list tasks (Task Isolation)."""
+    """Return True if clients can be told apart here; otherwise tasks must not be listed (Task Isolation)."""
     return channel.private or bool(channel.principal)
 
 

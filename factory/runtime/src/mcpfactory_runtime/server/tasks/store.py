@@ -30,19 +30,19 @@ class Task:
     """One tool call that is carried out in the background.
 
     Attributes:
-        id: unguessable; the only name of the task on the wire.
-        owner: the principal that created it; only the same one may see it. "" without authorization.
+        id: unguessable; the task's only identifier in messages.
+        owner: the principal that created it; others cannot see it. "" without authorization.
         tool: the tool's name.
         created: seconds since the epoch, by the store's clock; likewise `updated`.
-        ttl: milliseconds after `created` at which the task is forgotten; None never.
-        status: where it stands. Failures of the tool itself are `completed` with `isError` in the result.
-        message: what people may read about the status.
-        requests: questions to the client that are not answered: key → request object.
+        ttl: milliseconds after `created` at which the task is deleted; None never.
+        status: the task's status. Failures of the tool itself are `completed` with `isError` in the result.
+        message: a human-readable text about the status.
+        requests: unanswered questions to the client: key → request object.
         answers: answers that the handler may still want: key → `{"result": …}` or `{"error": …}`.
         result: the tool's result in the newest form, when completed.
         error: the JSON-RPC error, when failed.
-        runner: the process that works on it, as the store names processes.
-        version: grows with every change.
+        runner: the store's name of the process that works on it.
+        version: incremented with every change.
     """
 
     id: str
@@ -62,12 +62,12 @@ class Task:
 
     @property
     def terminal(self) -> bool:
-        """Whether nothing can happen any more."""
+        """Return True if the status can no longer change."""
         return self.status in TERMINAL
 
     @property
     def expires(self) -> float | None:
-        """When the task is forgotten, in seconds since the epoch; None never."""
+        """Return the expiry in seconds since the epoch; None never."""
         return None if self.ttl is None else self.created + self.ttl / 1000
 
     # -- transitions: the task afterwards, or None where it has ended already ---------------------------------------
@@ -79,7 +79,7 @@ class Task:
         return replace(self, status="input_required", requests={**self.requests, **requests})
 
     def answered(self, answers: Json) -> Task | None:
-        """Take answers; those that nobody waits for are ignored (ext-tasks, Task Update Requests)."""
+        """Take answers; those to unknown questions are ignored (ext-tasks, Task Update Requests)."""
         wanted = {key: answer for key, answer in answers.items() if key in self.requests}
         if self.terminal or not wanted:
             return None
@@ -109,7 +109,7 @@ class Task:
 
 
 Change = Callable[[Task], Task | None]
-"""A transition with its arguments: the task before → the task afterwards, or None to leave it as it is."""
+"""A transition with its arguments: the task before → the task afterwards, or None to keep it unchanged."""
 
 
 LOST: Final = {
@@ -125,20 +125,21 @@ class TaskStoreError(Exception):
 
 _EVER: Final = 10 * 365 * 86_400.0  # seconds that a task without ttl is kept
 _LISTED: Final = 30 * 86_400.0  # seconds that a principal's list outlives its latest task, at least
-_LOOKED_AT: Final = 8  # places of a list that each new task looks at, to remove what is over
+_LOOKED_AT: Final = 8  # list entries that each new task checks, to remove expired ones
 _TASK: Final = "task"
 _PLACE: Final = "place"
 
 
 class TaskStore:
-    """Keeps tasks in a store. A task whose process has died, by its lease, is failed when it is next looked at.
+    """Task storage. A task whose process has died (its lease has expired) fails the next time it is read.
 
-    A task that has outlived its `ttl` by the clock does not exist: no method returns it. Methods are called on the event
-    loop, and raise TaskStoreError where the store cannot be used.
+    A task past its `ttl` does not exist: no method returns it. Methods are called on the event loop, and raise
+    TaskStoreError if the store cannot be used.
 
     Args:
-        store: where; further databases are further kinds of `SharedStore`.
-        processes: who lives; closed by whoever made it. None: the task store makes its own, and joins at the first task.
+        store: the storage; other databases are other kinds of `SharedStore`.
+        processes: the live processes; its creator closes it. None: the task store makes its own, and joins at the
+            first task.
         clock: seconds since the epoch.
     """
 
@@ -156,7 +157,7 @@ class TaskStore:
         self._created = 0
 
     async def create(self, task: Task) -> Task:
-        """Keep a new task; when this returns, `get` finds it, whatever happens. Returns it with its `runner`."""
+        """Store a new task durably and return it with its `runner`; `get` finds it after this call."""
         own = replace(task, runner=self._processes.id)
         self._created += 1
         place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
@@ -180,12 +181,12 @@ class TaskStore:
         return None if found is None else found[0]
 
     async def update(self, task_id: str, change: Change) -> Task | None:
-        """Change a task as one step that nobody else comes between.
+        """Change a task atomically.
 
         `change` must be a pure function. The store sets `updated` and `version`.
 
         Returns:
-            The task afterwards; None when there is no such task, or `change` left it as it is.
+            The task afterwards; None if the task does not exist or `change` kept it unchanged.
         """
         async with self._writing:
             while True:

@@ -74,20 +74,23 @@ FORWARDED_GRACE: Final = 10.0  # seconds for requests from other workers when th
 
 
 class HttpApp:
-    """A server as ASGI application.
+    """ASGI application of a server.
 
     Args:
-        server: who answers.
-        path: the MCP endpoint; "/" when the application is mounted at the endpoint itself.
-        allowed_hosts: host names that requests may be addressed to, without port; `*` for any. Default: this machine.
-        allowed_origins: origins of web pages that may call (`https://example.com`), besides those of this machine.
+        server: handles the requests.
+        path: the MCP endpoint; "/" if the application is mounted at the endpoint itself.
+        allowed_hosts: permitted host names of requests, without port; `*` for any. Default: this machine.
+        allowed_origins: origins of web pages that may call (`https://example.com`), in addition to those of this
+            machine.
         session_idle: seconds after which an unused session ends.
-        max_sessions: when there are more, one of whoever holds most ends: one that was hardly used, else the one unused for longest.
-        max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
-        auth: who may call; None serves everybody. An `OAuthProxy` also gives clients their tokens.
-        legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
-        store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md).
-        pages: path → what is served there on GET, besides the protocol.
+        max_sessions: limit of sessions. Above it, one session of the principal with the most ends: a barely used one,
+            otherwise the one unused for longest.
+        max_requests: concurrent requests of the per-request lifecycle, including listening streams; more are refused.
+        auth: decides who may call; None permits all callers. An `OAuthProxy` also gives clients their tokens.
+        legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` next to the endpoint.
+        store: shared storage for sessions, their events, tasks and used states of several processes
+            (docs/reference/transports.md).
+        pages: path → page to serve there on GET, in addition to the protocol.
 
     Raises:
         ValueError: a route of the server has the path of MCP or of a page.
@@ -195,12 +198,12 @@ class HttpApp:
 
     @asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """The life of the application, for the `lifespan` of the Starlette or FastAPI application that it is mounted in.
+        """Run the lifespan, for the `lifespan` of the Starlette or FastAPI application that it is mounted in.
 
         Without it the server's own lifespan is entered at the first request, and left when the event loop ends.
 
         Args:
-            app: whatever the other application passes.
+            app: the other application; unused.
         """
         await self._life.start()
         try:
@@ -227,7 +230,7 @@ class HttpApp:
             await self._end_session(session)
 
     def begin_shutdown(self) -> None:
-        """Refuse requests from now on, and end streams that belong to none. Event loop only."""
+        """Refuse new requests, and end streams that belong to no request. Event loop only."""
         self._server.closing.set()
         self._probes.draining = True
         if self._relay is not None:
@@ -306,7 +309,7 @@ class HttpApp:
         session_id = headers.get(SESSION_HEADER) or session_in(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
-        # Nobody fills the store who may not call; the token goes on with the request.
+        # Unauthorized callers must not fill the store; the token is forwarded with the request.
         refused = await self._gate.authenticate(dict(scope), dict(headers))
         if isinstance(refused, Rejection):
             await reject(send, refused)
@@ -422,7 +425,7 @@ class HttpApp:
         await self._drop_idle(asyncio.get_running_loop().time())
         session = self._new_session(f"{self._label}{secrets.token_urlsafe(24)}", principal, scope)
         answer = session.post(message, AsgiRequest(scope))
-        if session.connection.peer is None:  # the handshake failed; there is no session
+        if session.connection.peer is None:  # the handshake failed, so the session does not exist
             await session.close(0)
             await send_answer(answer, receive, send)
             return
@@ -484,7 +487,7 @@ class HttpApp:
 
 
 def _place(scope: Scope) -> tuple[str, str]:
-    """Return the path of a request below where the application is mounted, as it is and without a slash at its end."""
+    """Return the path of a request below the mount point, unchanged and without its trailing slash."""
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
     return path, path.rstrip("/")
 
@@ -502,7 +505,11 @@ async def _cut_off(answer: Stream | Refusal | None, message: Any, send: Send) ->
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
-    """Return which session ends when there are too many: of whoever holds most, what was left; else what has only begun; else the least used."""
+    """Return the session to end if the limit is exceeded.
+
+    Of the sessions of the principal with the most, prefer abandoned ones, then barely used ones, then the least
+    recently used.
+    """
     held = Counter(session.owner for session in sessions)
     most = max(held.values())
     return min(

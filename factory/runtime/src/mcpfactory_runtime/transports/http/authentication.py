@@ -49,14 +49,16 @@ _TOKENS: Final = 10_000  # good ones that are remembered, by their hashes
 
 
 class FailureLimit:
-    """Counts attempts by address; a count goes down with time. Tokens are known by their hashes (`hash_token`). Event loop only.
+    """Counter of attempts by address that decays over time. Tokens are known by their hashes (`hash_token`).
+
+    Event loop only.
 
     Args:
-        rate: as `Server(rates=)` writes it, `600/m`; None or `off` for no limit.
+        rate: in the form of `Server(rates=)`, `600/m`; None or `off` for no limit.
         clock: seconds.
 
     Raises:
-        ValueError: it is no rate.
+        ValueError: the rate is invalid.
     """
 
     def __init__(self, rate: str | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -105,7 +107,7 @@ class FailureLimit:
 
 
 def hash_token(token: str) -> bytes:
-    """Return what a token is remembered by."""
+    """Return the hash under which a token is remembered."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -116,7 +118,7 @@ _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class OpenGate:
-    """Lets everybody in, but not to tools that ask for scopes: nobody is there to check them."""
+    """Gate that admits all callers, except to tools that require scopes, which it cannot check."""
 
     hosts: frozenset[str] = frozenset()
 
@@ -128,7 +130,7 @@ class OpenGate:
         return ()
 
     def document(self, path: str) -> dict[str, Any] | None:
-        """There is no metadata to serve."""
+        """Return None: the gate has no metadata to serve."""
         return None
 
     def redirect_target(self, path: str) -> str | None:
@@ -178,20 +180,21 @@ class AccessGate:
         return document(auth.resource, auth.issuers, self.supported_scopes(), name, auth.documentation)
 
     def supported_scopes(self) -> Sequence[str]:
-        """Return what clients may ask for."""
+        """Return the scopes that clients may request."""
         if self._auth.scopes_supported is not None:
             return self._auth.scopes_supported
         return union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
 
     def redirect_target(self, path: str) -> str | None:
-        """Where the issuer's metadata are, when `path` is where clients of the first revision with authorization look.
+        """Return the issuer's metadata URL if `path` is the one that the first revision with authorization uses.
 
-        They know of no resource metadata, and take the MCP server's origin for that of its authorization server.
+        Its clients do not know resource metadata, and use the MCP server's origin as that of its authorization
+        server.
         """
         return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
-        """Who sends a request. The token is taken out of scope and headers: nobody behind the gate gets to see it."""
+        """Return the sender of a request. Remove the token from scope and headers to hide it from later code."""
         token = read_token(headers.pop("authorization", None), self._required)
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):
@@ -214,7 +217,7 @@ class AccessGate:
         return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
-        """Whether the principal's scopes are enough for the request, or for each request of a batch."""
+        """Return a rejection if the principal lacks scopes for the request, or for a request of a batch."""
         needed = union(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
         held = principal.scopes if isinstance(principal, Principal) else frozenset()
         lacking = missing(needed, held)

@@ -1,4 +1,4 @@
-"""What browsers ask before and after a page of another origin calls (Fetch Standard, CORS protocol)."""
+"""CORS preflight requests and response headers for pages of other origins (Fetch Standard, CORS protocol)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def granted_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:
 
 
 def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
-    """Whether a browser asks if a page may send what comes next."""
+    """Return True if the request is a CORS preflight."""
     return method == "OPTIONS" and "access-control-request-method" in headers
 
 

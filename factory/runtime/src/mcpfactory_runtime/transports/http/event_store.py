@@ -1,7 +1,7 @@
-"""What keeps sessions and their events beyond a process, so that clients can take up where it ended.
+"""Storage of sessions and their events beyond a process, so that clients can resume where it ended.
 
-Without a store a stream's latest messages live in the memory of the process (`http_stream`). With one, a session over
-HTTP is known to the next process, too: what was negotiated, the events that were sent with ids, and which requests were
+Without a store a stream's latest messages are in the memory of the process (`http_stream`). With one, the next
+process also knows a session over HTTP: its negotiated settings, the events sent with IDs, and the requests that were
 never answered because the process ended.
 """
 
@@ -27,7 +27,7 @@ class Unfinished(NamedTuple):
 
 
 class _Events(Protocol):
-    """What a journal needs of `SharedEventStore`, which has the docstrings."""
+    """Interface of `SharedEventStore` that a journal needs; see there for the docstrings."""
 
     def save(self, key: str, state: Json) -> None: ...
     def touch(self, key: str) -> None: ...
@@ -108,9 +108,9 @@ class Journal:
             raise SessionLostError
 
     async def load(self) -> tuple[Json, list[Unfinished]] | None:
-        """Return what the store knows of the session."""
+        """Return the stored session."""
         return await self._store.load(self._key)
 
     async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
-        """Return what the store has of a stream."""
+        """Return the stored events of a stream."""
         return await self._store.events(self._key, stream)

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 log = logging.getLogger("mcpfactory_runtime")
 
 CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server ended before the request did. hint: send it again")
-_WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need nobody to watch for a disconnect
+_WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need no watch for a disconnect
 
 
 class Exchange:
@@ -97,11 +97,11 @@ class Exchange:
             assert self._task is not None
             if self._task.cancelling():
                 raise
-            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # by itself: nobody cancelled the request
+            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # by itself: the request was not canceled
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
         assert self._timer is not None
-        self._timer.cancel()  # no stream begins from here on
+        self._timer.cancel()  # no stream can begin after this
         self._answering = True
         status = 200
         try:

@@ -20,7 +20,7 @@ _MOST_FIELDS: Final = 50
 
 
 class LoginEndpoints:
-    """What an OAuth proxy serves beside the MCP endpoint.
+    """Endpoints that an OAuth proxy serves next to the MCP endpoint.
 
     Attributes:
         paths: of its endpoints, without a slash at the end.

@@ -30,15 +30,15 @@ _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 
 
 class Probes:
-    """Answers the two probes of one HTTP application. Neither waits for the server's lifespan.
+    """Handler of the two probes of one HTTP application. Neither waits for the server's lifespan.
 
     Attributes:
-        draining: the application is ending.
+        draining: the application is shutting down.
 
     Args:
-        server: says whether it is closing, and has the author's checks.
-        life: says whether the lifespan has begun.
-        gate: says who may know the names of checks: whoever may call.
+        server: reports if it is closing, and has the author's checks.
+        life: reports if the lifespan has begun.
+        gate: authorizes callers, who may see the names of checks.
     """
 
     def __init__(self, server: Host, life: Life, gate: AccessGate | OpenGate) -> None:
@@ -60,7 +60,7 @@ class Probes:
     async def serve_metrics(
         self, metrics: ServedMetrics, sessions: int, scope: Scope, headers: dict[str, str], send: Send
     ) -> None:
-        """Send the figures to whoever may call the server; `sessions` is how many there are."""
+        """Send the metrics to authorized callers; `sessions` is the number of sessions."""
         refused = await _refused(self._gate, scope, headers) if scope["method"] in _METHODS else _ONLY_GET
         if refused is not None:
             await reject(send, refused)
@@ -98,6 +98,6 @@ class Probes:
 
 
 async def _refused(gate: AccessGate | OpenGate, scope: Scope, headers: dict[str, str]) -> Rejection | None:
-    """Return why somebody may not call the server; None for who may."""
+    """Return the rejection of a caller, or None if it may use the server."""
     principal = await gate.authenticate(scope, headers)
     return principal if isinstance(principal, Rejection) else gate.authorize(principal, None)

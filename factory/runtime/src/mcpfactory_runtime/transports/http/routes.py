@@ -44,7 +44,7 @@ class RouteTable:
         ]
 
     def methods(self, scope: Scope) -> list[str]:
-        """Return the methods that the path of a request answers; none where it is no route."""
+        """Return the methods that the path of a request supports; empty if it is not a route."""
         found = {
             method
             for route, _ in self._routes
@@ -69,7 +69,7 @@ class RouteTable:
         return bool(methods)
 
     async def _admit(self, scope: Scope, headers: dict[str, str], send: Send, *, public: bool) -> bool:
-        """Whether the request may go on; who sends it is `request.user` then, and with what scopes, `request.auth`."""
+        """Return True if the request is admitted; set its sender (`request.user`) and scopes (`request.auth`)."""
         principal: Any = ""
         if not public:
             principal = await self._gate.authenticate(scope, headers)
@@ -83,7 +83,7 @@ class RouteTable:
 
 
 def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
-    """Return what Starlette calls: coroutines on the event loop, other functions in a worker thread, any result as a response."""
+    """Wrap a handler for Starlette: coroutines run on the event loop, other functions in a worker thread."""
 
     async def endpoint(request: Request) -> Response:
         try:

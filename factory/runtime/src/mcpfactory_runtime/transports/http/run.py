@@ -1,7 +1,7 @@
-"""An `HttpApp` behind a port of its own, served by this process or by several worker processes. Loads the web server.
+"""An `HttpApp` on its own port, served by this process or by several worker processes. Loads the web server.
 
-With several, a parent listens, forks and restarts, and serves nothing. It forwards SIGTERM and SIGINT, and ends when all workers have; a worker that dies is replaced;
-workers end when the parent does, however that happens.
+With several, a parent listens, forks and restarts workers, and serves nothing. It forwards SIGTERM and SIGINT, and
+ends after all workers; a dead worker is replaced. Workers end when the parent does, even if it is killed.
 """
 
 from __future__ import annotations

@@ -36,11 +36,12 @@ _LAST_READ: Final = 2.0  # seconds for requests that are still arriving when the
 
 
 class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - chosen by uvicorn: by httptools where that is installed
-    """A connection whose requests arrive in bounded time, one after the other, with URLs and headers of bounded size.
+    """Connection whose requests arrive in bounded time, one at a time, with URLs and headers of bounded size.
 
-    A request that is not whole in `_READ_TIME` seconds, and as much more as its size needs at `_READ_RATE`, ends the connection. What
-    comes after a request before its answer is not read: it can be no answer's reason, and the connection ends with the answer.
-    What is incomplete is bounded here, trailers included, because httptools keeps any amount; `HttpApp` checks what is complete.
+    A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends
+    the connection. Data that follows a request before its response is not read; the connection ends with the
+    response. Incomplete input is bounded here, including trailers, because httptools has no limit; `HttpApp` checks
+    complete input.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -115,7 +116,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
             self.loop.call_later(_LAST_READ, self._abort_reading)
 
     def _answering(self) -> bool:
-        """Whether a whole request is here, and its answer is not."""
+        """Return True if a complete request was received and its response is pending."""
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _measure_incomplete(self) -> tuple[int, int]:
@@ -244,7 +245,7 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
 
 
 def listening_hint(error: OSError) -> str:
-    """Return what to do where an address cannot be listened on."""
+    """Return a hint for an address that the server cannot listen on."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return "--host takes an address of this machine, such as 127.0.0.1"
     if error.errno == errno.EACCES:
@@ -261,7 +262,7 @@ def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
     Raises:
         OSError: the address cannot be listened on.
     """
-    alone = listen(host, port)  # nobody else may be listening there
+    alone = listen(host, port)  # no other process may be listening there
     if sys.platform != "linux":
         return [alone] * count
     port = alone.getsockname()[1]
@@ -299,13 +300,13 @@ def _logs_json() -> bool:
 def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) -> None:
     """Serve until SIGINT or SIGTERM, then let requests in flight end, for `DRAIN` seconds at most.
 
-    `lifeline` is a descriptor whose end is taken for a signal, too.
+    `lifeline` is a descriptor whose end of file also counts as a signal.
     """
     _WebServer(web_config(app), app, lifeline).run(sockets=[listener])
 
 
 def web_config(app: HttpApp) -> uvicorn.Config:
-    """Return how uvicorn serves an application."""
+    """Return the uvicorn configuration of an application."""
     return uvicorn.Config(
         app,
         http=_BoundedProtocol,

@@ -67,7 +67,7 @@ class HttpSession(Session):
 
     @property
     def revision(self) -> Revision:
-        """What was negotiated."""
+        """Return the negotiated revision."""
         assert self.connection.peer is not None
         return self.connection.peer.revision
 
@@ -105,7 +105,7 @@ class HttpSession(Session):
         return stream
 
     async def find_stream(self, event_id: str) -> StreamPosition | None:
-        """Where a `Last-Event-ID` points to; None when that is not (or no longer) known."""
+        """Return the position of a `Last-Event-ID`; None if it is unknown or expired."""
         name, _, digits = event_id.rpartition("-")
         if not _NUMBER.fullmatch(digits):
             return None
@@ -115,13 +115,13 @@ class HttpSession(Session):
         stored = None if self._journal is None else await self._journal.events(name)
         if not stored:
             return None
-        if stream is not None:  # it goes on, but its beginning is no longer here
+        if stream is not None:  # still open, but its beginning was dropped
             missed = [event for event in stored if event[0] > number]
             return StreamPosition(stream, number, missed) if missed and missed[0][0] == number + 1 else None
         stream = Stream(name, primed=False)
         stream.restore(stored)
         stream.finish()
-        number = min(number, stream.count - 1)  # whatever was lost with a process: at least the answer comes again
+        number = min(number, stream.count - 1)  # events may be lost with a process: resend at least the response
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
@@ -151,7 +151,7 @@ class HttpSession(Session):
             return None
         if jsonrpc.usable_id(message) is jsonrpc.MISSING or "method" not in message:
             return refusal
-        stream = Stream(None, primed=False)  # a request that is refused for what it asks: an answer like any other
+        stream = Stream(None, primed=False)  # a refusal of the request's content is a normal response
         stream.finish(jsonrpc.encode(refusal.message))
         return stream
 
@@ -189,14 +189,14 @@ class HttpSession(Session):
         return self._current.finish
 
     def _settle_stream(self, stream: Stream) -> None:
-        """Forget a response that travels as plain JSON: it has no event ids, so nobody can come back for it."""
+        """Forget a response sent as plain JSON: it has no event IDs, so clients cannot resume it."""
         if stream.single is not None and stream.name is not None:
             self._streams.pop(stream.name, None)
 
     # -- beyond the process --------------------------------------------------------------------------------------
 
     def _state(self) -> Json:
-        """Return what another process needs to go on."""
+        """Return the state that another process needs to continue the session."""
         peer = self.connection.peer
         assert peer is not None
         return {
@@ -339,7 +339,7 @@ class SseEndpoints:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Where the addresses are."""
+        """Return the paths of the endpoints."""
         return frozenset({self._stream_path, self._post_path})
 
     async def serve(
@@ -369,7 +369,7 @@ class SseEndpoints:
 
     @property
     def count(self) -> int:
-        """How many sessions there are."""
+        """Return the number of sessions."""
         return len(self._sessions)
 
     def begin_shutdown(self) -> None:

@@ -1,7 +1,7 @@
 """Sessions and events in a store that several processes share. Each session belongs to one living process at a time.
 
-The process that has a session is written beside it, and everything that is written later expects it to be still there. So a
-process that was taken for dead, and was only slow, changes nothing any more of what another has taken over.
+The owner of a session is stored with it, and every later write requires the owner to be unchanged. So a slow process
+that was assumed dead cannot change a session that another process has taken over.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class SharedEventStore:
         self._finished: defaultdict[str, deque[str]] = defaultdict(deque)
         self._pending: dict[str, Changes | None] = {}
         self._pending_size = 0
-        self._next: asyncio.Future[None] | None = None  # done when what is pending is written
-        self._current: asyncio.Future[None] | None = None  # done when what is being written is
+        self._next: asyncio.Future[None] | None = None  # done when the pending changes are written
+        self._current: asyncio.Future[None] | None = None  # done when the current write is finished
         self._writer: asyncio.Task[None] | None = None
         self._closing = False
 
@@ -69,14 +69,14 @@ class SharedEventStore:
         self._processes.on_lapse = self._check_owned
 
     async def aclose(self) -> None:
-        """Write what is pending, once more where the store does not answer, and end."""
+        """Write the pending changes, retry once if the store does not respond, and close."""
         self._closing = True
         await self.written()
 
     # -- whose a session is --------------------------------------------------------------------------------------
 
     async def claim(self, key: str) -> str | None:
-        """Return the other living process that has a session; None when it is this one's from now on, or there is none."""
+        """Return the other living process that has a session; otherwise None, and take over that of a dead one."""
         while True:
             owner = await self._store.get(_space(key), _OWNER)
             if owner is None or owner == self._me:
@@ -174,7 +174,7 @@ class SharedEventStore:
             await asyncio.sleep(_AGAIN)
 
     async def _attempt(self, key: str, changes: Changes | None) -> bool:
-        """Whether it is done: written, or refused as another process has the session."""
+        """Return True if the change is done: written, or refused because another process has the session."""
         space = _space(key)
         if changes is None:
             if key in self._owned:
@@ -224,7 +224,7 @@ class SharedEventStore:
         return json.loads(state), unfinished
 
     async def events(self, key: str, stream: str) -> list[tuple[int, bytes]] | None:
-        """Return what is kept of a stream."""
+        """Return the stored events of a stream."""
         await self.written()
         if await self._store.get(_space(key), f"stream/{stream}") is None:
             return None

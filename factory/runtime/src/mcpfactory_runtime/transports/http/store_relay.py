@@ -49,7 +49,7 @@ class _Incoming:
         self.read = asyncio.Event()
 
     def lose(self) -> None:
-        """Who asked has gone."""
+        """Handle the loss of the requesting process."""
         self.gone.set()
         self.read.set()
 
@@ -62,16 +62,16 @@ class _Outgoing:
         self.frames: asyncio.Queue[tuple[Json, bytes] | None] = asyncio.Queue()
 
     def lose(self) -> None:
-        """Who serves has died, or failed."""
+        """Handle the death or failure of the serving process."""
         self.frames.put_nowait(None)
 
 
 class StoreRelay:
-    """What one process knows of the others that share its store. Event loop only.
+    """One process's view of the others that share its store. Event loop only.
 
     Args:
-        processes: who lives.
-        events: whose each session is.
+        processes: the live processes.
+        events: the owners of sessions.
     """
 
     def __init__(self, processes: Processes, events: SharedEventStore) -> None:
@@ -89,7 +89,7 @@ class StoreRelay:
 
     @property
     def label(self) -> str:
-        """What the ids of this process's sessions begin with."""
+        """Return the prefix of this process's session IDs."""
         return f"{self._processes.id}."
 
     async def start(self, app: App, server: Host) -> None:
@@ -105,7 +105,7 @@ class StoreRelay:
         self._ending = True
 
     async def aclose(self, seconds: float) -> None:
-        """Let what was forwarded end, for so many seconds at most."""
+        """Wait at most `seconds` for forwarded requests to end, then close."""
         if self._server is not None:
             self._server.hub.discard(self)
         if self._tasks:
@@ -142,7 +142,7 @@ class StoreRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return the other living process that has a session; None where this one serves it, or nobody."""
+        """Return another living process that owns a session; None if this one owns it or it is unowned."""
         owner = await self._events.claim(session_key(session_id))
         if owner is None:  # perhaps a session that is a connection, of HTTP with SSE: it is its first process's
             label, dot, _ = session_id.partition(".")
@@ -151,7 +151,7 @@ class StoreRelay:
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Whether the other process served the request; False when it ended before it took it."""
+        """Return True if the other process served the request, False if it ended before it accepted it."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(_gone(receive))
@@ -346,7 +346,7 @@ def _head(scope: Scope) -> Json:
 
 
 def _received(body: bytes, then: Receive) -> Receive:
-    """Return what gives a body that was read before, and then what is received besides."""
+    """Return a receiver that yields a body that was already read, then the other messages."""
     given = False
 
     async def receive() -> Any:

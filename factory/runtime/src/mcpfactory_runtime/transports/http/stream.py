@@ -1,7 +1,7 @@
-"""Server-sent events that can be left and taken up again (basic/transports, Resumability and Redelivery).
+"""Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `Stream` keeps its latest messages; whoever sends the response follows it, and may be gone for a while. What it keeps is
-bounded whatever the client does (docs/reference/transports.md, Bounds).
+A `Stream` keeps its latest messages; the code that sends the response follows it, and may be absent for a while. The
+stored data is bounded for any client behavior (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ KEPT: Final = 256
 """Messages that a stream keeps for clients that come back."""
 
 KEPT_BYTES: Final = 1 << 20
-"""Bytes of them; the newest message is kept whatever its size."""
+"""Bytes of them; the newest message is kept regardless of its size."""
 
 DROP_AT: Final = 1 << 20
-"""Unread bytes from which on progress and log messages are dropped."""
+"""Unread bytes at which progress and log messages are dropped."""
 
 END_AT: Final = 16 << 20
-"""Unread bytes from which on the next message ends the response: the client does not read."""
+"""Unread bytes at which the next message ends the response: the client does not read."""
 
 KEEP_ALIVE: Final = 15.0
 """Seconds of silence after which an event stream begins or a comment is sent: proxies close quiet connections."""
@@ -35,23 +35,25 @@ KEEP_ALIVE: Final = 15.0
 DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"})
 """Notifications that a client can do without: the result does not depend on them."""
 
-_OVERHEAD: Final = 128  # bytes that a message occupies beside its own
+_OVERHEAD: Final = 128  # bytes of overhead per message
 
 
 class Stream:
-    """Messages of one response (or of a session's own stream), numbered. Event loop only. One at a time waits in `ready`.
+    """Numbered messages of one response (or of a session's own stream).
+
+    Event loop only. One waiter at a time in `ready`.
 
     Args:
-        name: unique within the session; event ids are `<name>-<number>`. None: events have no ids.
-        primed: begin with an event that has an id and no data, so that a client can come back before the first message.
-        awaited: a response will follow the stream at once: nothing that it has not sent yet may be forgotten.
-        recorder: records the events of a named stream from the moment that somebody follows it.
-        requests: ids of the requests that the stream will answer.
+        name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
+        primed: begin with an event that has an ID and no data, so that a client can resume before the first message.
+        awaited: a response will follow the stream at once: unsent messages must not be forgotten.
+        recorder: records the events of a named stream once it has a follower.
+        requests: IDs of the requests that the stream will answer.
 
     Attributes:
         closed: the last message was pushed.
-        detached: the response is to end although the stream goes on; the client fetches the rest.
-        overrun: called when the client does not read and the response has to end.
+        detached: the response must end although the stream continues; the client fetches the rest.
+        overrun: called if the client does not read and the response has to end.
     """
 
     __slots__ = (
@@ -108,7 +110,7 @@ class Stream:
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing of it can have been sent yet."""
+        """Return True if nothing of it can have been sent yet."""
         return not self.closed and not self._followers
 
     @property
@@ -126,7 +128,7 @@ class Stream:
             self._keep(number, data)
 
     def has_after(self, after: int) -> bool:
-        """Whether everything after message number `after` is still here."""
+        """Return True if all messages after number `after` are still available."""
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
@@ -172,10 +174,10 @@ class Stream:
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
     ) -> AsyncGenerator[bytes]:
-        """Yield the events after number `after` (None: from now on), as they come, until the stream ends or is left.
+        """Yield the events after number `after` (None: only new ones) until the stream ends or is left.
 
-        A new follower takes the place of an older one. `resumed` is for clients that come back: they have the priming
-        event already, and an earlier `detach` is over. `earlier` are events that are no longer here.
+        A new follower replaces an older one. `resumed` is for returning clients: they already have the priming event,
+        and an earlier `detach` is over. `earlier` are events that the stream has dropped.
         """
         self._followers += 1
         me = self._followers
@@ -210,11 +212,11 @@ class Stream:
                 if not await self._wait_for_change():
                     yield sse_comment("still here")
         finally:
-            if me == self._followers:  # nobody took over: from now on only the latest messages are kept
+            if me == self._followers:  # no new follower: keep only the latest messages
                 self._unsent = None
                 self._trim()
 
-    # -- what is kept --------------------------------------------------------------------------------------------
+    # -- retention -----------------------------------------------------------------------------------------------
 
     def _after(self, position: int) -> list[tuple[int, bytes]]:
         """Return the events after number `position` that are here."""
@@ -234,7 +236,7 @@ class Stream:
             self._size -= len(events.popleft()[1]) + _OVERHEAD
 
     def _restart(self, position: int) -> None:
-        """Somebody follows from `position` on."""
+        """Track a follower that begins at `position`."""
         self._sent = position
         self._unsent = sum(len(data) + _OVERHEAD for _, data in self._after(position))
 

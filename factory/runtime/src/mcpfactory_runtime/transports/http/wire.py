@@ -66,12 +66,12 @@ def check_size(scope: Scope) -> Rejection | None:
 
 
 def client_of(principal: str, scope: Scope) -> str:
-    """Return who a client is: by its token or, failing that, by its address."""
+    """Return the identity of a client: its token or, without one, its address."""
     return principal or f"at {address_of(scope)}"
 
 
 def address_of(scope: Scope) -> str:
-    """Return the address that a request came from; "" where the connection has none."""
+    """Return the source address of a request; "" if the connection has none."""
     return str((scope.get("client") or [""])[0])
 
 
@@ -101,12 +101,12 @@ async def send_json(send: Send, status: int, data: bytes, headers: Headers | Non
 
 
 def is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Return whether a response with these headers goes on: its events come when there are some."""
+    """Return True if the headers are those of an event stream."""
     return any(name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 
 async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
-    """Send a page: to be looked at, by nobody's script, and not to be kept."""
+    """Send a page with a policy that blocks scripts and framing; disable caching."""
     if scope["method"] not in ("GET", "HEAD"):
         await reject(send, Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"}))
         return
@@ -143,9 +143,9 @@ async def send_answer(
     *,
     streamed: bool = False,
 ) -> None:
-    """Send what a POST leads to: plain JSON when there is only the response, events when something came before it.
+    """Send the response to a POST: plain JSON for a single message, otherwise an event stream.
 
-    `streamed` makes events of a lone response, too.
+    `streamed` sends events also for a single message.
     """
     if answer is None:
         await send_json(send, 202, b"", headers)
@@ -177,24 +177,24 @@ async def send_events(
     earlier: Sequence[tuple[int, bytes]] = (),
     first: bytes = b"",
 ) -> None:
-    """Follow a stream until it ends or the client leaves. The stream itself goes on without followers.
+    """Send the events of a stream until it ends or the client leaves. The stream itself continues without followers.
 
     Args:
         stream: the source.
         receive: reports that the client left.
         send: takes the response.
         after: number of the message to begin after; None begins with the next one.
-        headers: of the response, besides those of an event stream.
-        resumed: the client comes back.
+        headers: of the response, in addition to those of an event stream.
+        resumed: the client is resuming.
         earlier: events that the stream no longer holds.
-        first: what is sent before the events.
+        first: data to send before the events.
     """
     position = stream.count if after is None else after  # before the head goes out: nothing after that may be missed
 
     async def follow() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS + (headers or [])})
         await send({"type": "http.response.body", "body": first, "more_body": True})
-        with suppress(SessionLostError):  # the client comes back, and is served by whoever has the session
+        with suppress(SessionLostError):  # the client reconnects to the session's new owner
             async with aclosing(stream.follow(position, resumed=resumed, earlier=earlier)) as events:
                 async for event in events:
                     await send({"type": "http.response.body", "body": event, "more_body": True})
@@ -215,13 +215,14 @@ async def send_events(
 
 
 class Life:
-    """Enters context managers before the first request and leaves them at the end.
+    """Task that enters context managers before the first request and leaves them at the end.
 
-    It is a task, as what is entered must be left by the task that entered it: requests come and go. An event loop that ends cancels it, and
-    it leaves in order, also where nobody said that the application ends.
+    It is a task because context managers must be left by the task that entered them, and request tasks are
+    short-lived. When the event loop ends it cancels the task, which leaves them in order even without a shutdown
+    message.
 
     Args:
-        enter: enters what is needed into the stack.
+        enter: enters the context managers into the stack.
     """
 
     __slots__ = ("_enter", "_over", "_started", "_task")
@@ -234,12 +235,12 @@ class Life:
 
     @property
     def started(self) -> bool:
-        """Whether all is entered."""
+        """Return True if all context managers are entered."""
         task = self._task
         return task is not None and not task.done() and self._started is not None and self._started.done()
 
     async def start(self) -> None:
-        """Enter, once; whoever comes meanwhile waits. Raises what entering raised, and the next one tries again."""
+        """Enter once; concurrent callers wait. Raise the error of a failed entry; the next call retries."""
         if self._task is None or self._task.done() or self._started is None:
             self._over.clear()
             self._started = asyncio.get_running_loop().create_future()
