@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import PlainSerializer, TypeAdapter, WithJsonSchema
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
-from mcpfactory_pipeline.views.inbox import InboxItem
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.views.inbox import InboxItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,16 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.plan.order import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.views.inbox import InboxItem
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.views.inbox import InboxItem
 
 
 @dataclass(frozen=True, slots=True)
