@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 def tool(name: str, description: str) -> Json:

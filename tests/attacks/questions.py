@@ -12,9 +12,9 @@ from mcpfactory_pipeline.serve.decision_tools import DecisionTools
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.sealing import Sealer
+from mcpfactory_runtime.types import Json
 from tests.attacks.place import HarmError, modern, serving
 
-Json = dict[str, Any]
 _YES: Json = {"action": "accept", "content": {"yes": True}}
 _FORM: Json = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
 _CALL: Json = {"name": "pay", "arguments": {"amount": 5}}

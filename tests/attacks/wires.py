@@ -23,9 +23,8 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.http import LOOPBACK, Rejection, check_origin, is_json
 from mcpfactory_runtime.protocol.jsonrpc import check, decode
 from mcpfactory_runtime.server.sealing import LIFETIME, Sealer
+from mcpfactory_runtime.types import Json
 from tests.attacks.refused import Rows, each_refused
-
-Json = dict[str, Any]
 
 # --- web pages of others ---
 

@@ -8,6 +8,7 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[2] / "factory/codegen/src/mcpfactory_codegen"
 SHARED = {
     "errors": "the root of all errors",
+    "types": "type aliases",
     "protocol.decoding": "how a body is decompressed, in bounded steps",
     "server.generated.catalogue": "modes and dialects that a server may be given",
     "server.schema.json_schema": "what a tool will accept: cases, defaults and workflows are held against it",

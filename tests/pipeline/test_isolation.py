@@ -26,8 +26,8 @@ from mcpfactory_pipeline.isolation.confine import seccomp_program
 from mcpfactory_pipeline.isolation.contain import client_command
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, interpreter_paths, make_sandbox
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.run.executor import LocalExecutor
 from mcpfactory_pipeline.run.job import make_job
+from mcpfactory_pipeline.run.local import LocalExecutor
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import STAGES, workspace_stages
 from mcpfactory_pipeline.state.store import Store

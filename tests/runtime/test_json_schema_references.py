@@ -12,10 +12,9 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.server.schema.json_schema import compile_schema
 from mcpfactory_runtime.server.schema.references import UnusableSchemaError
 from mcpfactory_runtime.server.schema.values import ArgumentError
+from mcpfactory_runtime.types import Json
 from tests.rows import rows
 from tests.runtime.requirements import requirement
-
-Json = dict[str, Any]
 
 OLD = {
     "http://json-schema.org/draft-06/schema#": jsonschema.Draft6Validator,

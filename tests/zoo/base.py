@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 META = "io.modelcontextprotocol/"
 VERSION = META + "protocolVersion"

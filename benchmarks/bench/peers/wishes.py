@@ -14,8 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mcpfactory_runtime.revisions import LEGACY, MODERN
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 @dataclass(frozen=True)

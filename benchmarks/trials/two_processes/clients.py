@@ -7,15 +7,14 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import httpx
 
 from benchmarks.trials.two_processes.fleet import Fleet
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_06_18, TASKS
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 _STEPS: Final = 12
 _PATIENCE: Final = 40.0  # seconds in which a call ends somehow: several leases, and the starts of processes

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
+
 TEXT: Json = {"type": "string"}
 NUMBER: Json = {"type": "integer"}
 FLAG: Json = {"type": "boolean"}

@@ -18,10 +18,9 @@ from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from mcpfactory_runtime.types import Json
 from tests.patience import PATIENCE
 from tests.runtime.auth.issuer import Issuer, issuer
-
-Json = dict[str, Any]
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from mcpfactory_runtime.types import Json
 from tests.runtime.client.authority import Authority
 from tests.runtime.client.peer import Asked, peer, reply
-
-Json = dict[str, Any]
 
 NOW = 1_800_000_000.0
 HASHES: dict[str, Any] = {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}

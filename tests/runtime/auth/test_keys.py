@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, RETRY, KeyCache
+from mcpfactory_runtime.types import Json
 from tests.rows import rows
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import make_key
 from tests.runtime.requirements import requirement
-
-Json = dict[str, Any]
 
 
 def jwks(*names: str) -> Json:

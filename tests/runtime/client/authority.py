@@ -12,9 +12,8 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.types import Json
 from tests.runtime.client.peer import Asked, Peer, peer, reply, result
-
-Json = dict[str, Any]
 
 CALLBACK = "http://127.0.0.1:1/callback"
 

@@ -12,8 +12,8 @@ from typing import Any
 import h11
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 HELLO: Json = {"capabilities": {}, "serverInfo": {"name": "peer", "version": "1"}}
 NOTHING: tuple[int, Json, bytes] = (202, {}, b"")
 

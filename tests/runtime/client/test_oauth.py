@@ -9,11 +9,10 @@ import pytest
 from mcpfactory_runtime.client import Client, http
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.oauth.model import OAuthError
+from mcpfactory_runtime.types import Json
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 
 pytestmark = pytest.mark.anyio
-
-Json = dict[str, Any]
 
 
 def oauth(at: Authority, **options: Any) -> OAuth:

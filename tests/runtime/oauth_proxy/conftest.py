@@ -17,11 +17,10 @@ import pytest
 
 from mcpfactory_runtime import Context
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, oidc
+from mcpfactory_runtime.types import Json
 from tests.patience import PATIENCE
 from tests.runtime.auth.conftest import Protected, books, listen, serving
 from tests.runtime.client.peer import Asked, peer, reply
-
-Json = dict[str, Any]
 
 BACK = "http://127.0.0.1:1/callback"
 SECRET = "a-secret-that-is-long-enough"

@@ -20,9 +20,8 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2025_03_26, R2025_06_18, Revision
+from mcpfactory_runtime.types import Json
 from tests.runtime.requirements import requirement
-
-Json = dict[str, Any]
 
 
 def request(method: str, params: Json | None = None, id: Any = 1) -> Json:  # noqa: A002 - as on the wire

@@ -15,8 +15,8 @@ from mcpfactory_runtime.protocol.errors import INVALID_REQUEST
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.server.middleware import Caching, ErrorShaping, Logging, NextRequest, RateLimit, Retry
 from mcpfactory_runtime.testing import connect
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 BOTH = [LATEST.name, LATEST_LEGACY.name]
 
 

@@ -17,11 +17,11 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.revisions import LATEST, R2025_11_25, TASKS
 from mcpfactory_runtime.server.tasks.manager import TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
+from mcpfactory_runtime.types import Json
 from tests.patience import PATIENCE
 from tests.patience import until as until_true
 from tests.runtime.tasks import sample
 
-Json = dict[str, Any]
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
 EXTENDED: Json = {"elicitation": {"form": {}}, "sampling": {}, "extensions": {TASKS: {}}}

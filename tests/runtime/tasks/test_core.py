@@ -12,14 +12,13 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import R2025_11_25
 from mcpfactory_runtime.server.tasks.manager import RELATED, TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
+from mcpfactory_runtime.types import Json
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import YES, Connect, begin, code, core, get, received, until
 
 pytestmark = pytest.mark.anyio
-
-Json = dict[str, Any]
 
 
 def call(tool: str, **params: Any) -> Json:

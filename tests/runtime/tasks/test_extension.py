@@ -18,6 +18,7 @@ from mcpfactory_runtime.protocol.errors import (
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, TASKS
 from mcpfactory_runtime.testing import connect as connect_memory
+from mcpfactory_runtime.types import Json
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
@@ -25,7 +26,6 @@ from tests.runtime.tasks.conftest import EXTENDED, YES, Connect, begin, code, ex
 
 pytestmark = pytest.mark.anyio
 
-Json = dict[str, Any]
 UNDECLARED: Json = {"_meta": {META_CAPABILITIES: {"elicitation": {"form": {}}}}}
 
 

@@ -9,6 +9,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.types import Json
 from tests.runtime.auth.conftest import Protected, protected, request
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
@@ -16,7 +17,6 @@ from tests.runtime.tasks.conftest import EXTENDED, YES
 
 pytestmark = pytest.mark.anyio
 
-Json = dict[str, Any]
 BOB = {"sub": "bob"}
 
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,8 +20,6 @@ from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import SAMPLE, YES, begin, code, core, extension, get, until
 
 pytestmark = pytest.mark.anyio
-
-Json = dict[str, Any]
 
 
 def process_of(client: Client) -> int:

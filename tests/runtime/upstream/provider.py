@@ -28,9 +28,9 @@ from oauthlib.oauth2 import (  # type: ignore[import-untyped]  # it has no types
 )
 from oauthlib.oauth2.rfc8628.grant_types import DeviceCodeGrant  # type: ignore[import-untyped]  # likewise
 
+from mcpfactory_runtime.types import Json
 from tests.patience import PATIENCE
 
-Json = dict[str, Any]
 LIFE = 60  # seconds of an access token
 JWT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

@@ -13,8 +13,8 @@ from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.transports.memory import MemoryStream, serve_memory
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 PATIENCE = 10  # seconds, only to end a test that has failed already
 
 

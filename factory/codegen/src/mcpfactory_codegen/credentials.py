@@ -31,8 +31,6 @@ from mcpfactory_codegen.ir import (
     lookup,
 )
 
-__all__ = ["NO_OPTIONS", "CredentialOptions", "bind_credentials"]
-
 
 @dataclass(frozen=True, slots=True)
 class NameRule:

@@ -16,19 +16,6 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.ir import ApiOperation, ApiParameter
 from mcpfactory_codegen.text import plain, plural, words
 
-__all__ = [
-    "READING",
-    "Effect",
-    "EffectKind",
-    "annotations_of",
-    "effect_of",
-    "is_certain",
-    "is_idempotent",
-    "is_question",
-    "sounds_like_change",
-]
-
-
 _ENDINGS: Final = (
     ("ies", "y"), ("es", ""), ("s", ""), ("ing", "e"), ("ting", "t"), ("ting", ""), ("ning", "n"), ("ing", ""),
 )  # fmt: skip

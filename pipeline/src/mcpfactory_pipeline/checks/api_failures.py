@@ -18,10 +18,11 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks import exchange as eras
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, api_variables
 from mcpfactory_pipeline.checks.evidence import Evidence, FailureOutcome, ServerProcess, answer_text
-from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation, peak_memory
+from mcpfactory_runtime.types import Json
 
 _GRACE: Final = 4.0  # extra seconds, for servers with their own timeout
 _START: Final = 20.0  # seconds that a process may take to answer

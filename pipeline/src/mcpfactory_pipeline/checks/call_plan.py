@@ -15,10 +15,10 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from mcpfactory_pipeline.checks.evidence import calls_others
-from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.rules.behavior import hint
 from mcpfactory_pipeline.checks.samples import other_arguments, other_values, sample_arguments, wrong_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.secrets import SHARED, Settings, stand_in
 from mcpfactory_runtime.upstream.servers import Addresses

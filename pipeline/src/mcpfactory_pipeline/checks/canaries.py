@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
-from mcpfactory_pipeline.checks.exchange import Json
+from mcpfactory_runtime.types import Json
 
 BaitKind = Literal["file", "command", "address"]
 

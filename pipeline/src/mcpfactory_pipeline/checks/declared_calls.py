@@ -20,7 +20,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.elicitation import Person
 from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.failing_api import FailingApi
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.rules.behavior import hint
@@ -29,6 +29,7 @@ from mcpfactory_pipeline.launch.connection import ModelledApi
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.types import Json
 
 _SHOWN: Final = 200  # characters of an answer
 

@@ -11,12 +11,13 @@ from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, request_faults
 from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.samples import sample
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 _DECLINES: Final = {"action": "decline"}

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
-from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.package import PackageFacts
 from mcpfactory_runtime.server.generated.search_mode import CALLS
+from mcpfactory_runtime.types import Json
 
 Transport = Literal["stdio", "http"]
 Era = Literal["legacy", "modern"]

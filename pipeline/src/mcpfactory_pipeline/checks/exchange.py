@@ -17,8 +17,8 @@ from mcpfactory_runtime.revisions import (
     R2025_11_25,
     REVISIONS,
 )
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists would make reports unreadable
 MAX_DEPTH: Final = 200  # no message nested deeper becomes evidence, so that what reads evidence may recurse
 

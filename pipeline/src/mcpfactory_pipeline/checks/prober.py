@@ -40,7 +40,7 @@ from mcpfactory_pipeline.checks.evidence import (
     Transport,
     sent_arguments,
 )
-from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.probes import (
     BATCH_INITIALIZE,
     BATCHES,
@@ -64,6 +64,7 @@ from mcpfactory_pipeline.checks.transport.conversation import Conversation, canc
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 _ANSWER: Final = 10.0  # seconds that one answer may take

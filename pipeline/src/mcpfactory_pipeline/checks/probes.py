@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.checks import exchange as eras
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing
-from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.revisions import REVISIONS
+from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
 NOWHERE: Final = "mcpfactory://nothing/here"

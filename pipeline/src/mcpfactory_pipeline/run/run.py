@@ -25,7 +25,8 @@ from mcpfactory_pipeline.plan.limits import level_here
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.reporting import NotifyingReporter, make_notifier
-from mcpfactory_pipeline.run.executor import Executor, LocalExecutor, make_executor
+from mcpfactory_pipeline.run.executor import Executor, make_executor
+from mcpfactory_pipeline.run.local import LocalExecutor
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, broken_off, server_plan, with_broken_off
 from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
 from mcpfactory_pipeline.state.schema import Event

@@ -26,8 +26,7 @@ from mcpfactory_pipeline.serve.results import DecisionResult, StageDecisionResul
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 Name = Annotated[str, Field(description="The server's name.", examples=["bookshop"])]
 Channel = Annotated[str, Field(description="The channel it is about.")]

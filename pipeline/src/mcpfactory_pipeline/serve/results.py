@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 @dataclass(frozen=True, slots=True)

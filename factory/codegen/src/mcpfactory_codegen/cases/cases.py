@@ -39,6 +39,7 @@ from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact
 from mcpfactory_runtime.server.schema.json_schema import ArgumentValidator, compile_schema
 from mcpfactory_runtime.server.schema.values import ArgumentError
+from mcpfactory_runtime.types import Json
 
 MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
 MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer
@@ -80,7 +81,6 @@ _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
 Slot = tuple[str, str]
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

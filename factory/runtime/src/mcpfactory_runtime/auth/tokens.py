@@ -19,6 +19,8 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
+from mcpfactory_runtime.types import Json
+
 _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")  # RFC 6749 §3.3
 
 
@@ -66,8 +68,6 @@ def missing(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ...]:
     """Return the words of `needed` that are not held."""
     return tuple(word for word in needed if word not in held)
 
-
-Json = dict[str, Any]
 
 # reason → what the client's developer reads; never a part of the token
 REASONS: Final = {

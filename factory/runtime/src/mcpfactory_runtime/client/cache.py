@@ -7,9 +7,9 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 _MOST: Final = 1000  # results
 # notification → methods whose results may have changed

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.types import Json
 
 _ENDING: Final = 5.0  # seconds that cancelled tasks have to end
-
-Json = dict[str, Any]
 
 
 class Receiver(Protocol):

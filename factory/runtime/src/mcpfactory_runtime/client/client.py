@@ -29,12 +29,12 @@ from mcpfactory_runtime.protocol.errors import (
 from mcpfactory_runtime.protocol.http import annotation_fault
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.client.oauth import OAuth
 
 T = TypeVar("T")
-Json = dict[str, Any]
 Mode = Literal["auto", "legacy", "modern"]
 
 _MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})

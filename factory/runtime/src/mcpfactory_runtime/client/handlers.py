@@ -8,8 +8,7 @@ from typing import Any
 
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import Revision
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 def accept_defaults(params: Json) -> Json:

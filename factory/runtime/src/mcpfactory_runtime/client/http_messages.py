@@ -15,8 +15,8 @@ from typing import Any, Final
 from mcpfactory_runtime.protocol.http import mirror_annotations
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Path = tuple[str, ...]
 
 _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")

@@ -34,7 +34,6 @@ from mcpfactory_runtime.oauth.model import (
     Challenge,
     Fetch,
     HttpAnswer,
-    Json,
     OAuthError,
     Steps,
     Visit,
@@ -47,6 +46,7 @@ from mcpfactory_runtime.oauth.model import (
     texts,
 )
 from mcpfactory_runtime.oauth.registration import Identity, Registration, register
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import describe_private
 
 __all__ = ["Fetch", "IdentityProvider", "Loopback", "OAuth", "OAuthError", "PrivateKey", "Visit", "Workload"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcpfactory_runtime.types import Json
+
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 from mcpfactory_runtime.client.channel import ResultError
 
 T = TypeVar("T")
-Json = dict[str, Any]
 
 
 def typed_result(result: Json, kind: type[T]) -> T:

@@ -15,8 +15,8 @@ from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
 from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Progress = Callable[[Json], Any]
 Answerer = Callable[[str, Json], Awaitable[Json]]
 Listener = Callable[[str, Json], Any]

@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_runtime.client.channel import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.client.session import ClientSession
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _UPDATED: Final = "notifications/resources/updated"

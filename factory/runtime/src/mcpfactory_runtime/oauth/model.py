@@ -15,7 +15,8 @@ from ipaddress import ip_address
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
+
 T = TypeVar("T")
 
 

@@ -11,13 +11,13 @@ from urllib.parse import quote_plus, urlsplit
 from mcpfactory_runtime.oauth.model import (
     AuthorizationServer,
     Fetch,
-    Json,
     OAuthError,
     Steps,
     fetch,
     is_loopback,
     json_object,
 )
+from mcpfactory_runtime.types import Json
 
 _METHODS: Final = ("client_secret_basic", "client_secret_post", "none")  # in the order of preference for a secret
 

@@ -13,9 +13,10 @@ import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter, deque
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_runtime.store.base import Expected, SharedStore
+from mcpfactory_runtime.types import Json
 
 _MOST: Final = 5000  # at a time
 _MOST_OF_ONE: Final = 1000  # of these from one address, so that a single stranger does not keep everybody out
@@ -55,7 +56,6 @@ try:
 except ImportError as error:
     raise RuntimeError("an OAuth proxy needs PyJWT\nhint: pip install 'mcpfactory-runtime[auth]'") from error
 
-Json = dict[str, Any]
 
 _ALGORITHM: Final = "HS256"
 _NONCE: Final = 12  # bytes (NIST SP 800-38D §8.2)

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 
 from mcpfactory_runtime.auth import providers as known
 from mcpfactory_runtime.auth.providers import post_for_json
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Claims = Mapping[str, Any]
 
 _FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -27,9 +27,7 @@ from mcpfactory_runtime.protocol.errors import (
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.peer import META_VERSION, Peer, read_envelope
 from mcpfactory_runtime.revisions import LATEST_LEGACY, negotiate
-
-Json = dict[str, Any]
-
+from mcpfactory_runtime.types import Json
 
 MAX_IN_FLIGHT: Final = 1000
 """Requests of one peer that may wait for their answers at once."""

@@ -27,8 +27,8 @@ from mcpfactory_runtime.protocol.jsonrpc import MISSING
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.protocol.peer import META_VERSION, read_envelope
 from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, MODERN, REVISIONS, Revision
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Path = tuple[str, ...]
 Mirrored = tuple[tuple[str, Path], ...]
 """(lower-case header name, path of the argument) for each annotated property."""

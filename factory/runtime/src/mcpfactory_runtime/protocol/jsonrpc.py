@@ -13,8 +13,8 @@ from typing import Any, Final, TypeGuard
 from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, McpError
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 RequestId = str | int
 
 MISSING: Final[Any] = object()

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import MODERN, SUPPORTED, Revision
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 # Keys of `params._meta` and `result._meta` in the per-request lifecycle (basic/index, General fields)
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.revisions.model import Revision
 from mcpfactory_runtime.revisions.records import RELEASED
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 class FormError(ValueError):

@@ -11,8 +11,7 @@ from typing import Any, Final
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.revisions.model import Revision
 from mcpfactory_runtime.revisions.records import RELEASED
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 RESULT_TYPES: Final[dict[str, str]] = {row.name: row.result for row in METHODS.values() if row.result}
 """Method → wire type of its complete result."""

@@ -27,6 +27,7 @@ from mcpfactory_runtime.server.registry import (
 )
 from mcpfactory_runtime.server.signature import is_async
 from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
@@ -216,7 +217,6 @@ def _all_parts(server: Any) -> list[Any]:
     return [server, *(inner for part in server.parts for inner in _all_parts(part))]
 
 
-Json = dict[str, Any]
 Handler = Callable[..., Any]
 Transform = Callable[[Tool], Tool | None]
 

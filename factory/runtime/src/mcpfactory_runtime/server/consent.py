@@ -10,12 +10,11 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_runtime.server.inputs import Elicit, Elicited
 from mcpfactory_runtime.server.sealing import CODE_LIFETIME
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 _FIELD: Final = "go_ahead"
 _FORM: Final[Json] = {

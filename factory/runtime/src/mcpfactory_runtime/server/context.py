@@ -18,6 +18,7 @@ from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, R
 from mcpfactory_runtime.server.reading import fill_own, read_own
 from mcpfactory_runtime.server.results import Message
 from mcpfactory_runtime.server.signature import Injected
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.sealing import Opened
 
-Json = dict[str, Any]
 Value = TypeVar("Value")
 
 _DEFAULT_LEVEL: Final = LOG_LEVELS[

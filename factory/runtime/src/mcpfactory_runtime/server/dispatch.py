@@ -29,12 +29,12 @@ from mcpfactory_runtime.server.reading import find_resource, prompt_arguments, r
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.subscriptions import Filter
 from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.extensions.extensions import Extensions
     from mcpfactory_runtime.server.host import Host, Outcome, ReplyChannel
 
-Json = dict[str, Any]
 
 Answer = Callable[[Call, "ReplyChannel"], Json | Awaitable[Json]]
 

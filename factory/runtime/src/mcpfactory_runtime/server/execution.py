@@ -16,11 +16,11 @@ from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupt
 from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import Around, Registry, Tool
 
-Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
 _RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set in tests, to record the tools that ran

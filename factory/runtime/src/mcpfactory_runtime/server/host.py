@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
 
+from mcpfactory_runtime.types import Json
+
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.protocol.errors import McpError
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.store.processes import Processes
 
 
-Json = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Outcome = Json | bytes | Awaitable[Json]
 """The answer to a request: the result, its encoded form, or an awaitable of it."""

@@ -15,8 +15,8 @@ from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.forms import FormError, project_form, read_form
 from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.results import Content, Message, content_blocks
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Reading = TypeVar("Reading")
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.protocol.jsonrpc import encode
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 _FEW: Final = 2_000  # items that are on one page unmeasured
 _LARGEST: Final = 8 * 1024 * 1024  # bytes of a page of more: half of what clients commonly read as one message
 

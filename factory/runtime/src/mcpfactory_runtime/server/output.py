@@ -16,8 +16,8 @@ from pydantic_core import PydanticSerializationError, SchemaValidator, to_json
 from mcpfactory_runtime.protocol.jsonrpc import encodable
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Converter = Callable[[Any], Json]
 
 _OF_ANYTHING: Final = (list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any])

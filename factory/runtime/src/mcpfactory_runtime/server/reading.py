@@ -16,8 +16,7 @@ from mcpfactory_runtime.server.registry import Prompt, Registry, Resource
 from mcpfactory_runtime.server.results import Content, EmbeddedBlob, EmbeddedText, Message, content_blocks
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import in_thread
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.results import EmbeddedBlob, Text
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import Registry
 
-Json = dict[str, Any]
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _SHOWN: Final = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "arguments")

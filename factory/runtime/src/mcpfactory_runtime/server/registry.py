@@ -19,8 +19,8 @@ from mcpfactory_runtime.server.signature import (
     returned,
 )
 from mcpfactory_runtime.server.uri_template import UriTemplate
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Handler = Callable[..., Any]
 Meta = Mapping[str, Any] | None
 Icons = Sequence[Mapping[str, Any]] | None

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from os import PathLike
 from typing import Any, Final, Literal
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 def _without_none(block: Json) -> Json:

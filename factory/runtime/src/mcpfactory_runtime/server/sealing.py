@@ -17,12 +17,11 @@ import os
 import secrets
 from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.store.base import Expected, SharedStore
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 LIFETIME: Final = 3600.0
 """Seconds that a user may take to answer."""

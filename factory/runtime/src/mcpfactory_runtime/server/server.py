@@ -22,6 +22,7 @@ from mcpfactory_runtime.server.operation import Operated
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
 from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
 from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-Json = dict[str, Any]
 Icons = Sequence[Mapping[str, Any]] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 RatesOption = Rates | Mapping[str, str | None] | None

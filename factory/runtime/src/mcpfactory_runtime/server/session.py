@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
@@ -19,11 +19,11 @@ from mcpfactory_runtime.protocol.jsonrpc import Oversize, RequestId
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.errors import interrupts
 from mcpfactory_runtime.server.subscriptions import UPDATED
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
 
-Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
 

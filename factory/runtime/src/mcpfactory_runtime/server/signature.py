@@ -25,8 +25,8 @@ from pydantic_core import SchemaValidator, ValidationError
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Handler = Callable[..., Any]
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 UPDATED: Final = "notifications/resources/updated"
 

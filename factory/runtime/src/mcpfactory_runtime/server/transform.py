@@ -22,8 +22,8 @@ from mcpfactory_runtime.server.signature import (
     returned,
 )
 from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Mapper = Callable[[Any], Any]
 
 # Schema keywords other than `properties` and `required` that contain property names

@@ -21,11 +21,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Event
@@ -47,7 +48,6 @@ _TOGETHER: Final = 32  # answers of one write, at most
 _SOON: Final = 0.002  # seconds that an answer may wait for others to be written with it
 _BACKLOG: Final = 0.01  # seconds after a read at which the event loop gets the unanswered rest of it
 
-Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
 

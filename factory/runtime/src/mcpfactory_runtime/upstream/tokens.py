@@ -33,7 +33,6 @@ from mcpfactory_runtime.oauth.model import (
     AuthorizationServer,
     Fetch,
     HttpAnswer,
-    Json,
     OAuthError,
     Steps,
     Visit,
@@ -46,6 +45,7 @@ from mcpfactory_runtime.oauth.model import (
 from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.account import ServiceAccount, read_account
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose_schemes, collect, unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme

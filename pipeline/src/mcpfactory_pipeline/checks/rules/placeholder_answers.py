@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, sent_arguments
-from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
 from mcpfactory_pipeline.checks.rules.behavior import calls_or_reason, hint
 from mcpfactory_pipeline.checks.samples import answered_value, arrival, is_beside, plain_values, tells_value
+from mcpfactory_runtime.types import Json
 
 _QUOTED: Final = 80  # characters of an answer in a message
 _LOST_SHOWN: Final = 3

@@ -8,7 +8,8 @@ from typing import Any, Final, Protocol
 
 from mcpfactory_pipeline.checks import exchange
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess, Unasked
-from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Json, WireExchange, is_nested_deeper
+from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nested_deeper
+from mcpfactory_runtime.types import Json
 
 _MOST_HEARD: Final = 10_000  # messages kept while streams are open
 _MAX_UNASKED: Final = 1_000  # messages kept

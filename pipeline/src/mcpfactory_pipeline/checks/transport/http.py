@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from mcpfactory_pipeline.checks import exchange as eras
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
-from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     Watch,
@@ -32,6 +32,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     printable,
 )
 from mcpfactory_runtime.protocol.methods import METHODS
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import Redirects, redirect_of
 
 _LINE: Final = 65_536

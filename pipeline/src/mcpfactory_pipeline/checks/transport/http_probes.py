@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.checks import exchange
 from mcpfactory_pipeline.checks.evidence import Era, EventStream, ProbeAnswer
-from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.probes import LATER_REVISION, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.transport.conversation import decode
 from mcpfactory_pipeline.checks.transport.http import connected
+from mcpfactory_runtime.types import Json
 
 FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 # What a browser sends for a page whose name leads, since it was loaded, to the server's address: DNS rebinding.

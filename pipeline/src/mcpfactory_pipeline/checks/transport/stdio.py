@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
-from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Json, WireExchange, is_nested_deeper
+from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nested_deeper
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     Watch,
@@ -29,6 +29,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
 )
 from mcpfactory_pipeline.isolation.orphans import descendants, end_known
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
+from mcpfactory_runtime.types import Json
 
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
 _CONTROL: Final = re.compile(

@@ -19,8 +19,8 @@ from mcpfactory_pipeline.serve.gateway.relay import plain_answer, plain_text
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.server.remote.relay import forward
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Condition = Literal["asleep", "starting", "awake", "broken"]
 
 _START_TIMEOUT: Final = 60.0  # seconds until a server must have answered

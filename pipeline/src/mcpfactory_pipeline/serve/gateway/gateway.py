@@ -32,6 +32,7 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.generated.search_mode import search_mode
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.remote.relay import relayed_completion
+from mcpfactory_runtime.types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,6 @@ def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool]
 
     return page
 
-
-Json = dict[str, Any]
 
 IDLE: Final = 600.0  # seconds
 _MAX_INSTRUCTIONS: Final = 300  # characters of a server's own instructions

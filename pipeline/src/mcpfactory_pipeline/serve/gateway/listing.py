@@ -22,8 +22,7 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.generated.catalogue import Catalogue
 from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.registry import Registry
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 _FILE: Final = "listing.json"
 _FORMAT: Final = 1

@@ -24,8 +24,7 @@ from mcpfactory_runtime import Context
 from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
 from mcpfactory_runtime.server.remote import relay
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 LONGEST: Final = 64  # characters of a name that all clients take
 _HASH: Final = 8  # characters

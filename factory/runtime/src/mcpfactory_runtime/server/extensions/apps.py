@@ -12,8 +12,7 @@ from typing import Any, Final, TypedDict
 
 from mcpfactory_runtime.server.registry import Resource, make_resource
 from mcpfactory_runtime.server.results import EmbeddedText
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 MIME_TYPE: Final = "text/html;profile=mcp-app"
 _CSP: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")

@@ -28,6 +28,7 @@ from mcpfactory_runtime.server.lists import page
 from mcpfactory_runtime.server.registry import make_resource
 from mcpfactory_runtime.server.results import EmbeddedBlob, EmbeddedText
 from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
@@ -169,8 +170,6 @@ def _folded(lines: list[str]) -> str:
             gap += "\n"
     return text
 
-
-Json = dict[str, Any]
 
 MAX_FILES: Final = 512  # what every host must accept (ext-skills, Limits)
 MAX_SIZE: Final = 16 * 1024 * 1024

@@ -10,12 +10,13 @@ the manifest, by MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
 
-Json = dict[str, Any]
 
 MODES: Final = ("full", "search")
 DIALECTS: Final = ("standard", "plain", "flat")  # the rows of `dialects`, which is loaded when one is asked for

@@ -25,8 +25,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.schema.values import TYPES, boolean_from_text, number_from_text
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 _DIGITS: Final = (
     17  # of a fraction: as many as programs write so that another reads the same number (IEEE 754, binary64)

@@ -18,8 +18,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,12 @@ from mcpfactory_runtime.server.generated.catalogue import Catalogue, CatalogueEr
 from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.signature import argument_binder
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
     from mcpfactory_runtime.server.results import ToolResult
 
-
-Json = dict[str, Any]
 
 _SHOWN: Final = 5  # places that were cut, which are named
 _FORMAT: Final = 1

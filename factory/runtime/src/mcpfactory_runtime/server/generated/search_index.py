@@ -35,8 +35,7 @@ from mcpfactory_runtime.server.generated.search_words import (
     synonyms,
     text_words,
 )
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 _VARIABLE: Final = re.compile(r"\{[^{}]*\}")
 _VERSION: Final = re.compile(r"/v\d+(?:(?:alpha|beta)\d*)?(?=/|$)")

@@ -21,13 +21,12 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.execution import run_through
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.signature import ArgumentsError, argument_binder
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
     from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
 
-
-Json = dict[str, Any]
 
 CALLS: Final = "mcpfactory/calls"
 """Member of `_meta` of the tool that calls others, so that programs which know a tool's name find the way to it."""

@@ -12,8 +12,8 @@ from pydantic_core import to_json
 
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextTool, ToolRequest
 from mcpfactory_runtime.server.results import READ_BY_CODE
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 _Key = tuple[str, str, bool, bytes]
 """Cache key of a result: tool, principal, True if code reads it, arguments."""
 

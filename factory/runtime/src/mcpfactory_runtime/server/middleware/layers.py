@@ -16,14 +16,12 @@ from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcpfactory_runtime.protocol.methods import METHODS
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
     from mcpfactory_runtime.server.registry import RunHandler, Tool
     from mcpfactory_runtime.server.signature import Injected
-
-
-Json = dict[str, Any]
 
 
 @dataclass(slots=True)

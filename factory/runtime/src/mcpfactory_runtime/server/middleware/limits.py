@@ -8,16 +8,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextTool, ToolRequest
 from mcpfactory_runtime.server.rates import Bucket, read_rate
 from mcpfactory_runtime.server.results import READ_BY_CODE
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.truncate import Cut, compact, shorten
-
-Json = dict[str, Any]
 
 _CLIENTS: Final = 10_000  # that are remembered; beyond, the one that was quiet for longest is forgotten
 

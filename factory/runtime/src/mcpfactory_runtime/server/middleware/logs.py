@@ -13,8 +13,7 @@ from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
 from mcpfactory_runtime.server.signature import ArgumentsError
-
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 

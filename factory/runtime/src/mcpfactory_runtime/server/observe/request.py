@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from mcpfactory_runtime.protocol.errors import CODES, INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.redaction import seen_secrets
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import Registry
 
 
-Json = dict[str, Any]
 Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
 
 BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)  # seconds, by the same

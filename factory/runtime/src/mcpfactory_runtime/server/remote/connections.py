@@ -16,11 +16,11 @@ from mcpfactory_runtime.revisions import MODERN
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.remote.relay import abilities, forwarded_question
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import SessionChannel
 
-Json = dict[str, Any]
 log = logging.getLogger("mcpfactory_runtime")
 
 _EVERYTHING: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}

@@ -23,8 +23,8 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.inputs import Argument, Completion, CompletionContext, Elicit, Question
 from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
 from mcpfactory_runtime.server.results import EmbeddedText
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
 """(method, params, who asks) → result."""
 

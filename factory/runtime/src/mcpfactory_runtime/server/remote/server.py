@@ -32,13 +32,13 @@ from mcpfactory_runtime.server.remote.relay import (
 )
 from mcpfactory_runtime.server.server import Server
 from mcpfactory_runtime.server.uri_template import UriTemplate
+from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import host_port_of
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.client.oauth import OAuth
 
 
-Json = dict[str, Any]
 log = logging.getLogger("mcpfactory_runtime")
 
 _FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached is tried again; doubled each time

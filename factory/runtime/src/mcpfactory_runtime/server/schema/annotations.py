@@ -9,7 +9,8 @@ from __future__ import annotations
 import types
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
+
 CoreAndJson = tuple[Json, Json]
 
 _SIMPLE: Final[dict[Any, CoreAndJson]] = {

@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, SchemaValidator
 from typing_extensions import TypedDict
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 class _Plain(GenerateJsonSchema):

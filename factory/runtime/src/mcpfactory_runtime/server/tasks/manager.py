@@ -30,12 +30,11 @@ from mcpfactory_runtime.protocol.errors import (
 from mcpfactory_runtime.revisions import TASKS, Revision
 from mcpfactory_runtime.revisions.projection import project_tool_result
 from mcpfactory_runtime.server.tasks.store import Change, MemoryTaskStore, Task, TaskStore
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.inputs import Question
 
-
-Json = dict[str, Any]
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 """Key of `_meta` that says which task a message belongs to (core feature only)."""

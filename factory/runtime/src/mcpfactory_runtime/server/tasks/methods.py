@@ -33,6 +33,7 @@ from mcpfactory_runtime.server.tasks.manager import (
     tool_result,
 )
 from mcpfactory_runtime.server.tasks.store import Task
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.registry import Tool
     from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskRun
-
-
-Json = dict[str, Any]
 
 
 class TaskChannel:

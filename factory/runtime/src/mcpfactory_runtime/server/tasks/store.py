@@ -18,8 +18,8 @@ from pydantic_core import from_json, to_json
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.store.base import Expected, MemoryStore, SharedStore, StoreError
 from mcpfactory_runtime.store.processes import Processes
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
 TERMINAL: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})

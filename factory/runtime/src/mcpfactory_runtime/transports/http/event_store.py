@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-Json = dict[str, Any]
+from mcpfactory_runtime.types import Json
 
 
 class SessionLostError(Exception):

@@ -18,12 +18,12 @@ from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import answer_or_error
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, KEEP_ALIVE, Stream
 from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, AsgiRequest, Receive, Send, send_json
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, HttpRequest
     from mcpfactory_runtime.server.rates import Allowance
 
-Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
 

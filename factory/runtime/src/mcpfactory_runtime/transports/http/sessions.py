@@ -26,14 +26,13 @@ from mcpfactory_runtime.revisions import LEGACY, Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
 from mcpfactory_runtime.transports.http.wire import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
     from mcpfactory_runtime.transports.http.event_store import Journal, Unfinished
 
-
-Json = dict[str, Any]
 
 _OWN: Final = "0"  # name of the session's own stream
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")  # of an event

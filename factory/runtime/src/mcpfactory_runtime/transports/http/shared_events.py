@@ -13,14 +13,14 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_runtime.store.base import Expected, SharedStore
 from mcpfactory_runtime.store.processes import Processes
 from mcpfactory_runtime.transports.http.event_store import Unfinished
 from mcpfactory_runtime.transports.http.stream import KEPT
+from mcpfactory_runtime.types import Json
 
-Json = dict[str, Any]
 Changes = list[tuple[str, bytes | None]]
 
 log = logging.getLogger("mcpfactory_runtime")

@@ -18,6 +18,7 @@ from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.store.base import StoreError
 from mcpfactory_runtime.transports.http.event_store import session_key
 from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_stream, read_body, reject
+from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
 
 
-Json = dict[str, Any]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("mcpfactory_runtime")

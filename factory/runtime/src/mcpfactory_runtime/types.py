@@ -1,0 +1,8 @@
+"""Type aliases that every wheel shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+"""A JSON object."""
