@@ -1,8 +1,8 @@
-"""`OAuthProxy`: who may call a server, by logins at a provider; and the endpoints that MCP clients get their tokens from.
+"""`OAuthProxy`: logins at a provider, and the endpoints from which MCP clients get their tokens.
 
-Requests come in as `LoginRequest` and leave as `LoginReply`. Three things keep a stranger's client from acting for a person:
-every client is confirmed on a page of this server, in a browser that a cookie ties to the request; the way back from the
-provider must end in the same browser; codes go to registered addresses only, and are of use to who began alone (PKCE).
+Three things keep a stranger's client from acting for a person: each client is confirmed on a page of this server in a
+browser that a cookie ties to the request, the provider must send the person back to that browser, and codes go to
+registered addresses only (PKCE).
 """
 
 from __future__ import annotations
@@ -243,10 +243,7 @@ class OAuthProxy:
         )
 
     async def _register(self, request: LoginRequest) -> LoginReply:
-        """Register a client (RFC 7591).
-
-        Its ID is the signed registration: nothing is stored, so that storage cannot be exhausted.
-        """
+        """Register a client (RFC 7591): its ID is the signed registration, so that no storage can be exhausted."""
         name, uris = read_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -264,11 +261,7 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client that sends a form.
-
-        Raises:
-            ClientRefusedError: the client is unknown.
-        """
+        """Return the label of the client that sends a form; raise `ClientRefusedError` if it is unknown."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_document_url(client_id):
             raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
