@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from functools import cache
@@ -74,6 +75,28 @@ def test_no_modules_import_each_other_in_a_circle(modules):
     """Imports for types count, too; lazy ones as well."""
     circles = figures(parse(modules)).circles
     assert not circles, f"move what both need below both: {circles}"
+
+
+RUN_BY_PATH = (
+    "build/pep517_backend.py",
+    "isolation/confine.py",
+    "isolation/contain.py",
+    "launch/explain.py",
+    "launch/start.py",
+    "stages/pytest_plugin/mcpfactory_evidence.py",
+)
+
+
+def test_a_file_that_another_environment_runs_imports_the_standard_library_only(root):
+    """The environment of a server, of a build or of a container has none of the factory's packages."""
+    imported = set()
+    for file in RUN_BY_PATH:
+        for node in ast.walk(ast.parse((root / "pipeline/src/mcpfactory_pipeline" / file).read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").split(".")[0])
+    assert imported - sys.stdlib_module_names == {"pytest"}, "pytest itself loads the plugin"
 
 
 def loaded(code: str) -> set[str]:
