@@ -81,7 +81,7 @@ def _unsynced(module: str) -> Callable[[], None]:
 
 
 def _hash_not_compared() -> None:
-    for place in ("promotion.promote.verify_files", "channels.candidate.verify_files"):
+    for place in ("decisions.promote.verify_files", "channels.candidate.verify_files"):
         _patch(place, lambda _artifact: None)
 
 

@@ -215,7 +215,7 @@ def test_a_document_that_moves_its_api_takes_no_permission_along(
         refused = shell("update", "one")
         assert (refused.code != 0, "--accept-origin" in refused.err) == (True, True)
         updated = shell("update", "one", "--accept-origin")
-        assert f"the API is at {apis['two'].url} now, and was at {moved.url}" in updated.err
+        assert f"the API is at {apis['two'].url}" in updated.err
         assert "calls to it are refused" in updated.err
         assert "private or local address" in shell("call", "one", "who").out
         assert apis["two"].asked == []

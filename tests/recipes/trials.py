@@ -118,8 +118,8 @@ def rule(root: Path) -> None:
     replace(
         root,
         f"{PIPELINE}/checks/report.py",
-        "\n}\n\nRULES_VERSION",
-        f'\n    {RULES_VERSION + 1}: "packaging.summary is new",\n}}\n\nRULES_VERSION',
+        f"RULES_VERSION: Final = {RULES_VERSION}",
+        f"RULES_VERSION: Final = {RULES_VERSION + 1}",
     )
     animals = root / "tests/zoo/packages.py"
     animals.write_text(animals.read_text(encoding="utf-8") + ANIMAL, encoding="utf-8")

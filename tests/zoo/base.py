@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from mcpfactory_runtime.types import Json
+Json = dict[str, Any]
 
 META = "io.modelcontextprotocol/"
 VERSION = META + "protocolVersion"

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcpfactory_runtime.client import Client, accept_defaults
@@ -19,8 +20,8 @@ from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.oauth.grants import IdentityProvider, PrivateKey, Workload
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.revisions import MODERN
-from mcpfactory_runtime.types import Json
 
+Json = dict[str, Any]
 Play = Callable[[Client, Json], Awaitable[None]]
 
 

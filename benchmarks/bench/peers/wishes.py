@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mcpfactory_runtime.revisions import LEGACY, MODERN
-from mcpfactory_runtime.types import Json
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

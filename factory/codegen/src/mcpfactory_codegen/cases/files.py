@@ -40,6 +40,7 @@ from mcpfactory_runtime.upstream import StubUpstream
 import PACKAGE._generated
 from PACKAGE._generated.api import upstream
 
+Json = dict[str, Any]
 
 DATA: Json = json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
 CASES: list[Json] = DATA["cases"]
