@@ -221,3 +221,17 @@ def test_a_password_in_an_address_is_a_secret(options, at_home, tmp_path):
     done = shell("install", "bookshop", "--client", "claude-code", *options)
     assert done.code == (4 if options else 0)
     assert not (tmp_path / ".claude.json").exists() or "lovelace" not in (tmp_path / ".claude.json").read_text()
+
+
+def test_what_looks_like_a_secret_is_written_where_somebody_says_so(at_home, tmp_path):
+    def told(*options: str) -> tuple[int, str]:
+        done = at_home("install", "bookshop", "-c", "claude-code", *options)
+        return done.code, done.out + done.err
+
+    for pair in ("GITHUB_TOKEN=hunter2", "DB_PASSWORD=hunter2", "MY_KEY=hunter2", "NOTE=ghp_hunter2hunter2hunter2"):
+        code, said = told("--env", pair)
+        assert (code, "--literal" in said, "hunter2" in said) == (4, True, False)
+    assert list(tmp_path.iterdir()) == []
+    assert told("--env", "GITHUB_TOKEN=hunter2", "--env", "CA_KEY_FILE=/a.pem", "--literal")[0] == 0
+    assert entry_of(tmp_path)["env"]["GITHUB_TOKEN"] == "hunter2"
+    assert (tmp_path / ".claude.json").stat().st_mode & 0o777 == 0o600
