@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from mcpfactory_runtime.shape_diff import differences
+from mcpfactory_runtime.testing import differences
 
 Json = dict[str, Any]
 
