@@ -25,7 +25,7 @@ LEFT_OUT: Final = {".git", ".venv", "build", "dist", "exam-results", ".mypy_cach
 SOURCES: Final = ("factory/runtime/src", "factory/codegen/src", "factory/cli/src", "pipeline/src")
 KEPT: Final = CACHE.relative_to(ROOT)
 LITTER: Final = {"__pycache__", ".hypothesis", CACHE.name}
-DIGEST: Final = re.compile(r"write '([0-9a-f]{16})' for it into WEIGHED")
+DIGEST: Final = re.compile(r"write it with '([0-9a-f]{16})' into WEIGHED")
 
 pytestmark = pytest.mark.xdist_group("recipes")  # one copy of the tree for all
 
@@ -98,9 +98,8 @@ def follow(tree: Tree, recipe: Recipe, trial: Trial) -> None:
     done = tree.run(recipe.commands, trial.tests)
     if told := DIGEST.search(done.stdout):
         page = tree.root / "tests/pipeline/checks/test_reference.py"
-        page.write_text(
-            page.read_text("utf-8").replace("WEIGHED = {", f"WEIGHED = {{{RULES_VERSION + 1}: '{told[1]}', "), "utf-8"
-        )
+        weighed = re.sub(r"WEIGHED = .*", f'WEIGHED = ({RULES_VERSION + 1}, "{told[1]}")', page.read_text("utf-8"))
+        page.write_text(weighed, "utf-8")
         done = tree.run(recipe.commands, trial.tests)
     assert done.returncode == 0, done.stdout + done.stderr
 
