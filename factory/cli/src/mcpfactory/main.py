@@ -47,7 +47,7 @@ _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds
 
 app = typer.Typer(
     name="mcpfactory",
-    help="The factory for MCP servers: an API document or a template in, a tested and staged server out.",
+    help="Generate, test and release MCP servers from API documents or templates.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -91,7 +91,7 @@ def _print_version(wanted: bool) -> None:
 def _options(
     context: typer.Context,
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     from mcpfactory_pipeline.isolation.hiding import hide_process

@@ -17,33 +17,29 @@ if TYPE_CHECKING:
 
 Answers = Annotated[
     list[str] | None,
-    typer.Option("--answer", metavar="NAME=VALUE", help="An answer to a question of the template; repeatable."),
+    typer.Option("--answer", metavar="NAME=VALUE", help="Answer to a template question (repeatable)"),
 ]
 AnswersFile = Annotated[
     Path | None,
-    typer.Option("--answers", metavar="FILE", help="Answers to the template's questions: TOML, YAML or JSON."),
+    typer.Option("--answers", metavar="FILE", help="File with answers to template questions: TOML, YAML or JSON"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text")]
 Candidate = Annotated[
     str,
-    typer.Option(
-        metavar="CANDIDATE", help="The beginning of a candidate's id; by default what the channel before offers."
-    ),
+    typer.Option(metavar="CANDIDATE", help="Candidate ID prefix [default: candidate in the previous channel]"),
 ]
 Channel = Annotated[
     str,
-    typer.Option("--channel", metavar="CHANNEL", help="The channel it is about.", autocompletion=complete.channels),
+    typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=complete.channels),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check everything, say what would be done, and change nothing.")
+    bool, typer.Option("--dry-run", help="Check everything and print the planned changes; write nothing")
 ]
 Factory = Annotated[
     str,
     typer.Option(
         metavar="ORIGIN",
-        help="Where CI jobs and uv take mcpfactory from: `vendored` (its wheels in tools/mcpfactory/) or a folder with a slash at "
-        "its end, `git` (the repository that it was installed from) or git+https://…@REF, or `index`. By default the repository, "
-        "where anybody can read it, else vendored.",
+        help="Source of mcpfactory for CI jobs and uv: `vendored` (wheels in tools/mcpfactory/), a folder that ends in a slash, `git` (the repository it was installed from), git+https://…@REF or `index` [default: the repository if it is public, else vendored]",
         autocompletion=complete.origins,
     ),
 ]
@@ -51,71 +47,68 @@ Host = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Address to listen on; beyond loopback others reach it: `run` and `serve` then want authorization, `dashboard` lets nobody act.",
+        help="Address to bind; with a non-loopback address `run` and `serve` require authorization and `dashboard` allows no actions",
     ),
 ]
-Demo = Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template.")]
-Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")]
+Demo = Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template")]
+Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of stdio")]
 Mode = Annotated[
     str,
     typer.Option(
         metavar="full|search",
-        help="How a generated server presents its tools. full: each in the list; search: three tools that find, describe and "
-        "call the others.",
+        help="Tool list of a generated server: all tools (full), or three that find, describe and call them (search)",
     ),
 ]
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="A server of this workspace.", autocompletion=complete.servers)
-]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Server in this workspace", autocompletion=complete.servers)]
 OptionalName = Annotated[
-    str, typer.Argument(metavar="[NAME]", help="A server of this workspace.", autocompletion=complete.servers)
+    str, typer.Argument(metavar="[NAME]", help="Server in this workspace", autocompletion=complete.servers)
 ]
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[NAME]...", help="Servers of this workspace; none means all.", autocompletion=complete.servers
+        metavar="[NAME]...", help="Servers in this workspace [default: all]", autocompletion=complete.servers
     ),
 ]
-Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 takes a free one.", min=0, max=65535)]
+Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on (0: any free port)", min=0, max=65535)]
 Provider = Annotated[
     str,
-    typer.Option(metavar="PROVIDER", help="The CI provider: github or gitlab.", autocompletion=complete.providers),
+    typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=complete.providers),
 ]
-Reason = Annotated[str, typer.Option("--reason", "-m", help="Why; kept with what is decided.")]
+Reason = Annotated[str, typer.Option("--reason", "-m", help="Reason, recorded with the decision (optional)")]
 RequiredReason = Annotated[
-    str, typer.Option("--reason", "-m", help="Why; kept with what is decided. Required.", show_default=False)
+    str, typer.Option("--reason", "-m", help="Reason, recorded with the decision", show_default=False)
 ]
 Refresh = Annotated[
     bool,
     typer.Option(
         "--refresh",
-        help="Read the API documents again where they came from, and ask whether adopted servers still are what was adopted; needs the network.",
+        help="Fetch API documents again and check adopted servers for changes (needs the network)",
     ),
 ]
 Root = Annotated[
     Path | None,
-    typer.Option("--workspace", metavar="FOLDER", help="The workspace; by default the one around the current folder."),
+    typer.Option(
+        "--workspace", metavar="FOLDER", help="Workspace folder [default: found from the current folder upward]"
+    ),
 ]
 Show = Annotated[
     int,
-    typer.Option("--show", metavar="N", min=0, help="Show so many at most, the newest or most urgent; 0 means all."),
+    typer.Option("--show", metavar="N", min=0, help="Maximum number of entries, newest or most urgent first (0: all)"),
 ]
 SignWith = Annotated[
     Path | None,
-    typer.Option(
-        "--sign-with", metavar="KEY", help="Sign it with this ssh key, as a channel or stage with `signed` asks for."
-    ),
+    typer.Option("--sign-with", metavar="KEY", help="SSH key to sign with, for channels and stages with `signed`"),
 ]
 Stage = Annotated[
     str,
     typer.Option(
         "--stage",
         metavar="STAGE",
-        help="A stage of kind approval, instead of a channel.",
+        help="Approval stage, instead of a channel",
         autocompletion=complete.stages,
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt")]
 
 
 def check_provider(name: str) -> None:
@@ -131,11 +124,11 @@ TemplateOption = Annotated[
     typer.Option(
         "--template",
         metavar="TEMPLATE",
-        help="A shipped template's name, a folder, git+https://…@REF#subdirectory=…, or package:NAME==VERSION.",
+        help="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
         autocompletion=complete.templates,
     ),
 ]
-Trust = Annotated[bool, typer.Option("--trust", help="Use a template of git or of a package without being asked.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Use a template from git or a package without confirmation")]
 
 
 def answers_of(file: Path | None, typed: list[str] | None) -> dict[str, Any]:
@@ -170,15 +163,15 @@ def trusted(template: str, files: Callable[[], Iterable[str]], *, trust: bool, a
     output.note(f"template {found.name} of somebody else, {found.origin}, writes {len(paths)} files:")
     for path in paths:
         output.note(f"  {path}")
-    output.note("its tests and its code run when the server is tested and started")
+    output.note("its code and tests run when the server is started and tested")
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         output.fail(
-            f"nobody can be asked whether {template} is to be used",
-            f"look at it with mcpfactory template show {template}, then add --trust",
+            f"cannot ask for confirmation to use {template}: not a terminal",
+            f"review it with mcpfactory template show {template}, then add --trust",
             Exit.USAGE,
         )
     if not typer.confirm("Use it?", err=True):
-        output.fail("nothing was made", "mcpfactory template list has those that are shipped", Exit.NO)
+        output.fail("canceled: no server was created", "mcpfactory template list shows the shipped templates", Exit.NO)
 
 
 def workspace_in(folder: Path | None = None) -> Workspace:

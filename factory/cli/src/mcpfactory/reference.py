@@ -65,4 +65,4 @@ def _help(param: Any) -> str:
     text = (getattr(param, "help", "") or "").replace("|", "\\|")
     default = param.default
     shown = isinstance(default, str | int | float) and not isinstance(default, bool) and default not in ("", 0)
-    return f"{text} Default: `{default}`." if shown else text
+    return f"{text} [default: `{default}`]" if shown else text

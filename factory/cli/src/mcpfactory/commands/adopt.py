@@ -19,7 +19,7 @@ _What = Annotated[
     str,
     typer.Argument(
         metavar="[SERVER]",
-        help="A folder with a project, a program, pypi:NAME==VERSION, npm:NAME@VERSION, or the URL of a server.",
+        help="Project folder, program, pypi:NAME==VERSION, npm:NAME@VERSION, or server URL",
     ),
 ]
 _Constraint = Annotated[
@@ -27,33 +27,31 @@ _Constraint = Annotated[
     typer.Option(
         "--constraint",
         metavar="REQUIREMENT",
-        help="A version that a dependency must have (mcp<2), with pypi:; repeatable.",
+        help="Version constraint for a dependency, such as mcp<2, with pypi: (repeatable)",
     ),
 ]
 
-_Copy = Annotated[
-    bool, typer.Option("--copy", help="Copy what stands outside of the workspace into the server's folder.")
-]
+_Copy = Annotated[bool, typer.Option("--copy", help="Copy files from outside the workspace into the server's folder")]
 _Variables = Annotated[
     list[str] | None,
     typer.Option(
         "--variable",
         metavar="NAME",
-        help="A variable that it reads, besides those that its code names; repeatable.",
+        help="Environment variable it reads, in addition to those in its code (repeatable)",
     ),
 ]
 _Start = Annotated[
     str,
-    typer.Option("--started-by", help="How it starts, or the arguments of its program, where that is not to be seen."),
+    typer.Option("--started-by", help="Start command, or arguments of the program, if not detected"),
 ]
 
 
 def adopt(
     what: _What = "",
-    command: Annotated[str, typer.Option(help="A command that starts any MCP server on stdio.")] = "",
-    name: Annotated[str, typer.Option(help="Its name here; made from that of the package or the host.")] = "",
+    command: Annotated[str, typer.Option(help="Command that starts an MCP server on stdio")] = "",
+    name: Annotated[str, typer.Option(help="Server name in this workspace [default: from the package or host]")] = "",
     start: _Start = "",
-    test: Annotated[str, typer.Option(help="The command of its own tests, where that is not to be seen.")] = "",
+    test: Annotated[str, typer.Option(help="Command that runs its own tests, if not detected")] = "",
     env: _Variables = None,
     constraint: _Constraint = None,
     copy: _Copy = False,
@@ -61,7 +59,10 @@ def adopt(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take a server that exists into the workspace, as it is; what would be written is shown first."""
+    """Add an existing server to the workspace, unchanged.
+
+    The planned files are printed before they are written.
+    """
     from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
     from mcpfactory_pipeline.adoption.recognise import recognise
     from mcpfactory_pipeline.adoption.sources import Wish
@@ -83,7 +84,9 @@ def adopt(
 def _ask(*, as_json: bool) -> None:
     """End the command unless a person wants it."""
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        output.fail("it is written only after a yes", "add --yes, or --dry-run to look at it", Exit.USAGE)
+        output.fail(
+            "it is written only after a yes", "add --yes to write the files, or --dry-run to preview them", Exit.USAGE
+        )
     if not typer.confirm("Write it?", err=True):
         output.fail("nothing was written", "mcpfactory adopt --help", Exit.NO)
 
@@ -110,7 +113,7 @@ def _print_proposal(proposal: AdoptionProposal) -> None:
                 output.line(f"  {text}")
         elif one.change == "changed":
             added, gone = (sum(text.startswith(sign) for text in shown) for sign in "+-")
-            output.line(f"  {added} lines are new, {gone} are gone")
+            output.line(f"  {added} lines added, {gone} removed")
     if proposal.copies:
         output.line()
         output.line(f"servers/{proposal.server}/: {pluralize(len(proposal.copies), 'file')} copied")
@@ -121,7 +124,7 @@ def _print_written(proposal: AdoptionProposal, written: list[str]) -> None:
 
     output.line()
     if not written:
-        output.line(f"{proposal.server} is adopted as it is already: nothing was written")
+        output.line(f"{proposal.server} is already adopted and unchanged: nothing was written")
         return
     output.line(f"adopted {proposal.server}: wrote {pluralize(len(written), 'file')} below servers/{proposal.server}/")
     output.note(f"next: mcpfactory pipeline run {proposal.server}")

@@ -19,20 +19,23 @@ _INVALID: Final = "Invalid arguments"  # how the runtime begins what it says abo
 
 def call(
     name: Name,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to call.", autocompletion=complete.tools)],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Tool to call", autocompletion=complete.tools)],
     arg: Annotated[
         list[str] | None,
         typer.Option(
-            "--arg", "-a", metavar="NAME=VALUE", help="One argument; repeatable. JSON where the tool wants no text."
+            "--arg",
+            "-a",
+            metavar="NAME=VALUE",
+            help="Tool argument; JSON unless the tool expects a string (repeatable)",
         ),
     ] = None,
-    args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object.")] = "",
+    args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object")] = "",
     as_json: AsJson = False,
     mode: Mode = "full",
     demo: Demo = False,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.001)] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the response", min=0.001)] = 60.0,
 ) -> None:
-    """Call one tool of a server and print what it answers."""
+    """Call a tool of a server and print the result."""
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     if mode not in _MODES:
@@ -112,7 +115,7 @@ async def _call(
         try:
             result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, typed))
         except McpError as error:
-            output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
+            output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NO)
     for line in client.stderr.splitlines():
         if line.startswith(_WARNING):  # an address that was not moved, say
             output.warning(line.removeprefix(_WARNING))

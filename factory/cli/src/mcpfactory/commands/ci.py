@@ -18,52 +18,51 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.delivery.ci.providers import CiFile
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-RunId = Annotated[
-    str, typer.Option("--run", metavar="ID", help="The id of the run, as `mcpfactory ci matrix` says it to its jobs.")
-]
-app = typer.Typer(
-    help="Run the pipeline at a CI provider: changed servers assigned to jobs, results folded into one state."
-)
+RunId = Annotated[str, typer.Option("--run", metavar="ID", help="Run ID, as printed by `mcpfactory ci matrix`")]
+app = typer.Typer(help="Run the pipeline in CI: assign jobs and merge results.")
 
 
 @app.callback(invoke_without_command=True)
 def ci(
     context: typer.Context,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; say whether the workflow is what would be written.")
+        bool, typer.Option("--check", help="Check that the workflow is up to date; write nothing")
     ] = False,
     against: Annotated[
         str,
         typer.Option(
             metavar="BASE",
-            help="With --check: the commit that a pull request is for; say whether it brings histories of its own.",
+            help="With --check: base commit of a pull request; refuse invalid history changes",
         ),
     ] = "",
     pushed: Annotated[
         bool,
         typer.Option(
             "--pushed",
-            help="With --against: BASE is the commit before a push, which may bring decisions about what BASE knows.",
+            help="With --against: BASE is the commit before a push, which may add decisions about what BASE contains",
         ),
     ] = False,
     release: Annotated[
-        bool, typer.Option("--release", help="The workflow that publishes a release when its tag is pushed.")
+        bool, typer.Option("--release", help="Write the workflow that publishes a release when its tag is pushed")
     ] = False,
     provider: Provider = "github",
     factory: Factory = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write what a CI provider runs: .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
+    """Write the CI workflow.
+
+    The file for GitHub is .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml.
+    """
     if context.invoked_subcommand is not None:
         return
     from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
 
     check_provider(provider)
     if check and factory:
-        output.fail("--check writes nothing, and --factory is written down", "leave one of them out", Exit.USAGE)
+        output.fail("--check writes nothing and cannot be combined with --factory", "leave one of them out", Exit.USAGE)
     if (against and not check) or (pushed and not against):
         output.fail(
-            "--against is about what --check looks at, and --pushed about --against",
+            "--against requires --check, and --pushed requires --against",
             "mcpfactory ci --check --against BASE",
             Exit.USAGE,
         )
@@ -97,7 +96,7 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
     changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
     workspace = workspace_in(workspace.root)
     if before and before.kind == "folder" and before != read_origin(workspace.config):
-        output.note(f"nothing is taken from {before} any more: git rm -r {before}")
+        output.note(f"{before} is no longer used: git rm -r {before}")
     return [*changed, *providers.write_ci_file(workspace, written)]
 
 
@@ -107,7 +106,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
     from mcpfactory_pipeline.delivery.ci.providers import is_fresh
 
     if not is_fresh(workspace, written):
-        output.fail(f"{written.place} is not what this workspace and this version would write", again, Exit.NO)
+        output.fail(f"{written.place} is out of date for this workspace and version", again, Exit.NO)
     origin = read_origin(workspace.config)
     if origin and (stale := stale_wheels(workspace.root, origin)):
         output.fail(str(stale), stale.hint, Exit.NO)
@@ -129,11 +128,11 @@ def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
 
     origin = read_origin(workspace.config)
     if origin and chosen:
-        output.note(f"jobs take mcpfactory from {in_words(origin)}")
+        output.note(f"jobs install mcpfactory from {in_words(origin)}")
     if origin and (rest := unconfigured_project(workspace.root, origin)):
         output.note(f"{rest}; hint: {rest.hint}")
     if origin and "install" in workspace.config.get("ci", {}):
-        output.note(f"jobs install mcpfactory by ci.install of mcpfactory.toml, and not from {origin}")
+        output.note(f"jobs install mcpfactory with ci.install of mcpfactory.toml, not from {origin}")
 
 
 @app.command()
@@ -141,10 +140,11 @@ def matrix(
     provider: Provider = "",
     as_json: AsJson = False,
 ) -> None:
-    """Assign the servers that have something to run to jobs. A folder whose name no server may have is named, and left out.
+    """Assign servers with stages to run to CI jobs.
 
-    With --provider: print what its next step reads, for github lines for $GITHUB_OUTPUT (`matrix`, the number of `jobs`, and
-    the id of the `run`), for gitlab the pipeline that runs the jobs and folds their results.
+    Folders with an invalid server name are reported and skipped. With --provider, print the input of the next step:
+    for github lines for $GITHUB_OUTPUT (`matrix`, the number of `jobs`, and the ID of the `run`), for gitlab the
+    pipeline that runs the jobs and merges their results.
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
@@ -178,19 +178,18 @@ def matrix(
 
 @app.command()
 def run(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to; made when it is not there.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder (created if missing)")],
     names: Names = None,
     servers: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES", help="Servers as one text with a space between names, as the matrix assigns them."
-        ),
+        typer.Option(metavar="NAMES", help="Server names in one string, separated by spaces, as in the matrix"),
     ] = "",
     run_id: RunId = "",
 ) -> None:
-    """Run what is due, and write what this run found and built into a folder, from the memory of the process that ran it.
+    """Run stages that are not up to date; write their results.
 
-    The exit code is that of `mcpfactory pipeline run`; 5 when a file was changed after it was recorded.
+    The results come from the memory of the process that ran the stages. The exit code is that of
+    `mcpfactory pipeline run`, or 5 if a file was changed after it was recorded.
     """
     from mcpfactory.commands.pipeline import exit_of_run, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize
@@ -221,12 +220,13 @@ def run(
 
 @app.command()
 def pack(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to; made when it is not there.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder (created if missing)")],
     names: Names = None,
 ) -> None:
-    """Write all that is known of servers into a folder: histories, logs, and each file below the hash of its bytes.
+    """Write the full state of servers to a folder.
 
-    For the job that publishes, where nothing of a server ran; what a run found is written by `mcpfactory ci run`.
+    The folder gets histories, logs, and each file under its hash. Use it in the job that publishes, where no code of
+    a server ran; `mcpfactory ci run` writes the results of a run.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
@@ -241,36 +241,35 @@ def pack(
 
 @app.command()
 def fold(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="What the jobs handed over.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with the results of the jobs")],
     run_id: RunId = "",
     assigned: Annotated[
         str,
         typer.Option(
             metavar="MATRIX",
-            help="The matrix that the jobs came from; what job N handed over is FOLDER/shard-N.",
+            help="Matrix of the jobs; FOLDER/shard-N contains the results of job N",
         ),
     ] = "",
     server: Annotated[
-        str, typer.Option(metavar="NAME", help="Instead of --assigned: each FOLDER is of a job that had this server.")
+        str, typer.Option(metavar="NAME", help="Instead of --assigned: the server that the job of each FOLDER ran")
     ] = "",
     branch: Annotated[
-        str, typer.Option(metavar="BRANCH", help="A branch whose histories hold what people decided; they come along.")
+        str, typer.Option(metavar="BRANCH", help="Branch with histories of people's decisions to include")
     ] = "",
     released: Annotated[
         bool,
         typer.Option(
             "--released",
-            help="The folders are of the job that publishes, and may say what was promoted and published.",
+            help="Folders come from the publish job; accept promote and publish events",
         ),
     ] = False,
-    summary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Append what was found to this file, as Markdown.")
-    ] = None,
+    summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file")] = None,
 ) -> None:
-    """Fold what jobs found and built into state, history, artifacts and channels of this workspace.
+    """Merge the results of CI jobs into this workspace.
 
-    Taken are events of stages, of this run and of the servers that each job was assigned, in an order that a run makes, with files
-    whose bytes have the hashes there. All else is refused, server by server: exit code 1.
+    State, history, artifacts and channels are updated. Accepted are stage events of this run, for the servers assigned
+    to each job, in a valid order, with files that match their hashes. All other results are refused, server by server,
+    and the exit code is 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold as folding
@@ -278,7 +277,7 @@ def fold(
 
     if not run_id or bool(assigned) == bool(server):
         output.fail(
-            "what the jobs were assigned is not said", "--run ID, and --assigned MATRIX or --server NAME", Exit.USAGE
+            "the assignment of the jobs is missing", "--run ID, and --assigned MATRIX or --server NAME", Exit.USAGE
         )
     workspace, run = workspace_in(), read_run(run_id)
     shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])

@@ -20,30 +20,30 @@ _Export = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Write a static site there instead of serving; it replaces an earlier export.",
+        help="Export a static site to this folder and exit; replaces an earlier export",
     ),
 ]
 _AllowActions = Annotated[
     bool,
     typer.Option(
         "--allow-actions",
-        help="Let people act, after a login with a token: that of MCPFACTORY_DASHBOARD_TOKEN, or one of --token-file.",
+        help="Allow actions after login with MCPFACTORY_DASHBOARD_TOKEN or a token of --token-file",
     ),
 ]
 _TokenFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Tokens of several people, a line `name: token` each; nobody else may read it."),
+    typer.Option(metavar="FILE", help="File with one `name: token` per line; only its owner may have access"),
 ]
 _ProxyHeader = Annotated[
     str,
     typer.Option(
         metavar="HEADER",
-        help="With --allow-actions: the header in which a proxy names whom it logged in. It counts with the secret of MCPFACTORY_DASHBOARD_PROXY_SECRET.",
+        help="With --allow-actions: header in which a proxy names the user; requires MCPFACTORY_DASHBOARD_PROXY_SECRET",
     ),
 ]
 _PublicUrl = Annotated[
     str,
-    typer.Option(metavar="URL", help="Where people open the dashboard, if a proxy is in front of it."),
+    typer.Option(metavar="URL", help="Public URL of the dashboard, if it is behind a proxy"),
 ]
 
 
@@ -57,14 +57,17 @@ def dashboard(
     public_url: _PublicUrl = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show where every server of the workspace stands, in a browser; with --allow-actions also decide there."""
+    """Show the status of all servers in a browser.
+
+    With --allow-actions, people can also make decisions there.
+    """
     workspace = workspace_in()
     if export is not None:
         _export(workspace.root, export, as_json=as_json)
         return
     if (token_file or proxy_header) and not allow_actions:
         option = "--token-file" if token_file else "--proxy-header"
-        output.fail(f"{option} is for --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
+        output.fail(f"{option} requires --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
     from mcpfactory_pipeline.dashboard.proxy import public_origin
     from mcpfactory_runtime.transports.http.serve import listen, listening_hint
 
@@ -123,7 +126,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
     proxy = read_proxy(os.environ, header)
     os.environ.pop(PROXY_SECRET_VARIABLE, None)
-    output.note(f"whom the proxy names in {header} may act, too")
+    output.note(f"people that the proxy names in {header} may also act")
     return proxy
 
 
@@ -136,7 +139,7 @@ def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, st
 
     if host not in _LOOPBACK:
         output.fail(
-            f"--allow-actions is for loopback, and {host} is none: tokens would travel in the clear",
+            f"--allow-actions requires a loopback address, not {host}: tokens would be sent unencrypted",
             "leave --host out, and reach it through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",
             Exit.USAGE,
         )

@@ -36,11 +36,13 @@ def promote(
     channel: Channel = "production",
     candidate: Candidate = "",
     reason: Reason = "",
-    due: Annotated[bool, typer.Option("--due", help="All servers whose policy allows it by now; for timers.")] = False,
+    due: Annotated[
+        bool, typer.Option("--due", help="Promote all servers that the policy allows now (for timers)")
+    ] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Move a candidate into a channel when the channel's policy allows it."""
+    """Move a candidate into a channel if its policy allows it."""
     if bool(name) == due:
         output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
     from mcpfactory_pipeline.decisions.promote import promote as move
@@ -68,7 +70,10 @@ def approve(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say that a candidate may go into a channel (it is not moved yet), or that what a stage shows is as it should be."""
+    """Approve a candidate for a channel, or an approval stage.
+
+    Approval does not move the candidate.
+    """
     from mcpfactory_pipeline.decisions import decision, stage_decision
 
     wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with}
@@ -101,7 +106,10 @@ def reject(
     sign_with: SignWith = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say that a candidate may not go into a channel, or that what a stage shows may not pass; its approvals are gone."""
+    """Reject a candidate for a channel, or an approval stage.
+
+    A rejection removes earlier approvals.
+    """
     from mcpfactory_pipeline.decisions import decision, stage_decision
 
     wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with}
@@ -119,20 +127,18 @@ def rollback(
     channel: Channel = "production",
     candidate: Annotated[
         str,
-        typer.Option(
-            metavar="CANDIDATE", help="The beginning of its id; by default the last older one that the channel offered."
-        ),
+        typer.Option(metavar="CANDIDATE", help="Candidate ID prefix [default: last older candidate in the channel]"),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Move a channel back to an older candidate, and hold the channel."""
+    """Move a channel back to an older candidate and hold it."""
     from mcpfactory_pipeline.decisions.promote import rollback as move
 
     moved = move(workspace_in(), name, channel, reason=reason, candidate=candidate or None)
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
     if not as_json:
         for skipped, why in moved["skipped"].items():
-            output.note(f"skipped: {skipped}, which was {why}")
+            output.note(f"skipped {skipped}: {why}")
         for words in moved["drift"]:
             output.note(f"install gives it to nobody: {words}")
         output.note(f"next, when the channel may move again: {moved['unhold']}")
@@ -145,7 +151,7 @@ def hold(
     sign_with: SignWith = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a channel as it is, until the hold is lifted."""
+    """Hold a channel until the hold is lifted."""
     from mcpfactory_pipeline.decisions import decision
 
     made = decision.hold(workspace_in(), name, channel, reason=reason, key=sign_with)
@@ -159,7 +165,7 @@ def unhold(
     sign_with: SignWith = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lift a hold: the channel may move again."""
+    """Lift the hold of a channel."""
     from mcpfactory_pipeline.decisions import decision
 
     made = decision.release(workspace_in(), name, channel, reason=reason, key=sign_with)
@@ -167,7 +173,11 @@ def unhold(
 
 
 def retire(name: Name, reason: RequiredReason, channel: Channel = "", as_json: AsJson = False) -> None:
-    """Take a server out of one channel and hold that, or (without --channel) out of all, for good."""
+    """Remove a server from one channel, or retire it.
+
+    With --channel, the server leaves that channel, which is then held. Without it, the server leaves all channels
+    for good.
+    """
     from mcpfactory_pipeline.decisions import decision
 
     made = decision.retire(workspace_in(), name, channel or None, reason=reason)
@@ -176,7 +186,7 @@ def retire(name: Name, reason: RequiredReason, channel: Channel = "", as_json: A
 
 
 def revive(name: Name, reason: Reason = "", as_json: AsJson = False) -> None:
-    """Take a retirement back."""
+    """Undo the retirement of a server."""
     from mcpfactory_pipeline.decisions import decision
 
     made = decision.revive(workspace_in(), name, reason=reason)
@@ -247,6 +257,6 @@ def _print_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None
         for entry in broken:
             output.error(f"{entry['error']}\nhint: {entry['hint']}")
         if not moved:
-            output.note(f"nothing is due for {channel}; mcpfactory inbox says what waits")
+            output.note(f"no candidate to promote to {channel}; mcpfactory inbox lists what needs your attention")
     if broken:
         raise typer.Exit(Exit.NO)

@@ -91,7 +91,7 @@ def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> 
     if wish.keep:
         file = write_report(server.folder, report)
         if not wish.as_json:
-            output.note(f"kept: {file.relative_to(server.folder)} of {server.name}, and a page beside it")
+            output.note(f"saved {file.relative_to(server.folder)} of {server.name} and a page next to it")
     compared = against_rows(report, earlier)
     if wish.as_json:
         names = ("what", "difference", "questions", "beyond_chance")
@@ -101,19 +101,18 @@ def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> 
     low = [one for one in report.settings if report.rate(one).lower < wish.minimum and one.words == "own"]
     for one in low:
         output.error(
-            f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, "
-            f"at least {wish.minimum:.0%} wanted"
+            f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, at least {wish.minimum:.0%} wanted"
         )
     missing = sum(report.missing(one) for one in report.settings)
     if missing:
-        output.error(f"{missing} questions have no answer: the report does not count", _why_missing(report, wish))
+        output.error(f"incomplete report: {missing} questions have no answer", _why_missing(report, wish))
     if low or missing:
         raise typer.Exit(Exit.NO if low else Exit.NOT_SHOWN)
 
 
 def _why_missing(report: ModelReport, wish: AskWish) -> str:
     silent = [one.faults[0] for one in report.attempts if not one.answered]
-    return silent[-1] if silent else f"--max-cost {wish.max_cost:g} was spent: allow more, or ask less often"
+    return silent[-1] if silent else f"--max-cost {wish.max_cost:g} is reached: raise it, or lower --repeat"
 
 
 def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
@@ -159,8 +158,8 @@ def show_worth(workspace: Workspace, server: WorkspaceServer, cases: Sequence[Ev
         output.table(("case", *LISTS, "is worth"), [_row(one, LISTS) for one in found])
     if worthless := [one.case for one in found if one.worth == "worthless"]:
         output.error(
-            f"worth nothing: {', '.join(worthless)}",
-            "ask in words that only the right tool answers to, and do not quote its name",
+            f"worthless cases: {', '.join(worthless)}",
+            "use words that match only the right tool, and do not quote its name",
         )
         raise typer.Exit(Exit.NO)
 
@@ -181,7 +180,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
         output.data({"reports": [one.model for one in reports], "pairs": [one.to_json() for one in found]})
         return
     if not found:
-        output.line("no two tools were confused, and none compete")
+        output.line("no confused or competing tools")
     for one in found:
         who = f"{one.times} times by {', '.join(one.models)}" if one.times else "by their texts alone"
         output.line(f"{one.expected} taken for {one.chosen}, {who}")
@@ -228,7 +227,7 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
         return
     output.table(("proposal", "from", "to decide"), [(one.name, one.origin, one.doubt) for one in found])
     output.hint(
-        f"{PROPOSALS} of {server.name}: move what you accept below `cases:` of a file in evals/; nothing there is asked"
+        f"{PROPOSALS} of {server.name}: move accepted cases to `cases:` of a file in evals/; proposals are not evaluated"
     )
 
 
@@ -243,70 +242,67 @@ _MODES: Final = ("full", "search")
 
 _Model = Annotated[
     str,
-    typer.Option(
-        metavar="KIND:MODEL", help="Ask a model: openai:MODEL or anthropic:MODEL, and whatever speaks as they do."
-    ),
+    typer.Option(metavar="KIND:MODEL", help="Model to ask: openai:MODEL or anthropic:MODEL, or any compatible API"),
 ]
 _Endpoint = Annotated[
     str,
-    typer.Option(metavar="URL", help="Where the model is; by default what the workspace says, or its vendor's own."),
+    typer.Option(metavar="URL", help="Model endpoint [default: from the workspace, else the vendor's]"),
 ]
-_Repeat = Annotated[int, typer.Option(metavar="N", help="How often the model is asked each question.", min=1)]
+_Repeat = Annotated[int, typer.Option(metavar="N", help="Number of times to ask each question", min=1)]
 _Modes = Annotated[
     list[str] | None,
-    typer.Option(metavar="full|search", help="How a model is offered the tools; repeatable, one after the other."),
+    typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)"),
 ]
 _Profiles = Annotated[
-    list[str] | None, typer.Option(help="Which tools of a generated server: full, read-only or your own.")
+    list[str] | None, typer.Option(help="Tool profile of a generated server: full, read-only or your own")
 ]
 _MaxCost = Annotated[
     float | None,
-    typer.Option(metavar="AMOUNT", help="Ask no more once so much was spent, by the prices of the workspace.", min=0),
+    typer.Option(metavar="AMOUNT", help="Stop when this cost is reached, by the prices in the workspace", min=0),
 ]
 _Min = Annotated[
     float,
     typer.Option(
         "--min",
         metavar="SHARE",
-        help=f"Fail when fewer of the questions, from 0 to 1, lead to their tools within {_COUNTED} places; "
-        "with --model when the lower bound of the pass rate is less.",
+        help=f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with --model, of the lower bound of the pass rate",
         min=0,
         max=1,
     ),
 ]
 _Baseline = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="An earlier report of a model: show the difference with its interval."),
+    typer.Option(metavar="FILE", help="Earlier model report to compare with, with confidence intervals"),
 ]
 _Report = Annotated[
     bool,
     typer.Option(
         "--report",
-        help=f"Keep what was found beside the cases: {_PAGE}, and of a model {_REPORTS}/KIND-MODEL.md and .json.",
+        help=f"Save a report: {_PAGE}, or for a model {_REPORTS}/KIND-MODEL.md and .json",
     ),
 ]
 _CheckCases = Annotated[
     bool,
     typer.Option(
         "--check-cases",
-        help="Ask with descriptions and with names swapped between tools, too: a case that passes all the same is worthless.",
+        help="Also ask with swapped descriptions and names; a case that still passes is worthless",
     ),
 ]
 _Suggest = Annotated[
     bool,
     typer.Option(
         "--suggest",
-        help=f"Ask nobody: list the tools that models confused, by {_REPORTS}, with both texts and the questions.",
+        help=f"Run no evaluation; list tools that models confused (from {_REPORTS}), with their texts and questions",
     ),
 ]
 _Propose = Annotated[
     bool,
     typer.Option(
         "--propose",
-        help="Ask nobody: write cases that a person could accept, from descriptions, examples, workflows and reports.",
+        help="Run no evaluation; propose cases from descriptions, examples, workflows and reports",
     ),
 ]
-_Timeout = Annotated[float, typer.Option(help="Seconds to wait for one answer.", min=0.001)]
+_Timeout = Annotated[float, typer.Option(help="Seconds to wait for each response", min=0.001)]
 
 
 def evaluate(
@@ -326,7 +322,11 @@ def evaluate(
     timeout: _Timeout = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the questions of evals/*.yaml of a server: which tools they lead to, whether the calls that are said to answer them do, and what a model makes of them."""
+    """Check that questions select the right tools.
+
+    The questions are in evals/*.yaml of a server. Also check that the calls that answer them work, and, with --model,
+    which tools a model chooses.
+    """
     wish = AskWish(
         model=model,
         endpoint=endpoint,
@@ -342,7 +342,11 @@ def evaluate(
         as_json=as_json,
     )
     if not model and (baseline or endpoint or (profile and len(profile) > 1) or mode):
-        output.fail("without --model no model is asked", "add --model openai:NAME or anthropic:NAME", Exit.USAGE)
+        output.fail(
+            "--baseline, --endpoint, --mode and a second --profile have no effect without --model",
+            "add --model openai:NAME or anthropic:NAME",
+            Exit.USAGE,
+        )
     workspace = workspace_in()
     server = workspace.server(name)
     if suggest or propose:
@@ -361,7 +365,7 @@ def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[
     """Return what was typed for an option that may be given several times; the first of the known where nothing was."""
     for one in typed or ():
         if one not in known:
-            output.fail(f"{option} {one}: there is none", f"one of {', '.join(known)}", Exit.USAGE)
+            output.fail(f"unknown value {one!r} for {option}", f"one of {', '.join(known)}", Exit.USAGE)
     return list(dict.fromkeys(typed or known[:1]))
 
 

@@ -32,13 +32,13 @@ def inbox(
     notify: Annotated[
         bool,
         typer.Option(
-            "--notify", help="Tell the receivers of [pipeline.events] what waits, each thing once; show what was told."
+            "--notify", help="Notify the receivers in [pipeline.events] once per item, and print the items sent"
         ),
     ] = False,
     show: Show = _SHOWN,
     as_json: AsJson = False,
 ) -> None:
-    """Show what waits for a person, and the command to type next."""
+    """Show what needs your attention and the next commands."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if notify:

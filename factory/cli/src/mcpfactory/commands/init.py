@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(help="Where the workspace goes; made if it is not there. A repository may be there.")
+        Path, typer.Argument(help="Workspace folder (created if missing); may be an existing repository")
     ] = Path(),
     factory: Factory = "",
     git: Annotated[
-        bool, typer.Option("--git/--no-git", help="Run `git init` when the folder is in no repository.")
+        bool, typer.Option("--git/--no-git", help="Run `git init` if the folder is not in a repository")
     ] = True,
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a workspace: a repository that keeps many MCP servers and their state. What is there already stays as it is."""
+    """Create a workspace for MCP servers and their state.
+
+    A workspace is a repository. Existing files stay unchanged.
+    """
     from mcpfactory_pipeline.delivery.ci.origin import in_words
     from mcpfactory_pipeline.lifecycle import apply_setup, read_setup
     from mcpfactory_pipeline.lifecycle import setup as repository
@@ -62,7 +65,7 @@ def init(
         output.note(f"git ignores {', '.join(lost)}")
         output.note(f"hint: git add --force {' '.join(lost)}")
     if setup.origin:
-        output.note(f"jobs take mcpfactory from {in_words(setup.origin)}")
+        output.note(f"jobs install mcpfactory from {in_words(setup.origin)}")
     there = f"cd {folder_given} && " if folder != Path.cwd() else ""
     output.note(f"next: {there}mcpfactory new --from-openapi FILE")
 
@@ -83,7 +86,7 @@ def _confirm(setup: Setup, *, as_json: bool) -> None:
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.fail(
             f"{setup.folder} holds other things: {shown}",
-            "mcpfactory init --dry-run says what would be done there, --yes does it",
+            "mcpfactory init --dry-run previews the changes, --yes makes them",
             Exit.USAGE,
         )
     _show(setup, as_json=False)
@@ -99,7 +102,7 @@ def _show(setup: Setup, *, as_json: bool) -> None:
         output.data({"workspace": None, "path": str(setup.folder), "factory": origin, "changes": changes})
         return
     if not setup.changes:
-        output.line(f"{setup.folder} lacks nothing")
+        output.line(f"{setup.folder} is up to date")
     for change in setup.changes:
         styles = {"blocked": "bad", "tell": "warn"}
         action = output.styled(change.action.ljust(7), styles.get(change.action, "dim"))

@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="Run the code of a server that has no report, to ask it: elsewhere, with nothing of this shell's environment.",
+        help="Run the server's code if it has no report, in a separate place and without this shell's environment",
     ),
 ]
 
@@ -31,15 +31,13 @@ def inspect(
     start: _Start = False,
     texts: Annotated[
         bool,
-        typer.Option(
-            "--texts", help="With --start: all texts of its tools that a model reads, to be read by a person."
-        ),
+        typer.Option("--texts", help="With --start: print all texts of its tools that models read, for review"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a server offers: its tools, where their arguments go, and what they cost a model to read; without NAME list all servers.
+    """Show a server's tools, arguments and token cost.
 
-    Nothing of the server's runs, unless it has no report and --start says so.
+    Without NAME, list all servers. The server's code is not run, unless it has no report and --start is given.
     """
     if not name:
         _list(as_json=as_json)
@@ -130,9 +128,7 @@ def _print_texts(server: WorkspaceServer, *, start: bool, as_json: bool) -> None
     from mcpfactory_pipeline.launch.connection import connect_server
 
     if not start:
-        output.fail(
-            "only the server itself says its texts", f"mcpfactory inspect {server.name} --start --texts", Exit.USAGE
-        )
+        output.fail("--texts requires --start", f"mcpfactory inspect {server.name} --start --texts", Exit.USAGE)
 
     async def ask(home: Path) -> tuple[str, list[dict[str, Any]]]:
         async with connect_server(server, home=home) as client:
@@ -201,18 +197,18 @@ def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
     """Return the same facts for a server that is not made from a document: asked of its process, where that may be started."""
     if not start and server.adopted is not None:
         output.fail(
-            f"{server.name} was adopted ({server.adopted.origin}): only it says what it offers",
-            f"mcpfactory inspect {server.name} --start asks it",
+            f"{server.name} was adopted ({server.adopted.origin}): its tools are known only when it runs",
+            f"mcpfactory inspect {server.name} --start starts it",
             Exit.BAD_INPUT,
         )
     if not start:
         output.fail(
-            f"{server.name} has no report, so that only its own code says what it offers",
+            f"{server.name} has no report: its tools are known only when its code runs",
             f"mcpfactory inspect {server.name} --start runs that code: package {server.package}, "
             f"with {'its own .venv' if (server.folder / '.venv').exists() else 'what its pyproject.toml declares'}",
             Exit.BAD_INPUT,
         )
-    output.note(f"note: {server.name} has no report: its code is run")
+    output.note(f"note: {server.name} has no report: running its code")
     with TemporaryDirectory(prefix="mcpfactory-inspect-", ignore_cleanup_errors=True) as home:
         return asyncio.run(_report_of_running(server, Path(home)))
 

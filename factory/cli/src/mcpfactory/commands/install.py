@@ -23,26 +23,23 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _CLIENT: Final = typer.Option(
-    "--client", "-c", metavar="CLIENT", help="The client; repeatable.", autocompletion=complete.clients
+    "--client", "-c", metavar="CLIENT", help="MCP client (repeatable)", autocompletion=complete.clients
 )
 Project = Annotated[
-    bool, typer.Option("--project", help="The configuration of the project in this folder, not the user's own.")
+    bool, typer.Option("--project", help="Use the project's configuration in this folder instead of the user's")
 ]
 _Source = Annotated[
     str,
     typer.Option(
         "--from",
         metavar="SOURCE",
-        help="A channel, `index` (the package index that has it) or `source` (its folder here). By default the last channel "
-        "that offers it, else its folder; with --project, the index when it is published, else its folder in the project.",
+        help="Channel, `index` (package index) or `source` (its folder here) [default: the last channel that offers it, else its folder; with --project: the index if published, else its folder in the project]",
     ),
 ]
 _Literal = Annotated[
-    bool, typer.Option("--literal", help="Write values of --env that look like secrets, too, in clear text.")
+    bool, typer.Option("--literal", help="Also write values of --env that look like secrets, in clear text")
 ]
-_Force = Annotated[
-    bool, typer.Option("--force", help="Take the place of another server's entry that has the same name.")
-]
+_Force = Annotated[bool, typer.Option("--force", help="Replace an entry of another server with the same name")]
 
 
 def install(
@@ -50,34 +47,37 @@ def install(
         str,
         typer.Argument(
             metavar="[NAME|URL]",
-            help="A server of this workspace, or the URL of one; without it what clients have is listed.",
+            help="Server in this workspace, or server URL [default: list installed servers]",
             autocompletion=complete.servers,
         ),
     ] = "",
     clients: Annotated[list[str] | None, _CLIENT] = None,
-    name: Annotated[str, typer.Option(help="Its name in the client; the server's, or made from the host.")] = "",
+    name: Annotated[str, typer.Option(help="Name in the client [default: server name, or made from the host]")] = "",
     source: _Source = "",
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=VALUE]", help="A variable for the server; without VALUE a reference. Repeatable."),
+        typer.Option(
+            metavar="NAME[=VALUE]", help="Environment variable; without VALUE, a reference to it (repeatable)"
+        ),
     ] = None,
     literal: _Literal = False,
     token_variable: Annotated[
-        str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
+        str, typer.Option(metavar="NAME", help="With a URL: environment variable with the bearer token")
     ] = "",
     project: Project = False,
     workspace: Root = None,
-    show: Annotated[bool, typer.Option("--print", help="Print what would stand in the file; change nothing.")] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print the configuration; change nothing")] = False,
     force: _Force = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Without NAME: list servers that are not of this workspace, too.")
+        bool, typer.Option("--all", help="Without NAME: also list servers from outside this workspace")
     ] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add a server to the configuration of MCP clients; everything else in their files stays as it is.
+    """Add a server to the configuration of MCP clients.
 
-    Without NAME: list which clients have which servers of this workspace, for the user and in this folder, and which are stale.
+    Other entries in the files stay unchanged. Without NAME, list the clients that have servers of this workspace, for
+    the user and in this folder, and which entries are stale.
     """
     if not what:
         _list(everything=everything, as_json=as_json)
@@ -140,19 +140,22 @@ def _remote(url: str, name: str, variable: str, *, local: bool) -> InstallTarget
     from mcpfactory_pipeline.delivery.clients.install import remote_target
 
     if local:
-        output.fail("a URL takes neither --from nor --env nor --workspace", "--token-variable NAME", Exit.USAGE)
+        output.fail("--from, --env and --workspace cannot be combined with a URL", "--token-variable NAME", Exit.USAGE)
     return remote_target(url, name=name, variable=variable)
 
 
 def uninstall(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Its name in the client.", autocompletion=complete.servers)
+        str, typer.Argument(metavar="NAME", help="Server name in the client", autocompletion=complete.servers)
     ],
     clients: Annotated[list[str], _CLIENT],
     project: Project = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a server from the configuration of MCP clients; everything else in their files stays as it is."""
+    """Remove a server from the configuration of MCP clients.
+
+    Other entries in the files stay unchanged.
+    """
     from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.delivery.clients.install import select_clients
     from mcpfactory_pipeline.delivery.clients.install import uninstall as uninstall_entry
@@ -217,7 +220,7 @@ def _print(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
         origin = f" from {change.source}" if change.source not in {"", "url"} else ""
         output.line(f"{change.name}{version}{origin}: {would}{change.outcome} in {change.client}, {change.file}")
         if change.kept:
-            output.note(f"what the file was is kept in {change.kept}")
+            output.note(f"the previous file is saved in {change.kept}")
         for todo in change.todo:
             output.hint(todo)
 

@@ -29,43 +29,44 @@ _Sources = Annotated[
         "--from-openapi",
         "--from",
         metavar="[LABEL=]FILE|URL",
-        help="An API document: OpenAPI, or another kind that docs/how-to/other-sources.md lists; repeatable, each with a label.",
+        help="API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
     ),
 ]
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="Name of the server; made from the document's title by default.")] = "",
+    name: Annotated[str, typer.Argument(help="Server name [default: from the document's title]")] = "",
     source: _Sources = None,
     template: TemplateOption = "",
     answers_file: AnswersFile = None,
     answer: Answers = None,
     trust: Trust = False,
-    name_option: Annotated[str, typer.Option("--name", help="The same as NAME.")] = "",
+    name_option: Annotated[str, typer.Option("--name", help="Server name, same as NAME")] = "",
     include_tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="Only operations with this tag; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG", help="Include only operations with this tag (repeatable)")
     ] = None,
     include_path: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Only paths like this; repeatable.")
+        list[str] | None, typer.Option(metavar="GLOB", help="Include only matching paths (repeatable)")
     ] = None,
     include_operation: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this operationId or 'GET /path'; repeatable.")
+        list[str] | None, typer.Option(metavar="ID", help="Include only this operationId or 'GET /path' (repeatable)")
     ] = None,
     include_method: Annotated[
-        list[str] | None, typer.Option(metavar="METHOD", help="Of these, only operations with this method; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="METHOD", help="Of these, include only operations with this method (repeatable)"),
     ] = None,
     overlay: Annotated[
         list[str] | None,
-        typer.Option(metavar="[LABEL=]FILE", help="Change the document by an OpenAPI overlay; repeatable."),
+        typer.Option(metavar="[LABEL=]FILE", help="OpenAPI overlay to apply to the document (repeatable)"),
     ] = None,
     shared_credentials: Annotated[
-        bool, typer.Option("--shared-credentials", help="Equal security schemes of several documents are one.")
+        bool, typer.Option("--shared-credentials", help="Merge equal security schemes of several documents")
     ] = False,
     mode: Mode = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a server from an API document or from a template."""
+    """Create a server from an API document or a template."""
     from mcpfactory_codegen.servers.create import create_server
 
     _refuse(source or [], template, (name, name_option), mode, overlay)
@@ -112,7 +113,7 @@ def _refuse(document: list[str], template: str, names: tuple[str, str], mode: st
         output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
     if template and not document and (mode or overlays):
         output.fail(
-            "--mode and --overlay are for servers that are made from an API document",
+            "--mode and --overlay require an API document",
             "leave them out, or mcpfactory new --from-openapi FILE",
             Exit.USAGE,
         )
@@ -143,8 +144,8 @@ def _advise(created: Any) -> None:
     print_addresses(created.server, created.address)
     if created.alike:
         names = ", ".join(created.alike)
-        output.note(f"several documents have the security scheme {names}, each with variables of its own")
-        output.note("  hint: if one account is behind them, --shared-credentials makes them one")
+        output.note(f"several documents have the security scheme {names}, each with separate variables")
+        output.note("  hint: if they use one account, --shared-credentials merges them")
     print_overview(created.overview)
     if created.overview is not None:
         _print_set_variables(created.overview.credentials, created.address)
@@ -159,7 +160,7 @@ def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any])
     there = [one for name in names for one in (name, f"{name}_FILE") if os.environ.get(one)]
     if there:
         output.warning(f"already set in this environment: {', '.join(there)}")
-        output.note("  hint: unset what belongs to another API; this server would use it")
+        output.note("  hint: unset variables of other APIs; this server would use them")
 
 
 def _earlier(workspace: Any, name: str) -> bool:

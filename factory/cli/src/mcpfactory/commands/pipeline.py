@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.plan.plan import PlanStep
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-app = typer.Typer(
-    help="Generate, build, test, validate and promote the servers of this workspace.", no_args_is_help=True
-)
+app = typer.Typer(help="Generate, build, test, validate and promote servers.", no_args_is_help=True)
 
 Until = Annotated[
-    str, typer.Option("--until", metavar="STAGE", help="Stop after this stage.", autocompletion=complete.stages)
+    str, typer.Option("--until", metavar="STAGE", help="Stop after this stage", autocompletion=complete.stages)
 ]
 Again = Annotated[
     str,
     typer.Option(
         "--again",
         metavar="STAGE",
-        help="Run this stage, and those that need it, even where they are up to date or have failed with what they read now.",
+        help="Run this stage and its dependents again, even if up to date or failed with the same inputs",
         autocompletion=complete.stages,
     ),
 ]
@@ -49,7 +47,7 @@ _NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
 
 @app.command()
 def plan(names: Names = None, as_json: AsJson = False) -> None:
-    """Say which stages would run, and why; run nothing."""
+    """Show the stages to run and why; run nothing."""
     _plan(names, "", as_json)
 
 
@@ -84,23 +82,27 @@ def run(
     names: Names = None,
     until: Until = "",
     again: Again = "",
-    force: Annotated[bool, typer.Option("--force", help="Run stages that are up to date, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also run stages that are up to date")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=0, help="Servers at a time; 0 means as many as cores and memory allow.")
+        int,
+        typer.Option("--jobs", "-j", min=0, help="Servers to run in parallel (0: as many as cores and memory allow)"),
     ] = 0,
     executor: Annotated[
         str,
         typer.Option(
             metavar="local|dask|ADDRESS",
-            help="Where stages run: here, on a dask cluster for this run, or on one that exists.",
+            help="Where to run stages: here, on a new dask cluster, or on a cluster at ADDRESS",
         ),
     ] = "",
     dry_run: DryRun = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the events of the run, one JSON object a line.")
+        bool, typer.Option("--json", help="Print the events of the run, one JSON object per line")
     ] = False,
 ) -> None:
-    """Run what is due: generate, build, test, validate, promote to staging."""
+    """Run the stages that are not up to date.
+
+    The stages generate, build, test, validate, and promote to staging.
+    """
     if dry_run:
         _plan(names, until, as_json, again=again, force=force)
         return
@@ -146,7 +148,7 @@ def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
 
     if outcome.ran and outcome.isolation == NONE.name and wanted_level(workspace.settings) == AUTO:
         output.warning(f"code of servers ran with nothing that keeps it apart ({describe_lacking()})")
-        output.hint('isolation = "required" in [pipeline] refuses to run so; mcpfactory doctor says what is missing')
+        output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
 
 
 def exit_of_run(outcome: Any) -> Exit:
@@ -166,12 +168,15 @@ def status(
         typer.Option(
             "--graph",
             metavar="FORMAT",
-            help="Draw the stages, and where one server stands in them, instead: text, svg (with the candidates), json or mermaid.",
+            help="Draw the stages and a server's position in them: text, svg (with candidates), json or mermaid",
         ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show where every server stands: stages, candidate, channels, and what is stale; with --graph what needs what, and where people decide."""
+    """Show stages, candidate and channels of every server.
+
+    Stale results are marked. With --graph, draw the dependencies of the stages, and where people decide.
+    """
     from mcpfactory_pipeline.reporting import status_table
     from mcpfactory_pipeline.views.status import status as read_status
 
@@ -193,7 +198,7 @@ def status(
                 output.hint(half["hint"])
             elif stated := row["stages"].get("build", {}).get("summary", {}).get("stated"):
                 output.note(
-                    f"{row['server']}: {row['version']} is a development build, because {stated} was offered with other bytes"
+                    f"{row['server']}: {row['version']} is a development build, because {stated} was released with different bytes"
                 )
                 output.hint(f"mcpfactory release apply {row['server']}")
 
@@ -209,7 +214,7 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
         output.fail(f"there is no format {form!r}", f"formats: {', '.join((*FORMATS, 'svg'))}", Exit.USAGE)
     if len(names) > 1:
         output.fail(
-            "--graph draws one server, or all of them", f"mcpfactory pipeline status --graph {form}", Exit.USAGE
+            "--graph takes one server, or none for all", f"mcpfactory pipeline status --graph {form}", Exit.USAGE
         )
     if form == "svg":
         output.document(read_picture(workspace, "".join(names)))
@@ -222,12 +227,15 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
 def history(
     name: Name,
     stage: Annotated[
-        str, typer.Argument(metavar="[STAGE]", help="A stage, to see what it printed.", autocompletion=complete.stages)
+        str, typer.Argument(metavar="[STAGE]", help="Stage whose output to print", autocompletion=complete.stages)
     ] = "",
     show: Show = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happened to a server, newest last; with STAGE what that printed when it ran last, on this machine."""
+    """Show the events of a server, newest last.
+
+    With STAGE, print the output of its last run on this machine.
+    """
     from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history
     from mcpfactory_pipeline.views.status import read_log
@@ -253,19 +261,20 @@ def verify(
     repair: Annotated[
         bool,
         typer.Option(
-            "--repair", help="Write the states that differ anew from their histories, after showing what differs."
+            "--repair", help="Rewrite different state files from their histories, after showing the differences"
         ),
     ] = False,
     against: Annotated[
         str,
-        typer.Option(metavar="BASE", help="A commit, every event of whose histories must still be there, unchanged."),
+        typer.Option(metavar="BASE", help="Commit whose history events must all still exist, unchanged"),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Derive every state file from its history again and compare; every event of the last commit must still be there.
+    """Compare state files with their histories.
 
-    Also checked are the signatures of approvals, where a channel asks for them, and the folders of the channels on this machine:
-    pages, bytes, and what no server's state names.
+    Every state file is derived from its history again, and every event of the last commit must still exist. Also
+    checked are the signatures of approvals, if a channel requires them, and the folders of the channels on this
+    machine: pages, bytes, and files that no server's state lists.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import signature_faults
@@ -288,7 +297,7 @@ def verify(
             _print_difference(entry)
         count = len({entry["server"] for entry in left})
         verdict = f"{pluralize(count, 'server')} {'differs' if count == 1 else 'differ'}"
-        verdict = verdict if left else "state is what history says"
+        verdict = verdict if left else "state matches history"
         output.note(f"{len(found) - len(left)} mended; {verdict}" if repair and found else verdict)
     if left:
         raise typer.Exit(Exit.NO)
@@ -312,11 +321,14 @@ def restore(
     names: Names = None,
     candidate: Annotated[
         str,
-        typer.Option(metavar="CANDIDATE", help="Restore this candidate's files instead; needs one NAME."),
+        typer.Option(metavar="CANDIDATE", help="Restore this candidate's files instead; requires one NAME"),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Restore the folders of the channels as the state has them; build wheels again that are missing."""
+    """Restore the channel folders from the recorded state.
+
+    Missing wheels are built again.
+    """
     from mcpfactory_pipeline.decisions.restore import restore as restore_channels
     from mcpfactory_pipeline.decisions.restore import restore_candidate
 
@@ -350,7 +362,11 @@ def prune(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the files of candidates that [artifacts] keep does not name; what is in a channel, or can be rolled back to, stays."""
+    """Delete files of candidates that are no longer kept.
+
+    The files of candidates that [artifacts] keep does not list are deleted, except candidates that are in a channel
+    or that a rollback can return to.
+    """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.prune import prune as prune_files
 

@@ -21,22 +21,27 @@ def publish(
         typer.Option(
             "--target",
             metavar="TARGET",
-            help="Where to; repeatable. By default the targets that the candidate names itself.",
+            help="Target to publish to (repeatable) [default: the candidate's own targets]",
             autocompletion=complete.targets,
         ),
     ] = None,
     channel: Channel = "production",
     options: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="TARGET.OPTION=VALUE", help="An option above mcpfactory.toml's; repeatable."),
+        typer.Option(
+            "--set", metavar="TARGET.OPTION=VALUE", help="Target option that overrides mcpfactory.toml (repeatable)"
+        ),
     ] = None,
     dry_run: DryRun = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Check only: without the targets and the network, and nothing is changed.")
+        bool, typer.Option("--check", help="Check without contacting targets or the network; change nothing")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish what a channel offers of a server: the bytes that were checked, never a rebuild."""
+    """Publish a server's release from a channel.
+
+    The published bytes are those that were checked, never a rebuild.
+    """
     from mcpfactory_pipeline.delivery.publish.publish import publish as publish_release
 
     if dry_run and check:

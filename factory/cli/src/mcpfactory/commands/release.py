@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 _STEPS: Final = {"pending": "tag", "refused": "refused", "current": "-", "retired": "-"}
 
-app = typer.Typer(help="Release the servers that changed: version, changelog, commit and tag, each server its own.")
+app = typer.Typer(help="Release servers: version, changelog, commit and tag.")
 
 
 @app.command()
 def plan(names: Names = None, as_json: AsJson = False) -> None:
-    """Say which servers are due, which version each gets, and why; changes nothing."""
+    """Show the servers to release, their versions and why.
+
+    Nothing is changed.
+    """
     from mcpfactory_pipeline.delivery.releases.git import Repository
     from mcpfactory_pipeline.delivery.releases.plan import plan_releases
 
@@ -35,9 +38,7 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
     else:
         _show([one for one in found if names or one.status not in {"current", "retired"}])
         if dirty:
-            output.note(
-                f"{len(dirty)} files are not as their commit has them: commit them before `mcpfactory release apply`"
-            )
+            output.note(f"{len(dirty)} files have uncommitted changes: commit them before `mcpfactory release apply`")
     if any(one.status == "refused" for one in found):
         raise typer.Exit(Exit.NO)
 
@@ -47,7 +48,10 @@ def apply(
     names: Names = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release what is due: one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed."""
+    """Release the changed servers.
+
+    Create one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed.
+    """
     from mcpfactory_pipeline.delivery.releases.apply import apply_releases
 
     made = apply_releases(workspace_in(), names, _read)
@@ -64,7 +68,7 @@ def apply(
             output.line(f"{one.server} {one.version}: {one.outcome}".replace(" :", ":"))
     released = [one.server for one in made if one.outcome in {"released", "continued"}]
     if not released:
-        output.note("nothing is due")
+        output.note("nothing to release")
     else:
         output.note(f"next: mcpfactory pipeline run {' '.join(released)}, then git push --follow-tags")
 
@@ -72,14 +76,18 @@ def apply(
 @app.command()
 def note(
     name: Name,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What changed, for those who use the server.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Description of the change, for users of the server")],
     kind: Annotated[
         str,
-        typer.Option(metavar="KIND", help="added, changed, fixed, removed or security.", autocompletion=complete.kinds),
+        typer.Option(
+            metavar="KIND",
+            help="Kind of change: added, changed, fixed, removed or security",
+            autocompletion=complete.kinds,
+        ),
     ] = "changed",
     as_json: AsJson = False,
 ) -> None:
-    """Write a changelog fragment; the server's next release gathers it."""
+    """Write a changelog fragment for the next release."""
     from mcpfactory_pipeline.base.errors import ReleaseError
     from mcpfactory_pipeline.delivery.releases.changelog import add_note
     from mcpfactory_pipeline.delivery.releases.packages import read_packages
@@ -97,13 +105,14 @@ def note(
 
 @app.command()
 def check(
-    tag: Annotated[str, typer.Argument(metavar="TAG", help="The tag of a release, <server>-vX.Y.Z.")],
-    branch: Annotated[str, typer.Option(metavar="BRANCH", help="Refuse a tag that this branch does not contain.")] = "",
+    tag: Annotated[str, typer.Argument(metavar="TAG", help="Release tag, <server>-vX.Y.Z")],
+    branch: Annotated[str, typer.Option(metavar="BRANCH", help="Refuse a tag that this branch does not contain")] = "",
     provider: Provider = "",
 ) -> None:
-    """Check that a tag is a release that may be published from what is checked out; for CI.
+    """Check that a release tag can be published (for CI).
 
-    With --provider: print `server=`, `version=`, `candidate=`, and the id of a `run=` of it, as its jobs hand them on.
+    The tag must be a release that may be published from the checked-out commit. With --provider, print `server=`,
+    `version=`, `candidate=`, and the ID of a new `run=`, for the next jobs.
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
@@ -126,7 +135,7 @@ def _read(server: WorkspaceServer) -> Contract:
 
 def _show(found: list[Proposal]) -> None:
     if not found:
-        output.line("nothing is due")
+        output.line("nothing to release")
         return
     rows = [
         (

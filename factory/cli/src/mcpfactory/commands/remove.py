@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.lifecycle.remove import Removal
     from mcpfactory_pipeline.lifecycle.rename import ServerRename
 
-Keep = Annotated[
-    bool, typer.Option("--keep-channels", help="Channels go on offering what they offer; by default they no longer do.")
-]
+Keep = Annotated[bool, typer.Option("--keep-channels", help="Keep the releases in the channels [default: remove them]")]
 _SHOWN: Final = 20  # lines that still have the old name
 
 
@@ -29,13 +27,16 @@ def remove(
     yes: Yes = False,
     keep_channels: Keep = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also when the folder has files that git could not bring back.")
+        bool, typer.Option("--force", help="Remove even if the folder has files that git cannot restore")
     ] = False,
     reason: Reason = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a server: its folder, and what channels offer of it; its history is closed and stays."""
+    """Remove a server and its channel releases.
+
+    Its folder is deleted. Its history is closed and kept.
+    """
     from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.remove import remove as remove_server
 
@@ -75,27 +76,30 @@ def _print_removal(removal: Removal) -> None:
     for channel in removal.channels:
         output.line(f"{channel}: {'goes on offering it' if removal.kept else f'{would}without it'}")
     if removal.history:
-        output.line(f"{removal.history}: {would}closed, and stays")
+        output.line(f"{removal.history}: {would}closed and kept")
     _print_elsewhere(removal.published, [(row["client"], row["name"], row["command"]) for row in removal.clients])
 
 
 def _print_elsewhere(published: tuple[str, ...], clients: list[tuple[str, str, str]]) -> None:
     for sentence in published:
-        output.note(f"{sentence}, and keeps it; hint: take it back there")
+        output.note(f"{sentence}, and keeps it; hint: delete it there")
     for client, name, command in clients:
         output.note(f"{client} has the entry {name}; hint: {command}")
 
 
 def rename(
     old: Annotated[
-        str, typer.Argument(metavar="OLD", help="A server of this workspace.", autocompletion=complete.servers)
+        str, typer.Argument(metavar="OLD", help="Server in this workspace", autocompletion=complete.servers)
     ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: [a-z][a-z0-9-]*.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="New name: [a-z][a-z0-9-]*")],
     keep_channels: Keep = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give a server another name: folder, package, imports, variables; its history is closed, and another one begins."""
+    """Rename a server.
+
+    Folder, package, imports and variables are renamed. The old history is closed and a new one begins.
+    """
     from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.rename import rename as rename_server
 
@@ -133,7 +137,7 @@ def _print_rename(renamed: ServerRename) -> None:
     for mention in renamed.mentions[:_SHOWN]:
         output.note(f"still {renamed.previous}: {renamed.path}/{mention['path']}:{mention['line']}: {mention['text']}")
     if len(renamed.mentions) > _SHOWN:
-        output.note(f"… and {len(renamed.mentions) - _SHOWN} more lines; hint: --json names all")
+        output.note(f"… and {len(renamed.mentions) - _SHOWN} more lines; hint: --json prints all of them")
     commands = [
         (row["client"], row["name"], f"{row['command']}; mcpfactory install {renamed.server} --client {row['client']}")
         for row in renamed.clients

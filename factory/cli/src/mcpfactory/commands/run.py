@@ -23,16 +23,16 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     open_: Annotated[
-        bool, typer.Option("--open", help="Serve everybody who reaches an address that others can reach, with --http.")
+        bool, typer.Option("--open", help="With --http: allow all callers on a non-loopback address")
     ] = False,
     mode: Mode = "",
-    profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
-    dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
+    profile: Annotated[str, typer.Option(help="Tool profile of a generated server: full, read-only or your own")] = "",
+    dialect: Annotated[str, typer.Option(help="Dialect for clients with limits: standard, plain or flat")] = "",
     demo: Demo = False,
     channel: Channel = "",
     workspace: Root = None,
 ) -> None:
-    """Start a server: MCP on stdin and stdout, or over HTTP."""
+    """Start a server on stdio or over HTTP."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
@@ -59,7 +59,7 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
 
     if server.adopted is None or options:
         output.fail(
-            "--channel is for servers that were adopted, and takes no other options",
+            "--channel requires an adopted server and cannot be combined with other options",
             f"mcpfactory run {server.name}, or mcpfactory install {server.name} --from {channel} --client CLIENT",
             Exit.USAGE,
         )
@@ -68,18 +68,21 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
 
 def login(
     name: Name,
-    scheme: Annotated[str, typer.Option(help="The security scheme, where the API has several with a login.")] = "",
+    scheme: Annotated[str, typer.Option(help="Security scheme, if the API has several with a login")] = "",
     scope: Annotated[
-        list[str] | None, typer.Option(help="Ask for this scope, in place of those of all tools. Repeatable.")
+        list[str] | None, typer.Option(help="Scope to request instead of those of all tools (repeatable)")
     ] = None,
-    port: Annotated[
-        int, typer.Option(metavar="PORT", help="Port of 127.0.0.1 that the browser comes back to.")
-    ] = 33418,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's address, open nothing.")] = False,
-    device: Annotated[bool, typer.Option("--device", help="Agree on another device, by typing a code.")] = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Log out: delete the login that is kept.")] = False,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1 for the browser redirect")] = 33418,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the login URL instead of opening a browser")
+    ] = False,
+    device: Annotated[bool, typer.Option("--device", help="Log in on another device by typing a code")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Log out and delete the stored login")] = False,
 ) -> None:
-    """Log in to the API behind a server (OAuth 2), in a browser or by a code; the login is kept for the server."""
+    """Log in to the API of a server (OAuth 2).
+
+    Use a browser or a code. The login is stored for the server.
+    """
     if forget:
         _run(name, "logout", f"--scheme={scheme}")
     switches = ["--no-browser"] * no_browser + ["--device"] * device

@@ -17,8 +17,7 @@ _Documents = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PLACE",
-        help="A folder (/PATH, ./PATH) or a host (HOST, HOST:PORT) that callers may take API documents from, besides the "
-        "workspace and public addresses; repeatable.",
+        help="Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) that API documents may come from, in addition to the workspace and public addresses (repeatable)",
     ),
 ]
 
@@ -28,44 +27,49 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Serve this server's tools behind one endpoint with the others named, in place of the factory; repeatable, or "
-            "NAME,NAME….",
+            help="Serve the tools of these servers at one endpoint instead of the factory (repeatable, or NAME,NAME…)",
             autocompletion=complete.servers,
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="The same for all servers of the workspace.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Serve the tools of all servers in the workspace")] = False,
     search: Annotated[
-        bool, typer.Option("--search", help="Three tools that find, describe and call those of all servers.")
+        bool, typer.Option("--search", help="Offer three tools that find, describe and call the others")
     ] = False,
     http: Http = False,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     token: Annotated[
-        str, typer.Option(metavar="env:NAME|file:PATH", help="Where the token is that callers must know, with --http.")
+        str,
+        typer.Option(metavar="env:NAME|file:PATH", help="With --http: location of the token that callers must send"),
     ] = "",
     public_url: Annotated[
-        str, typer.Option(metavar="URL", help="The endpoint as clients write it, with --token; https.")
+        str, typer.Option(metavar="URL", help="With --token: public URL of the endpoint (https)")
     ] = "",
     documents: _Documents = None,
     workspace: Root = None,
 ) -> None:
-    """Offer the factory itself as an MCP server, so that agents can operate it; or a gateway to servers of the workspace."""
+    """Serve the factory, or a gateway to servers, over MCP.
+
+    Agents can operate the factory with its tools. A gateway serves the tools of servers in the workspace.
+    """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
     if server and not names:  # no names would mean all of them, to a gateway
         output.fail("--server names none", "mcpfactory serve --server NAME --server NAME, or --all", Exit.USAGE)
     if (server and all_) or (search and not gateway):
-        output.fail("--server, --all and --search do not go together so", "mcpfactory serve --all --search", Exit.USAGE)
+        output.fail(
+            "--server, --all and --search cannot be combined like this", "mcpfactory serve --all --search", Exit.USAGE
+        )
     if not http and (token or public_url):
         output.fail("--token and --public-url are for --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
     if documents and gateway:
-        output.fail("--documents is for the factory's own tools", "leave out --server and --all", Exit.USAGE)
+        output.fail("--documents cannot be combined with --server or --all", "leave out --server and --all", Exit.USAGE)
     from mcpfactory_pipeline.serve.factory import HttpAddress, listen, secret_variables
 
     found = workspace_in(workspace)
     place = HttpAddress(host, port, token, public_url) if http else None
     if gateway:
         for one in found.survey()[1] if all_ else ():
-            output.warning(f"{one.name} is left out: {one.message}")
+            output.warning(f"skipped {one.name}: {one.message}")
             output.note(f"hint: {one.hint}")
         options = {"search": search, "private": not http, "unset": secret_variables(place)}
         _serve_gateway(found, names, place, options)

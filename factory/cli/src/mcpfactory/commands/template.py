@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcpfactory_codegen.servers.answers import TemplateVariant
     from mcpfactory_codegen.servers.scaffold import ServerTemplate
 
-app = typer.Typer(help="Templates that servers are made from: shipped, of a folder, of git, or of a package.")
+app = typer.Typer(help="Manage server templates: shipped, folder, git or package.")
 
 _TOLD: Final = ("name", "package", "distribution", "document")
 _PATIENCE: Final = 1800  # seconds for the pipeline of one variant
@@ -44,7 +44,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TEMPLATE",
-        help="A shipped template's name, a folder, git+https://…@REF#subdirectory=…, or package:NAME==VERSION.",
+        help="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
         autocompletion=complete.templates,
     ),
 ]
@@ -52,7 +52,10 @@ Source = Annotated[
 
 @app.command("list")
 def list_templates(as_json: AsJson = False) -> None:
-    """List the templates that are shipped, and those in templates/ of this workspace."""
+    """List shipped templates and those in this workspace.
+
+    The templates of a workspace are in templates/.
+    """
     from mcpfactory_codegen.servers.scaffold import find_template, templates
     from mcpfactory_pipeline.base.errors import WorkspaceError
 
@@ -71,7 +74,10 @@ def list_templates(as_json: AsJson = False) -> None:
 
 @app.command("show")
 def show(source: Source, as_json: AsJson = False) -> None:
-    """Show a template before it is used: where it comes from, what it asks, what it would write. Nothing of it is run."""
+    """Show a template's origin, questions and files.
+
+    No code of the template is run.
+    """
     from mcpfactory_codegen.servers.scaffold import find_template
 
     template = find_template(source)
@@ -79,7 +85,7 @@ def show(source: Source, as_json: AsJson = False) -> None:
     if as_json:
         output.data(about)
         return
-    output.line(f"{template.name}: {template.about or 'says nothing about itself'}")
+    output.line(f"{template.name}: {template.about or 'no description'}")
     output.line(f"  from {source}{f', {template.origin}' if template.origin else ''}")
     output.line(f"  {template.version}")
     if about["refused"]:
@@ -97,10 +103,13 @@ def show(source: Source, as_json: AsJson = False) -> None:
 
 @app.command("new")
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the template; its folder is templates/NAME.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Template name; creates templates/NAME")],
     as_json: AsJson = False,
 ) -> None:
-    """Begin a template of your own in templates/: files that pass `mcpfactory template check`."""
+    """Create a template in templates/.
+
+    Its files pass `mcpfactory template check`.
+    """
     from mcpfactory_codegen.servers.config import NAME
     from mcpfactory_codegen.servers.new_template import new_template
 
@@ -132,13 +141,16 @@ def check(
     source: Source,
     as_json: AsJson = False,
 ) -> None:
-    """Make a server with the defaults and with each choice of each question, and lint, type-check, test and validate it."""
+    """Check a template with every choice of every question.
+
+    Make a server with the defaults and with each choice, and lint, type-check, test and validate it.
+    """
     from mcpfactory_codegen.servers.answers import questions, variants
     from mcpfactory_codegen.servers.scaffold import find_template
 
     template = find_template(source)
     if template.origin:
-        output.note(f"{source} is from somebody else: its files are rendered, and its tests are run in the sandbox")
+        output.note(f"{source} is third-party: its files are rendered, and its tests run in the sandbox")
     tried = list(variants(questions(template), _TOLD, {}))
     steps: list[_Step] = []
     with TemporaryDirectory(prefix="mcpfactory-check-") as folder, progress(quiet=as_json) as tell:
@@ -217,7 +229,7 @@ def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name:
         command = [*_program("mypy"), "--strict", "--no-error-summary", "--cache-dir", os.devnull, "src"]
         steps.append(_judged(variant, "types", command, made.path))
     else:
-        steps.append(_Step(variant.name, "types", True, "not looked at: mypy is not installed here"))
+        steps.append(_Step(variant.name, "types", True, "skipped: mypy is not installed"))
     _mcpfactory(root, "pipeline", "run", name)
     (status,) = json.loads(_mcpfactory(root, "pipeline", "status", name, "--json").stdout)
     for stage in ("build", "test", "validate"):

@@ -21,24 +21,25 @@ def run_declared(
     name: Name,
     record: Annotated[
         str,
-        typer.Option(
-            metavar="URL", help="Ask the API at this URL and keep what it answers, without secrets, for later runs."
-        ),
+        typer.Option(metavar="URL", help="Call the API at this URL and record its responses, without secrets"),
     ] = "",
     live: Annotated[
-        bool, typer.Option("--live", help="Ask the real API, with read-only tools only; keeps nothing.")
+        bool, typer.Option("--live", help="Call the real API with read-only tools only; record nothing")
     ] = False,
-    update: Annotated[bool, typer.Option("--update", help="Keep the answers as the new snapshots.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Save the responses as the new snapshots")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
+    """Run the declared tests of a server.
+
+    The tests are in tests/*.yaml and run against recordings, or against the API with --record or --live.
+    """
     from mcpfactory_pipeline.checks.call_plan import api_variables
     from mcpfactory_pipeline.checks.declared import ServerSetup, read_tests, run_tests
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     if record and live:
-        output.fail("--record and --live do not go together", "mcpfactory test NAME --live", Exit.USAGE)
+        output.fail("--record and --live cannot be combined", "mcpfactory test NAME --live", Exit.USAGE)
     workspace = workspace_in()
     server = workspace.server(name)
     if live:

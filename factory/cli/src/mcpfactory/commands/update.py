@@ -34,18 +34,18 @@ def update(
             "--from-openapi",
             "--from",
             metavar="[LABEL=]FILE|URL",
-            help="The API document; by default it is read from where it came from. A new label adds a document; repeatable.",
+            help="API document [default: its original location]; a new label adds a document (repeatable)",
         ),
     ] = None,
     api: Annotated[
         list[str] | None,
-        typer.Option(metavar="LABEL", help="Read only this of several documents anew; repeatable."),
+        typer.Option(metavar="LABEL", help="Read only this document of several (repeatable)"),
     ] = None,
     accept_origin: Annotated[
         bool,
         typer.Option(
             "--accept-origin",
-            help="The API, or what gives its tokens, may be at another host than until now: credentials go there.",
+            help="Allow a new host for the API or its token endpoint; credentials are sent there",
         ),
     ] = False,
     template: TemplateOption = "",
@@ -54,7 +54,10 @@ def update(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Update a server after its API document or template changed: your edits are merged, and what changes for callers is reported."""
+    """Update a server after its document or template changed.
+
+    Your edits are merged, and changes for callers are reported.
+    """
     from mcpfactory_codegen.servers.update import update_server
 
     server = workspace_in().server(name)
@@ -108,9 +111,11 @@ def _print_text(updated: Any, *, dry_run: bool) -> None:
     if of_document:
         print_changes(updated.changes)
     else:
-        output.line(f"mcpfactory diff {updated.server} tells what changes for callers of what a channel offers")
+        output.line(f"mcpfactory diff {updated.server} shows the changes for callers of a channel")
     if updated.conflicts:
-        output.note(f"hint: decide in {', '.join(updated.conflicts)}, take the marks away, and run the tests")
+        output.note(
+            f"hint: resolve the conflicts in {', '.join(updated.conflicts)}, remove the markers, and run the tests"
+        )
 
 
 def diff(
@@ -119,12 +124,15 @@ def diff(
         str,
         typer.Option(
             metavar="BASE",
-            help="What callers have now: a channel, a candidate or a file; by default what the last channel that offers the server has.",
+            help="Channel, candidate or file to compare with [default: the last channel that offers the server]",
         ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Compare the tools of a server's source with those that callers have, and propose the version that this asks for."""
+    """Compare a server's tools with those that callers have.
+
+    The required version is proposed.
+    """
     from mcpfactory_pipeline.channels.contract import compare_source
 
     found = asyncio.run(compare_source(workspace_in(), name, against))
@@ -143,6 +151,8 @@ def _print_version(found: Any) -> None:
         return
     before, after = found.before.version or "0", found.after.version or "0"
     if found.proposed == found.after.version:
-        output.line(f"version {before} → {after} says so")
+        output.line(f"version {before} → {after} reflects the changes")
     else:
-        output.line(f"version {before} → {after} does not say so; propose {found.proposed} ({found.needed})")
+        output.line(
+            f"version {before} → {after} does not reflect the changes; propose {found.proposed} ({found.needed})"
+        )

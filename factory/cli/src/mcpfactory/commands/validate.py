@@ -35,8 +35,7 @@ _Limits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=NUMBER",
-        help="What the server may cost: max_start_ms, max_call_ms or max_memory_mb; repeatable. "
-        "For a server of this workspace the strictest limits of its channels apply, too.",
+        help="Cost limit: max_start_ms, max_call_ms or max_memory_mb (repeatable); for a server in this workspace, the strictest channel limits also apply",
     ),
 ]
 
@@ -44,7 +43,7 @@ _Cases = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help='Calls that must work, for a server by --command or --url: JSON, [{"tool": "add", "arguments": {"a": 1}}, …].',
+        help='JSON file with calls that must work, with --command or --url: [{"tool": "add", "arguments": {"a": 1}}, …]',
     ),
 ]
 
@@ -52,7 +51,7 @@ _Env = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[=VALUE]",
-        help="A variable for the server of --command, NAME alone with its value here; repeatable. Reports mask values.",
+        help="Environment variable for --command; NAME alone takes its current value (repeatable); reports mask values",
     ),
 ]
 
@@ -60,8 +59,7 @@ _AllowCalls = Annotated[
     bool,
     typer.Option(
         "--allow-calls",
-        help="Also call tools without readOnlyHint, with made-up arguments: they may change data. "
-        "Tools marked destructiveHint are not called.",
+        help="Also call tools without readOnlyHint, which may change data; never those with destructiveHint",
     ),
 ]
 
@@ -69,29 +67,26 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="Whether a server is refused for findings only, or also for what could not be shown (as before a promotion, "
-        "and always with NAME).",
+        help="Refuse a server for findings only, or also for unproven checks (promotion; always with NAME)",
     ),
 ]
 
 _Explain = Annotated[
     str,
-    typer.Option(
-        metavar="RULE", help="Say what a rule demands, where that comes from and what to do; examine nothing."
-    ),
+    typer.Option(metavar="RULE", help="Print what a rule requires, its source and the fix; examine nothing"),
 ]
 
 
 def validate(
     name: Annotated[
-        str, typer.Argument(help="A server of this workspace, judged from its source.", autocompletion=complete.servers)
+        str, typer.Argument(help="Server in this workspace, validated from its source", autocompletion=complete.servers)
     ] = "",
-    command: Annotated[str, typer.Option(help="A command that starts any MCP server on stdio.")] = "",
-    url: Annotated[str, typer.Option(help="The URL of any MCP server over Streamable HTTP.")] = "",
-    timeout: Annotated[float, typer.Option(help="Seconds for the whole examination.", min=1)] = 60.0,
+    command: Annotated[str, typer.Option(help="Command that starts an MCP server on stdio")] = "",
+    url: Annotated[str, typer.Option(help="URL of an MCP server over Streamable HTTP")] = "",
+    timeout: Annotated[float, typer.Option(help="Seconds for the whole validation", min=1)] = 60.0,
     format_: Annotated[
         list[str] | None,
-        typer.Option("--format", "-f", help=f"The form of the report; repeatable. One of {', '.join(_FORMATS)}."),
+        typer.Option("--format", "-f", help=f"Report format (repeatable): {', '.join(_FORMATS)}"),
     ] = None,
     outputs: Annotated[
         list[Path] | None,
@@ -99,11 +94,11 @@ def validate(
             "--output",
             "-o",
             metavar="FILE|FOLDER",
-            help="Where it goes: one for each --format, or a folder for all; without --format the file's name says the form.",
+            help="Output file for each --format, or one folder for all; without --format, the file name selects the format",
         ),
     ] = None,
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Also print what each tool did while its API failed, failure by failure.")
+        bool, typer.Option("--matrix", help="Also print the behavior of each tool for each API failure")
     ] = False,
     limit: _Limits = None,
     cases: _Cases = None,
@@ -113,7 +108,10 @@ def validate(
     explain: _Explain = "",
     as_json: AsJson = False,
 ) -> None:
-    """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
+    """Check an MCP server written in any language.
+
+    The report lists the problems of the server, with evidence.
+    """
     if explain:
         _explain(explain, as_json=as_json)
         return
@@ -147,8 +145,8 @@ def _check_words(name: str, policy: str, *, foreign: bool) -> None:
         output.fail(f"there is no policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
     if name and foreign:
         output.fail(
-            "--cases, --env and --allow-calls are for servers that are not of this workspace",
-            "a server of the workspace has its cases and variables in its folder",
+            "--cases, --env and --allow-calls cannot be used with a server in this workspace",
+            "cases and variables of a workspace server are in its folder",
             Exit.USAGE,
         )
 
@@ -156,7 +154,7 @@ def _check_words(name: str, policy: str, *, foreign: bool) -> None:
 def _variables(words: Sequence[str], url: str) -> dict[str, str]:
     """Return the variables that were typed."""
     if words and url:
-        output.fail("--env is for a server that is started here", "use --command instead of --url", Exit.USAGE)
+        output.fail("--env cannot be combined with --url", "use --command instead of --url", Exit.USAGE)
     pairs = {
         name: value if equals else os.environ.get(name) for name, equals, value in (w.partition("=") for w in words)
     }
@@ -223,7 +221,7 @@ async def _judge(
     workspace = workspace_in() if name else None
     if matrix and not (workspace and workspace.server(name).cases.exists()):
         output.fail(
-            "there are no cases, so nobody can make the server's API fail",
+            "--matrix requires a server with cases",
             "give the NAME of a generated server",
             Exit.USAGE,
         )
@@ -256,7 +254,7 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
         named = [(format_of(path.name), path) for path in outputs]
         if nameless := [path for name, path in named if name is None]:
             output.fail(
-                f"the name of {nameless[0]} does not say which format it has", f"--format {'|'.join(KNOWN)}", Exit.USAGE
+                f"cannot derive the format from the file name {nameless[0]}", f"--format {'|'.join(KNOWN)}", Exit.USAGE
             )
         found: _Destinations = [(name, path) for name, path in named if name is not None]
     elif not outputs and len(formats) == 1 and not as_json:
@@ -268,7 +266,7 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
     else:
         output.fail(
             f"{len(formats)} formats and {len(outputs)} outputs",
-            "one --output for each --format in the same order, or one that is a folder for all",
+            "give one --output for each --format in the same order, or one folder for all",
             Exit.USAGE,
         )
     return [*found, ("json" if as_json else "text", None)]
@@ -292,24 +290,25 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            output.fail(
-                f"{path} cannot be written: {error.strerror}", "name a file in a folder that you own", Exit.BROKEN
-            )
+            output.fail(f"cannot write {path}: {error.strerror}", "name a file in a folder that you own", Exit.BROKEN)
         output.note(f"wrote {path}")
 
 
 def waive(
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="The id of a rule, as reports show it.")],
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule ID, as shown in reports")],
     server: Annotated[
         str,
-        typer.Option("--server", metavar="NAME", help="A server of this workspace.", autocompletion=complete.servers),
+        typer.Option("--server", metavar="NAME", help="Server in this workspace", autocompletion=complete.servers),
     ],
     reason: RequiredReason,
-    expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is accepted.")],
-    tool: Annotated[str, typer.Option(help="Accept it for this tool only.", autocompletion=complete.tools)] = "",
+    expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Last day of the waiver")],
+    tool: Annotated[str, typer.Option(help="Limit the waiver to this tool", autocompletion=complete.tools)] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Accept a rule's findings about a server for a time, by name and with a reason; in waivers.toml beside the server."""
+    """Accept findings of a rule for a limited time.
+
+    The waiver records its author and reason, and is stored in waivers.toml in the server's folder.
+    """
     from mcpfactory_pipeline.checks.waive import waive as accept
 
     made = accept(workspace_in(), server, rule, reason=reason, until=expires, tool=tool)
