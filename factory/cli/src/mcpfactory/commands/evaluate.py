@@ -101,7 +101,7 @@ def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> 
     low = [one for one in report.settings if report.rate(one).lower < wish.minimum and one.words == "own"]
     for one in low:
         output.error(
-            f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, minimum {wish.minimum:.0%}"
+            f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, at least {wish.minimum:.0%} wanted"
         )
     missing = sum(report.missing(one) for one in report.settings)
     if missing:
