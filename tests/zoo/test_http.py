@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from mcpfactory_pipeline.checks import Report, ValidationTarget, exchange, validate
+from mcpfactory_pipeline.checks import Report, ValidationTarget, lifecycle, validate
 from tests.patience import PATIENCE
 from tests.zoo.animals import animals
 from tests.zoo.base import Animal
@@ -19,7 +19,7 @@ ANIMALS = animals()
 
 
 def kept(name: str) -> Animal:
-    return ANIMALS[name](list(exchange.HANDSHAKES), list(exchange.MODERNS))
+    return ANIMALS[name](list(lifecycle.HANDSHAKES), list(lifecycle.MODERNS))
 
 
 def examined(url: str, *, timeout: float = PATIENCE) -> Report:

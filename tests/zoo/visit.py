@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from mcpfactory_pipeline.channels.candidate import build_candidate
-from mcpfactory_pipeline.checks import RULES, Report, Rule, ValidationTarget, exchange
+from mcpfactory_pipeline.checks import RULES, Report, Rule, ValidationTarget, lifecycle
 from mcpfactory_pipeline.checks.declared_calls import Evaluations
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
@@ -45,7 +45,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
     """Look at one animal: in this process, unless it or the caller wants a process for it, or a URL."""
     kind = ANIMALS[name]
     at_url = at_url or kind.at_url
-    revisions = (",".join(exchange.HANDSHAKES), ",".join(exchange.MODERNS))
+    revisions = (",".join(lifecycle.HANDSHAKES), ",".join(lifecycle.MODERNS))
     command = (sys.executable, "-S", "-m", "tests.zoo", name, *revisions)
     environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
     with ExitStack() as stack:
@@ -60,7 +60,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
                 made = build_candidate(package, Path(temporary, "work"))
                 wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
         url = (
-            stack.enter_context(serving(caged(kind(list(exchange.HANDSHAKES), list(exchange.MODERNS)), events=True)))
+            stack.enter_context(serving(caged(kind(list(lifecycle.HANDSHAKES), list(lifecycle.MODERNS)), events=True)))
             if at_url
             else None
         )
@@ -77,7 +77,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
             drift=kind.drift,
         )
         inside = not kind.own_process and not own_process and not at_url
-        connect = Keeper(kind, list(exchange.HANDSHAKES), list(exchange.MODERNS)) if inside else None
+        connect = Keeper(kind, list(lifecycle.HANDSHAKES), list(lifecycle.MODERNS)) if inside else None
         stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of an animal ends at once, or never
         stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, api_variables
 from mcpfactory_pipeline.checks.evidence import Evidence, FailureOutcome, ServerProcess, answer_text
 from mcpfactory_pipeline.checks.exchange import WireExchange
@@ -179,7 +179,7 @@ class _ExaminedTool:
             return started.problem
         self._process = started
         if not self._modern:
-            hello = await started.ask(self._message("initialize", eras.initialize_params()), _START)
+            hello = await started.ask(self._message("initialize", lifecycle.initialize_params()), _START)
             await started.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             if hello.result is None:
                 await self._end()
@@ -192,7 +192,7 @@ class _ExaminedTool:
             await process.close()
 
     def _message(self, method: str, params: Json) -> Json:
-        meta = {"_meta": eras.modern_meta(eras.LATEST_MODERN)} if self._modern else {}
+        meta = {"_meta": lifecycle.modern_meta(lifecycle.LATEST_MODERN)} if self._modern else {}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:

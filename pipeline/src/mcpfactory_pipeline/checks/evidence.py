@@ -1,4 +1,4 @@
-"""Everything that was observed of one server: what the rules are applied to. Data only, gathered by `interview`.
+"""Everything that was observed of one server: what the rules are applied to. Data only, gathered by `prober`.
 
 A rule never talks to a server. What could not be observed is absent and has its reason in `missing`, so that a rule can
 tell "not applicable" from "not checked".
@@ -167,7 +167,7 @@ class AskedPerson:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTemptation:
-    """One call or read with a bait as a value (`bait`), and whether the answer or the listener shows that it was taken."""
+    """One call or read with a canary as a value (`canaries`), and whether the answer or the listener shows that it was taken."""
 
     kind: Literal["file", "command", "address"]
     where: str  # the tool, or the template of a resource

@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.call_plan import (
     PlannedCall,
     may_be_called,
@@ -113,7 +113,7 @@ class Interview:
         self._ids = itertools.count(1)
         self._unanswered = 0
         self._pace = 0.0  # seconds that the first answer took, with the start of the process
-        self._modern = eras.LATEST_MODERN  # the per-request revision that is spoken
+        self._modern = lifecycle.LATEST_MODERN  # the per-request revision that is spoken
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # where redirects led to
         transport: Transport = "http" if target.url is not None else "stdio"
@@ -123,7 +123,7 @@ class Interview:
         """Ask everything that there is time for."""
         await self._newest_handshake()
         if self.seen.starts and self.seen.starts[0].answered:
-            for revision in eras.HANDSHAKES[:-1]:
+            for revision in lifecycle.HANDSHAKES[:-1]:
                 await self._older_handshake(revision)
         if any(start.answered or "could not be started" not in start.problem for start in self.seen.starts):
             await self._per_request()
@@ -138,7 +138,7 @@ class Interview:
             self.seen.missing.setdefault("*", "the server did not answer")
         spoken = {str((one.result or {}).get("protocolVersion")) for one in self.seen.handshakes.values()}
         modern = [self._modern] if "modern" in self.seen.eras else []
-        self.seen.revisions = (*(revision for revision in eras.HANDSHAKES if revision in spoken), *modern)
+        self.seen.revisions = (*(revision for revision in lifecycle.HANDSHAKES if revision in spoken), *modern)
         return self.seen
 
     # --- the sessions ---
@@ -146,7 +146,7 @@ class Interview:
     async def _newest_handshake(self) -> None:
         """Silence is believed the second time: a loaded machine can keep a sound server silent once, whose rest would be misjudged."""
         await self._first_session()
-        hello = self.seen.handshakes.get(eras.LATEST_HANDSHAKE)
+        hello = self.seen.handshakes.get(lifecycle.LATEST_HANDSHAKE)
         if hello is None or not hello.problem.startswith("no answer"):
             return
         self._deadline += 2 * self._start_patience
@@ -156,7 +156,7 @@ class Interview:
         await self._first_session(2 * self._start_patience)
 
     async def _first_session(self, patience: float = 0.0) -> None:
-        revision = eras.LATEST_HANDSHAKE
+        revision = lifecycle.LATEST_HANDSHAKE
         async with self._session(f"session {revision}") as conversation:
             if conversation is None or not await self._initialize(conversation, revision, patience):
                 return
@@ -171,7 +171,7 @@ class Interview:
                 agreed = (self.seen.handshakes[revision].result or {}).get("protocolVersion")
                 if agreed == revision:
                     await self._call_older(conversation, revision)
-                if agreed == revision and revision in eras.BATCHES:
+                if agreed == revision and revision in lifecycle.BATCHES:
                     for odd in BATCHES:
                         if not await self._odd(conversation, odd) or self.seen.probes["batch"].received is None:
                             break
@@ -181,7 +181,7 @@ class Interview:
         async with self._session("unknown revision") as conversation:
             if conversation is None:
                 return
-            params = {**eras.initialize_params(), "protocolVersion": UNKNOWN_REVISION}
+            params = {**lifecycle.initialize_params(), "protocolVersion": UNKNOWN_REVISION}
             await self._probe(conversation, "unknown-version", self._handshake_message("initialize", params))
             if self._seconds_left() <= 0:
                 return
@@ -193,7 +193,7 @@ class Interview:
                     break
 
     async def _greet(self, conversation: Conversation) -> bool:
-        message = self._handshake_message("initialize", eras.initialize_params())
+        message = self._handshake_message("initialize", lifecycle.initialize_params())
         return (await self._ask(conversation, message)).result is not None
 
     async def _before_handshake(self) -> None:
@@ -230,7 +230,7 @@ class Interview:
         return after.received is not None
 
     async def _per_request(self) -> None:
-        async with self._session(f"session {eras.LATEST_MODERN}") as conversation:
+        async with self._session(f"session {lifecycle.LATEST_MODERN}") as conversation:
             if conversation is None:
                 return
             self.seen.discover = await self._ask(
@@ -271,7 +271,7 @@ class Interview:
             if conversation is None:
                 return
             if "legacy" in self.seen.eras:
-                await self._initialize(conversation, eras.LATEST_HANDSHAKE)
+                await self._initialize(conversation, lifecycle.LATEST_HANDSHAKE)
                 after = self._handshake_message("ping")
             else:
                 after = self._modern_message("server/discover")
@@ -281,7 +281,7 @@ class Interview:
             self.seen.probes["malformed"], self.seen.probes["after-malformed"] = malformed, alive
 
     async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
-        message = self._handshake_message("initialize", eras.initialize_params(revision))
+        message = self._handshake_message("initialize", lifecycle.initialize_params(revision))
         hello = await self._ask(conversation, message, patience or self._start_patience)
         self.seen.handshakes[revision] = hello
         if hello.result is None:
@@ -295,7 +295,7 @@ class Interview:
         capabilities, info = result.get("capabilities"), result.get("serverInfo")
         meta = result.get("_meta")
         if info is None and isinstance(meta, dict):
-            info = meta.get(eras.META + "serverInfo")
+            info = meta.get(lifecycle.META + "serverInfo")
         self.seen.capabilities = capabilities if isinstance(capabilities, dict) else {}
         self.seen.server = (
             {key: info[key] for key in ("name", "title", "version") if key in info} if isinstance(info, dict) else {}
@@ -305,7 +305,7 @@ class Interview:
 
     async def _modern_probes(self, conversation: Conversation) -> None:
         bare = self._modern_message("tools/list")
-        del bare["params"]["_meta"][eras.CAPABILITIES]
+        del bare["params"]["_meta"][lifecycle.CAPABILITIES]
         await self._probe(conversation, "modern-no-capabilities", bare)
         unknown = self._modern_message("tools/list", version=LATER_REVISION)
         await self._probe(conversation, "modern-unknown-version", unknown)
@@ -460,7 +460,7 @@ class Interview:
 
     def _modern_message(self, method: str, params: Json | None = None, *, version: str = "") -> Json:
         given = params or {}
-        meta = {"_meta": {**given.get("_meta", {}), **eras.modern_meta(version or self._modern)}}
+        meta = {"_meta": {**given.get("_meta", {}), **lifecycle.modern_meta(version or self._modern)}}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**given, **meta}}
 
     async def _probe(self, conversation: Conversation, probe: str, message: Json) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.revisions import REVISIONS
@@ -195,7 +195,10 @@ BATCHES: Final[tuple[OddMessage, ...]] = (
 
 # And one before there is a session.
 BATCH_INITIALIZE: Final = OddMessage(
-    "batch-initialize", [{**_HELLO, "params": eras.initialize_params(max(eras.BATCHES))}, _PINGS[0]], True, None
+    "batch-initialize",
+    [{**_HELLO, "params": lifecycle.initialize_params(max(lifecycle.BATCHES))}, _PINGS[0]],
+    True,
+    None,
 )
 
 
@@ -203,7 +206,7 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
     """Return the kinds of content in a call's result that belong only to other revisions."""
     content = (exchange.result or {}).get("content")
     kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    newest = REVISIONS[eras.LATEST_MODERN].content
+    newest = REVISIONS[lifecycle.LATEST_MODERN].content
     return sorted(
         {kind for kind in kinds if isinstance(kind, str) and kind in newest and kind not in REVISIONS[revision].content}
     )
@@ -226,13 +229,13 @@ def newest_common(discover: WireExchange) -> str:
         data, dict
     ):  # of the error for a version that it does not have (basic/versioning)
         supported = data.get("supported")
-    return max((name for name in eras.MODERNS if isinstance(supported, list) and name in supported), default="")
+    return max((name for name in lifecycle.MODERNS if isinstance(supported, list) and name in supported), default="")
 
 
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
 LATER_REVISION: Final = "2999-01-01"  # as a client of the future names it; no client of the per-request revisions names an earlier one than these
-NO_REVISION: Final = {key: value for key, value in eras.initialize_params().items() if key != "protocolVersion"}
+NO_REVISION: Final = {key: value for key, value in lifecycle.initialize_params().items() if key != "protocolVersion"}
 
 
 LISTS: Final[Mapping[str, str]] = {

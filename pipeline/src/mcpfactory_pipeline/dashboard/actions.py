@@ -47,7 +47,7 @@ class ActionCall:
 class ActionResult:
     """Description of a planned or finished action, the values resolved from defaults, and the started run.
 
-    `basis` are the facts that the decision depends on (`promotion.basis`); `tools` are those of an approval stage.
+    `basis` are the facts that the decision depends on (`decisions.basis`); `tools` are those of an approval stage.
     """
 
     message: str
@@ -129,7 +129,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 def _decide(
     function: Callable[..., Mapping[str, Any]], sentence: str, *, of_candidate: bool = True
 ) -> Callable[[ActionCall], ActionResult]:
-    """Return a handler that makes a channel decision with a function of `promotion` and reports it as `sentence`."""
+    """Return a handler that makes a channel decision with a function of `decisions` and reports it as `sentence`."""
 
     def perform(call: ActionCall) -> ActionResult:
         channel = call.values["channel"]

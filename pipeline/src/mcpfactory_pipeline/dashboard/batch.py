@@ -18,7 +18,7 @@ _TOLD: Final = 5  # decisions that the next page names
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate of a server for a channel, and the token of what its reader saw of it (`promotion.basis`)."""
+    """A candidate of a server for a channel, and the token of what its reader saw of it (`decisions.basis`)."""
 
     server: str
     channel: str

@@ -167,7 +167,7 @@ def open_decision(
 ) -> Iterator[Decision]:
     """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
 
-    `expect` is the token of what its maker saw (`promotion.basis`); "" asks for nothing.
+    `expect` is the token of what its maker saw (`decisions.basis`); "" asks for nothing.
 
     Raises:
         NotFoundError: for an unknown server or channel.

@@ -246,7 +246,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
 
 
 # A person who promotes need not have the Python version of the checks; drift is reported by the blockers
-# (`promotion.drifted`).
+# (`decisions.drift`).
 _NOT_DUE: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

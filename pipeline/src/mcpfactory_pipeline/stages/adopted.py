@@ -85,7 +85,6 @@ def _message(report: Report, gates: Sequence[str]) -> str:
 
 
 _READY: Final = "ready"  # in the folder of a candidate: where it is laid out for the stages
-_DUMMY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # for a variable that wants a secret; seen anywhere, it leaked
 _SHOWN: Final = 3
 _UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
 _SAID: Final = 300  # characters of what a server said before it ended
@@ -264,7 +263,9 @@ def _sandbox(inputs: StageInputs, ready: ReadyServer, name: str) -> tuple[Sandbo
 
 def _dummies(record: Record) -> dict[str, str]:
     """Return a value for each variable that the server reads: none of the caller's reach it here."""
-    return {name: _DUMMY if is_secret(name) else "dummy" for name in record.environment}
+    from mcpfactory_pipeline.checks.examine import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
+
+    return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}
 
 
 def _candidate(inputs: StageInputs) -> Artifact:

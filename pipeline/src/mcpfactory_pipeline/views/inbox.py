@@ -115,7 +115,7 @@ class InboxItem:
     """A pending item.
 
     `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds. `expect` is the
-    token of the state shown here, for a decision about a channel or an approval stage (`promotion.basis`); "" for all
+    token of the state shown here, for a decision about a channel or an approval stage (`decisions.basis`); "" for all
     others.
     """
 

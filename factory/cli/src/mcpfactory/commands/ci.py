@@ -149,19 +149,19 @@ def matrix(
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.delivery.ci import fold as shards
+    from mcpfactory_pipeline.delivery.ci import fold
     from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.delivery.ci.settings import read_ci
     from mcpfactory_pipeline.run.run import plan_servers
 
     workspace = workspace_in()
-    settings, (due, unusable) = read_ci(workspace.config), shards.changed(plan_servers(workspace))
+    settings, (due, unusable) = read_ci(workspace.config), fold.changed(plan_servers(workspace))
     for name in unusable:
         output.error(
             f"{f'servers/{name}'!r} cannot be the folder of a server; no job gets it", "give it a name like bookshop"
         )
-    groups = shards.shards(due, settings.jobs, settings.servers)
-    assignment, run_id = shards.matrix(groups), new_id()
+    groups = fold.shards(due, settings.jobs, settings.servers)
+    assignment, run_id = fold.matrix(groups), new_id()
     if provider == "gitlab":
         output.line(gitlab_shards(groups, settings, run_id).rstrip())
     elif provider == "github":
@@ -272,7 +272,7 @@ def fold(
     and the exit code is 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
-    from mcpfactory_pipeline.delivery.ci import fold as folding
+    from mcpfactory_pipeline.delivery.ci import fold
     from mcpfactory_pipeline.delivery.ci.fold import assigned_results, named_results, read_run
 
     if not run_id or bool(assigned) == bool(server):
@@ -281,12 +281,12 @@ def fold(
         )
     workspace, run = workspace_in(), read_run(run_id)
     shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])
-    found, refused = folding.fold_in(workspace, shard_results, run, released=released, branch=branch)
+    found, refused = fold.fold_in(workspace, shard_results, run, released=released, branch=branch)
     if found:
         restore(workspace, [one.server for one in found], rebuild=False)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as stream:
-            stream.write(folding.summary(found, refused))
+            stream.write(fold.summary(found, refused))
     _print_folded(found, refused)
     if refused:
         raise typer.Exit(Exit.NO)

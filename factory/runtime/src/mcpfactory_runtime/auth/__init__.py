@@ -1,7 +1,7 @@
 """Authorization, the side of the protected server (basic/authorization): who may call, and what.
 
 Requests come in with an access token that somebody else issued. `Authorization` says whose tokens are believed;
-everything between the header and the decision is pure (`tokens`, `scopes`, `jwks`, `metadata`); the edge is the gate of
+everything between the header and the decision is pure (`tokens`, `authorization`, `jwks`); the edge is the gate of
 the HTTP transport (`transports/http/authentication.py`). Only `jose` knows a cryptographic library, and only requests with a JWT load it.
 """
 

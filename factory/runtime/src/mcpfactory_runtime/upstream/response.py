@@ -9,7 +9,7 @@ text, YAML, forms            text, in the charset that the response names
 image/*, audio/*             an image or audio block
 anything else                an embedded resource, or a link to a file that keeps it
 nothing                      a sentence with the status (and Location, ETag and the like)
-300 to 399                   ToolError that says where it leads and why it was not followed (`redirects`)
+300 to 399                   ToolError that says where it leads and why it was not followed (`servers.redirect_message`)
 400 and above                ToolError: operation, status, the API's own message, a hint
 
 JSON passes, in this order: the selection that the model asked for (`selection`), the bound on its size (`cutting`), and the

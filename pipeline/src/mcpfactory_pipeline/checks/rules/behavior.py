@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from mcpfactory_codegen.effects import READING, is_question, sounds_like_change
-from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.rule import (
@@ -448,7 +448,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="ask before anything is sent, and send nothing without a yes",
     ),
     Rule(
-        id="behaviour.output", family="behaviour", severity=5, gate=True, check=_output_matches, since=exchange.STRUCTURED,
+        id="behaviour.output", family="behaviour", severity=5, gate=True, check=_output_matches, since=lifecycle.STRUCTURED,
         statement="A tool with an outputSchema returns structuredContent that matches it.",
         source="MCP server/tools, Output Schema: servers must provide structured results that conform",
         hint="correct the schema or the result; clients may refuse the answer",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.probes import foreign_kinds
@@ -232,14 +232,14 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="In a session of an older revision, tools return only kinds of content that it has.",
         source="MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, CallToolResult of that revision",
         hint="send a text that says what it would have been: clients of that revision refuse the whole result",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="content.meta-keys", family="content", severity=1, gate=False, check=_meta_keys,
         statement="Keys of metadata are a name, or labels with dots between them, a slash and a name.",
         source="MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys that it does not know: it weighs 1)",
         hint="write example.com/name: letters and digits, and between them also hyphens, in names dots and underscores",
-        since=eras.STRUCTURED,
+        since=lifecycle.STRUCTURED,
     ),
     Rule(
         id="content.types", family="content", severity=3, gate=True, check=_over(_blocks, _type_faults),
@@ -278,13 +278,13 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="leave them out, or write them as the schema says",
     ),
     Rule(
-        id="content.structured-object", family="content", severity=3, gate=True, check=_over(_structured, _object_faults), since=eras.STRUCTURED,
+        id="content.structured-object", family="content", severity=3, gate=True, check=_over(_structured, _object_faults), since=lifecycle.STRUCTURED,
         statement="In the handshake revisions structuredContent is an object.",
         source="MCP server/tools, Structured Content; schema, CallToolResult",
         hint='wrap other values: {"result": …}',
     ),
     Rule(
-        id="content.structured-text", family="content", severity=1, gate=False, check=_over(_structured, _text_faults), since=eras.STRUCTURED,
+        id="content.structured-text", family="content", severity=1, gate=False, check=_over(_structured, _text_faults), since=lifecycle.STRUCTURED,
         statement="What structuredContent says stands in content, too.",
         source="MCP server/tools, Structured Content: a tool should also return the serialized JSON in a text block",
         hint="add a text block with the JSON",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, Listening
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.probes import NOTHING_TO_ASK
@@ -121,14 +121,14 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="A server that declares resources.subscribe takes a subscription to a listed resource.",
         source="MCP server/resources, Subscriptions",
         hint="answer with an empty result, or do not declare it",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="features.unsubscribe", family="features", severity=3, gate=True, check=_asked("unsubscribe", _done("resources/unsubscribe"), "resources", "legacy"),
         statement="And ends it again.",
         source="MCP schema, UnsubscribeRequest",
         hint="answer with an empty result",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="features.prompt", family="features", severity=3, gate=True, check=_asked("get-prompt", _prompt, "prompts"),
@@ -165,28 +165,28 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"A request for a completion that names no argument is answered with error {INVALID_PARAMS}.",
         source="MCP server/utilities/completion, Error Handling: missing required arguments",
         hint="check the request against its schema first",
-        since=eras.COMPLETIONS,
+        since=lifecycle.COMPLETIONS,
     ),
     Rule(
         id="features.no-completion", family="features", severity=1, gate=False, check=_undeclared,
         statement=f"A server that completes nothing answers requests for completions with error {METHOD_NOT_FOUND}.",
         source="MCP server/utilities/completion, Error Handling: method not found, where the capability is not supported",
         hint="leave the method out, or declare completions",
-        since=eras.COMPLETIONS,
+        since=lifecycle.COMPLETIONS,
     ),
     Rule(
         id="features.log-level", family="features", severity=3, gate=True, check=_asked("set-level", _done("logging/setLevel"), "logging", "legacy"),
         statement="A server that declares logging takes each of the eight levels.",
         source="MCP server/utilities/logging, Setting Log Level",
         hint="answer logging/setLevel with an empty result",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="features.unknown-log-level", family="features", severity=2, gate=False, check=_asked("unknown-level", _refuses("unknown level", INVALID_PARAMS), "logging", "legacy"),
         statement=f"A log level that does not exist is answered with error {INVALID_PARAMS}.",
         source="MCP server/utilities/logging, Error Handling",
         hint="compare with the eight levels of syslog",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
 )  # fmt: skip
 
@@ -310,34 +310,34 @@ LISTENING_RULES: Final[tuple[Rule, ...]] = (
         statement="A stream of notifications begins with its acknowledgement, which says what of the filter is honoured.",
         source="MCP basic/patterns/subscriptions, Acknowledgement",
         hint="send notifications/subscriptions/acknowledged before anything else",
-        since=eras.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="modern.listen-tagged", family="modern", severity=3, gate=True, check=_over(_tagged),
         statement="Each notification on a stream has the id of the request that opened it in its metadata.",
         source="MCP basic/patterns/subscriptions, Notifications; basic/index, _meta, Subscription id",
         hint="copy the id as it came into _meta as io.modelcontextprotocol/subscriptionId",
-        since=eras.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="modern.listen-wanted", family="modern", severity=3, gate=True, check=_over(_wanted),
         statement="A stream has only notifications that its filter asks for.",
         source="MCP basic/patterns/subscriptions, Filter: the server must not send kinds that were not requested",
         hint="keep the filter with the stream, and ask it before you send",
-        since=eras.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="modern.listen-several", family="modern", severity=3, gate=True, check=_over(_several),
         statement="A second stream of the same client is opened beside the first, and acknowledged by itself.",
         source="MCP basic/patterns/subscriptions, Multiple subscriptions",
         hint="keep streams by the id of their request",
-        since=eras.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="modern.listen-malformed", family="modern", severity=2, gate=False, check=_malformed,
         statement=f"A filter that is no object is answered with error {INVALID_PARAMS} (another error is tolerated).",
         source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
         hint="check the filter before the stream is opened",
-        since=eras.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
 )  # fmt: skip

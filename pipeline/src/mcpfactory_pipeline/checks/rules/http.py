@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, ProbeAnswer
 from mcpfactory_pipeline.checks.rule import (
     Check,
@@ -143,7 +143,7 @@ def _primed(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
 
 def _unprimed(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
     if answer.stream is not None and answer.stream.primed:
-        yield f"a stream of {exchange.STRUCTURED} begins with an event without data", None
+        yield f"a stream of {lifecycle.STRUCTURED} begins with an event without data", None
 
 
 def _array(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
@@ -172,63 +172,63 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="A request is answered with application/json or text/event-stream.",
         source="MCP basic/transports, Sending Messages to the Server",
         hint="set Content-Type",
-        since=exchange.STREAMABLE,
+        since=lifecycle.STREAMABLE,
     ),
     Rule(
         id="http.accepted", family="http", severity=3, gate=True, check=over("legacy", notify=_accepted, respond=_accepted),
         statement="Notifications and responses are answered with status 202 and no body.",
         source="MCP basic/transports, Sending Messages to the Server",
         hint="answer 202 where there is nothing to answer",
-        since=exchange.STREAMABLE, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STREAMABLE, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.get", family="http", severity=3, gate=True, check=over("legacy", get=_stream),
         statement="GET is answered with an event stream, or status 405.",
         source="MCP basic/transports, Listening for Messages from the Server",
         hint="answer 405 where you have no such stream",
-        since=exchange.STREAMABLE, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STREAMABLE, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.session-id", family="http", severity=3, gate=True, check=over("legacy", begin=_begun),
         statement="Session ids are visible ASCII.",
         source="MCP basic/transports, Session Management",
         hint="use a UUID, or the hexadecimal digits of a random number",
-        since=exchange.STREAMABLE, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STREAMABLE, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.no-session", family="http", severity=2, gate=False, check=over("legacy", no_session=wrong_status(400, "a request without session id")),
         statement="Where there are sessions, a request without session id is answered with status 400.",
         source="MCP basic/transports, Session Management: servers that require a session should respond 400",
         hint="look for Mcp-Session-Id with every request but initialize",
-        since=exchange.STREAMABLE, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STREAMABLE, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.unknown-session", family="http", severity=3, gate=True, check=over("legacy", unknown_session=wrong_status(404, "a request in an unknown session")),
         statement="A request in a session that does not exist is answered with status 404.",
         source="MCP basic/transports, Session Management: clients begin anew when they see 404",
         hint="answer 404, so that clients know that they must begin anew",
-        since=exchange.STREAMABLE, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STREAMABLE, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.deleted-session", family="http", severity=3, gate=True, check=over("legacy", after_delete=wrong_status(404, "a request in a session that was ended")),
         statement="So is one in a session that DELETE ended.",
         source="MCP basic/transports, Session Management",
         hint="forget the session when DELETE succeeds",
-        since=exchange.STREAMABLE, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STREAMABLE, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.version-header", family="http", severity=3, gate=True, check=over("legacy", version=wrong_status(400, "an MCP-Protocol-Version that no revision has")),
         statement="A request with an MCP-Protocol-Version that no revision has is answered with status 400.",
         source="MCP basic/transports, Protocol Version Header",
         hint="compare the header with the revisions that you speak",
-        since=exchange.STRUCTURED, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STRUCTURED, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.arrays", family="http", severity=1, gate=False, check=over("legacy", array=_array),
         statement="In revisions without batches, an array is refused.",
         source="MCP basic/transports, Sending Messages to the Server: the body must be a single message (the sentence binds clients first: it weighs 1)",
         hint="answer 400 to an array",
-        since=exchange.STRUCTURED, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STRUCTURED, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.host", family="http", severity=1, gate=False,
@@ -243,20 +243,20 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="A request without MCP-Protocol-Version is served in the version of its session.",
         source="MCP basic/transports, Protocol Version Header: the server should know the version by other means, or assume an older one",
         hint="the header may be missing: older clients do not know it",
-        since=exchange.STRUCTURED, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STRUCTURED, until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.stream-ends", family="http", severity=2, gate=False, check=over("", begin=_ended, modern=_ended),
         statement="An event stream ends with the answer to its request.",
         source="MCP basic/transports, Sending Messages to the Server: after the response has been sent, the server should terminate the stream",
         hint="close the stream; clients keep one connection open for each that is not",
-        since=exchange.STREAMABLE,
+        since=lifecycle.STREAMABLE,
     ),
     Rule(
         id="http.polling", family="http", severity=1, gate=False, check=over("legacy", begin=_primed, begin_older=_unprimed),
         statement="A stream whose events have ids begins with an event that has an id and no data, and only in the revision that has this.",
         source="MCP basic/transports, Sending Messages to the Server: it primes the client to reconnect; older clients cannot read it",
         hint="send it where the session is of that revision, before anything else",
-        since=exchange.LATEST_HANDSHAKE, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.LATEST_HANDSHAKE, until=lifecycle.LATEST_HANDSHAKE,
     ),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, ProbeAnswer
 from mcpfactory_pipeline.checks.rule import Check, Rule, RuleOutcome, Severity, not_applicable
 from mcpfactory_pipeline.checks.rules.http import Judge, over
@@ -134,7 +134,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"A request whose MCP-Protocol-Version is missing, or not that of its metadata, is answered with status 400 and error {HEADER_MISMATCH}.",
         source="MCP basic/transports/streamable-http, Protocol Version Header",
         hint="compare header and metadata before the method is run",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-method", family="http", severity=3, gate=True,
@@ -146,7 +146,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"A request whose Mcp-Method is missing, or not its method, is answered with status 400 and error {HEADER_MISMATCH}.",
         source="MCP basic/transports/streamable-http, Request Headers: proxies route by them, so they must not lie",
         hint="compare the header with the body",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-name", family="http", severity=3, gate=True,
@@ -154,7 +154,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"A call whose Mcp-Name is not its tool's name is answered with status 400 and error {HEADER_MISMATCH}.",
         source="MCP basic/transports/streamable-http, Request Headers",
         hint="compare the header with params.name, or params.uri",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-status", family="http", severity=3, gate=True,
@@ -167,28 +167,28 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="Unknown methods are answered with status 404, unknown revisions and incomplete metadata with 400.",
         source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
         hint="choose the status by the error's code",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-session", family="http", severity=3, gate=True, check=over("modern", modern=_sessionless),
         statement="In the per-request lifecycle session ids are neither given nor looked at.",
         source="MCP basic/transports/streamable-http, Backward Compatibility",
         hint="ignore Mcp-Session-Id where the metadata names a per-request revision",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-get", family="http", severity=2, gate=False, check=over("modern", modern_get=_no_get),
         statement="GET with a per-request revision is answered with status 405.",
         source="MCP basic/transports/streamable-http, Backward Compatibility",
         hint="answer 405 with Allow: POST",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-accepted", family="http", severity=3, gate=True, check=over("modern", modern_notification=_told),
         statement="A notification is accepted with status 202 and no body, or refused.",
         source="MCP basic/transports/streamable-http, Sending Messages to the Server",
         hint="answer 202 where there is nothing to answer",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-single", family="http", severity=1, gate=False,
@@ -196,7 +196,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="An array is refused, and so is a response.",
         source="MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single request or notification (the sentence binds clients first: it weighs 1)",
         hint="answer 400 to both",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-error-id", family="http", severity=3, gate=True,
@@ -204,7 +204,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="The error of a refusal has the id of its request.",
         source="MCP basic/transports/streamable-http, Protocol Version Header",
         hint="read the body before you refuse for a header",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-headers", family="http", severity=3, gate=True,
@@ -212,7 +212,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="Names of headers are compared without case.",
         source="MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.1",
         hint="let your HTTP library look headers up",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-blanks", family="http", severity=1, gate=False,
@@ -220,7 +220,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="Blanks around the value of a header are no part of it.",
         source="MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries hand them on, and clients hardly send any: it weighs 1)",
         hint="strip the value before it is compared",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-case", family="http", severity=3, gate=True,
@@ -228,7 +228,7 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"Values of headers are compared with case: another one is answered with status 400 and error {HEADER_MISMATCH}.",
         source="MCP basic/transports/streamable-http, Case Sensitivity",
         hint="compare the values as they are",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-encoding", family="http", severity=3, gate=True,
@@ -241,20 +241,20 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"Mcp-Name is decoded where it stands between the marks of base64, and taken as it is where one is missing; broken base64 is answered with status 400 and error {HEADER_MISMATCH}.",
         source="MCP basic/transports/streamable-http, Value Encoding",
         hint="decode what begins with =?base64? and ends with ?=, strictly, and nothing else",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-resume", family="http", severity=3, gate=True, check=over("modern", modern=_idless, modern_last_event=_unresumed),
         statement="Events have no ids, and Last-Event-ID is ignored.",
         source="MCP basic/transports/streamable-http, Receiving Responses; Backward Compatibility",
         hint="streams of this revision are not resumed: leave ids out",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
         id="http.modern-buffering", family="http", severity=1, gate=False, check=over("modern", modern=_unbuffered),
         statement="A stream asks proxies not to hold it back.",
         source="MCP basic/transports/streamable-http, Receiving Responses: servers should send X-Accel-Buffering: no",
         hint="add the header X-Accel-Buffering: no",
-        since=exchange.FIRST_MODERN,
+        since=lifecycle.FIRST_MODERN,
     ),
 )  # fmt: skip

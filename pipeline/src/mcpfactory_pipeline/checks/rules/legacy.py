@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.probes import UNKNOWN_REVISION
@@ -67,7 +67,7 @@ def _negotiates(revision: str, exchange: WireExchange) -> Iterator[Fault]:
             revision,
             exchange,
         )
-    elif result.get("protocolVersion") not in eras.HANDSHAKES:
+    elif result.get("protocolVersion") not in lifecycle.HANDSHAKES:
         yield Fault(f"protocolVersion {result.get('protocolVersion')!r} is no handshake revision", revision, exchange)
 
 
@@ -125,7 +125,7 @@ def _not_utf_8(exchange: WireExchange) -> Iterator[Fault]:
 
 def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     offered = (exchange.result or {}).get("protocolVersion")
-    if exchange.result is not None and offered not in eras.HANDSHAKES:
+    if exchange.result is not None and offered not in lifecycle.HANDSHAKES:
         words = f"initialize with {UNKNOWN_REVISION}, which no revision has, was answered with {offered!r}"
         yield Fault(words, "unknown revision", exchange)
     elif exchange.received is None:
@@ -311,63 +311,63 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="The server goes on after bytes that are no UTF-8 (whether it refuses the message or replaces the bytes is its own affair).",
         source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders go on after what is none",
         hint="decode with replacement, or answer a parse error and read on",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.unknown-version", family="legacy", severity=5, gate=True, check=probe_check("unknown-version", _unknown_version),
         statement="initialize with a revision that does not exist is answered with a handshake revision, or an error; never with that revision.",
         source="MCP basic/lifecycle, Version Negotiation: otherwise the server must respond with another version that it supports",
         hint="compare with the revisions that you implement; echoing what is asked promises what nobody can keep",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.malformed-initialize", family="legacy", severity=2, gate=False, check=_malformed_initialize,
         statement=f"initialize without protocolVersion is answered with error {INVALID_PARAMS} (another error is tolerated).",
         source="MCP basic/lifecycle, Error Handling; schema, InitializeRequest",
         hint="protocolVersion is required; assume none",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.early-ping", family="legacy", severity=1, gate=False, check=_early_ping,
         statement="On stdio, ping is answered before initialize, too.",
         source="MCP basic/lifecycle, Initialization: pings are the requests that a client may send before",
         hint="answer ping wherever the conversation stands",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.notifications", family="legacy", severity=3, gate=True, check=probe_check("notification", _silence("a notification that no revision has")),
         statement="A notification is never answered, not even one that the server does not know.",
         source="MCP basic/index, Notifications: the receiver must not send a response",
         hint="a message without id gets no answer",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.cancelled", family="legacy", severity=3, gate=True, check=probe_check("late-cancel", _silence("a cancellation of nothing")),
         statement="A cancellation of a request that does not run is ignored.",
         source="MCP basic/utilities/cancellation, Behavior Requirements: receivers may ignore it; it is a notification, and never answered",
         hint="forget requests that were answered, and look the id up without an error",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.responses", family="legacy", severity=3, gate=True, check=probe_check("response", _silence("a response that nobody asked for")),
         statement="A response is never answered, not even one to a request that nobody made.",
         source="JSON-RPC 2.0 §5; MCP basic/index, Responses",
         hint="drop responses whose id you do not know",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.not-rpc", family="legacy", severity=3, gate=False, check=probe_check("not-rpc", _not_rpc),
         statement=f"JSON that is no JSON-RPC message is answered with error {INVALID_REQUEST} (no answer is tolerated).",
         source="JSON-RPC 2.0 §5.1",
         hint="check jsonrpc and method before anything else",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.params", family="legacy", severity=3, gate=False, check=probe_check("array-params", _array_params, capability="tools"),
         statement=f"Params that are no object are answered with error {INVALID_PARAMS} (another error, or none, is tolerated).",
         source="MCP schema, Request: params are an object",
         hint="check the type of params where the message is read",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.unknown-members", family="legacy", severity=3, gate=True, check=probe_check("unknown-members", _unknown_members, era="", capability="tools"),
@@ -406,7 +406,7 @@ _FindFaults = Callable[[WireExchange], Iterator[Fault]]
 
 
 def _batch(evidence: Evidence) -> RuleOutcome:
-    if not eras.BATCHES & set(evidence.revisions):
+    if not lifecycle.BATCHES & set(evidence.revisions):
         return not_applicable("the server speaks no revision with batches")
     return probe_check("batch", _batch_faults)(evidence)
 
@@ -479,7 +479,7 @@ BATCH_RULES: Final[tuple[Rule, ...]] = (
         statement="In the revision that has batches, an array of requests is answered: each request once, notifications not, and on stdio in one array.",
         source="MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6 (clients hardly send any, and the next revision dropped them: it weighs 1)",
         hint="do not agree to that revision, or answer each member of the array",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.batch-silence", family="legacy", severity=1, gate=False,
@@ -487,20 +487,20 @@ BATCH_RULES: Final[tuple[Rule, ...]] = (
         statement="An array without requests is not answered; over HTTP its status is 202.",
         source="JSON-RPC 2.0 §6: the server must return nothing at all; MCP basic/transports of the revision with batches",
         hint="send no array where there is nothing to put into it",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.batch-empty", family="legacy", severity=1, gate=False, check=_beside(batch_empty=_empty),
         statement=f"An empty array is answered with error {INVALID_REQUEST}.",
         source="JSON-RPC 2.0 §6",
         hint="refuse it before its members are looked at",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.batch-initialize", family="legacy", severity=1, gate=False, check=_beside(batch_initialize=_initialize),
         statement="initialize in an array is refused.",
         source="MCP basic/lifecycle of the revision with batches, Initialization: the initialize request must not be part of a batch",
         hint="no other message of the array could be served before initialize is over",
-        until=eras.LATEST_HANDSHAKE,
+        until=lifecycle.LATEST_HANDSHAKE,
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
@@ -124,7 +124,7 @@ def _members(evidence: Evidence) -> RuleOutcome:
         Fault(f"{key} of an entry is {item[key]!r}"[:200], method, listing.exchanges[0])
         for method, item, listing in entries
         for key, fits in _OPTIONAL.items()
-        if key in item and eras.has_member(key, evidence.revisions) and not fits(item[key])
+        if key in item and lifecycle.has_member(key, evidence.revisions) and not fits(item[key])
     )
     return era_or_reason(evidence) or rule_outcome(len({method for method, _, _ in entries}), faults)
 

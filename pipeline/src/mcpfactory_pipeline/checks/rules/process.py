@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, ServerProcess, measure
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_pipeline.checks.transport.stdio import noise_hint
 from mcpfactory_pipeline.plan.gates import COSTS
 
-_ODD: Final = frozenset({"before the handshake", f"session {eras.LATEST_MODERN}"})
+_ODD: Final = frozenset({"before the handshake", f"session {lifecycle.LATEST_MODERN}"})
 """Sessions that do not begin with `initialize`: a server of the handshake may end at that."""
 START_WITHIN: Final = (
     10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mcpfactory_codegen.text import count_tokens
-from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
@@ -89,7 +89,7 @@ def _shape_of(index: int, tool: Any, revisions: Sequence[str]) -> Iterator[Fault
         yield Fault(
             "the tool has no inputSchema", tool["name"], hint='a tool without arguments declares {"type": "object"}'
         )
-    known = {field: value for field, value in tool.items() if exchange.has_member(field, revisions)}
+    known = {field: value for field, value in tool.items() if lifecycle.has_member(field, revisions)}
     texts = [field for field in ("title", "description") if not isinstance(known.get(field, ""), str)]
     yield from (Fault(f"{field} is no text", f"{tool['name']} {field}") for field in texts)
     if not isinstance(known.get("annotations", {}), dict):
@@ -98,7 +98,7 @@ def _shape_of(index: int, tool: Any, revisions: Sequence[str]) -> Iterator[Fault
 
 def _valid_inputs(evidence: Evidence) -> RuleOutcome:
     """Judge each inputSchema; where no revision says which dialect it has without `$schema`, the one that clients read then will do."""
-    unsaid = max(evidence.revisions, default=exchange.DIALECT) < exchange.DIALECT
+    unsaid = max(evidence.revisions, default=lifecycle.DIALECT) < lifecycle.DIALECT
 
     def find_faults(where: str, schema: Any) -> Iterator[Fault]:
         older = unsaid and isinstance(schema, dict) and "$schema" not in schema
@@ -200,7 +200,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="schemas.input-valid", family="schemas", severity=5, gate=True, check=_valid_inputs,
-        statement=f"Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a server that speaks no revision from {exchange.DIALECT} on draft 7 will do).",
+        statement=f"Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a server that speaks no revision from {lifecycle.DIALECT} on draft 7 will do).",
         source="MCP basic, JSON Schema Usage",
         hint="check the schema against the 2020-12 meta-schema",
     ),
@@ -211,14 +211,14 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="wrap the value: arguments are always an object",
     ),
     Rule(
-        id="schemas.output-valid", family="schemas", severity=5, gate=True, check=_each_schema("outputSchema", _valid), since=exchange.STRUCTURED,
+        id="schemas.output-valid", family="schemas", severity=5, gate=True, check=_each_schema("outputSchema", _valid), since=lifecycle.STRUCTURED,
         statement="Every outputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise.",
         source="MCP server/tools, Output Schema",
         hint="check the schema against the 2020-12 meta-schema",
     ),
     Rule(
         id="schemas.output-object", family="schemas", severity=3, gate=False, check=_each_schema("outputSchema", _object_root),
-        since=exchange.STRUCTURED, until=exchange.LATEST_HANDSHAKE,
+        since=lifecycle.STRUCTURED, until=lifecycle.LATEST_HANDSHAKE,
         statement='For handshake clients the root of every outputSchema says "type": "object".',
         source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
         hint='wrap the value as {"result": …} for these clients',

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, Unasked
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, first_each, not_applicable, rule_outcome
 from mcpfactory_pipeline.checks.rules.legacy import era_or_reason
@@ -163,19 +163,19 @@ def _cancelled(_evidence: Evidence, one: Unasked) -> str:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="conduct.requests", family="conduct", severity=5, gate=True, check=_each(_requests, "legacy"), until=exchange.LATEST_HANDSHAKE,
+        id="conduct.requests", family="conduct", severity=5, gate=True, check=_each(_requests, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
         statement="The server requests nothing of the client that the client did not declare.",
         source="MCP basic/lifecycle, Operation: both sides must only use capabilities that were negotiated",
         hint="look at the client's capabilities before you ask for sampling, roots or elicitation",
     ),
     Rule(
-        id="conduct.early", family="conduct", severity=2, gate=False, check=_each(_early, "legacy"), until=exchange.LATEST_HANDSHAKE,
+        id="conduct.early", family="conduct", severity=2, gate=False, check=_each(_early, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
         statement="Before notifications/initialized the server requests nothing but ping.",
         source="MCP basic/lifecycle, Initialization: the server should not send other requests",
         hint="wait for notifications/initialized",
     ),
     Rule(
-        id="conduct.modern-requests", family="conduct", severity=5, gate=True, check=_each(_modern_requests, "modern"), since=exchange.FIRST_MODERN,
+        id="conduct.modern-requests", family="conduct", severity=5, gate=True, check=_each(_modern_requests, "modern"), since=lifecycle.FIRST_MODERN,
         statement="In the per-request lifecycle the server sends no requests.",
         source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr says how it asks",
         hint='ask by a result with "resultType": "input_required"',
@@ -193,7 +193,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="clients drop what they do not know; a notification of your own has a name outside notifications/",
     ),
     Rule(
-        id="conduct.log-declared", family="conduct", severity=2, gate=False, check=_each(_log_declared, "legacy"), until=exchange.LATEST_HANDSHAKE,
+        id="conduct.log-declared", family="conduct", severity=2, gate=False, check=_each(_log_declared, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
         statement="A server that sends log messages declares logging.",
         source="MCP server/utilities/logging, Capabilities: it must declare the capability (clients that do not expect the messages drop them, so it weighs 2)",
         hint='declare "logging": {} or log to stderr',
@@ -205,31 +205,31 @@ RULES: Final[tuple[Rule, ...]] = (
         hint=f"levels: {', '.join(LEVELS)}",
     ),
     Rule(
-        id="conduct.log-level", family="conduct", severity=3, gate=True, check=_each(_log_level, "legacy"), until=exchange.LATEST_HANDSHAKE,
+        id="conduct.log-level", family="conduct", severity=3, gate=True, check=_each(_log_level, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
         statement="After logging/setLevel only messages of that level and above are sent.",
         source="MCP server/utilities/logging, Setting Log Level",
         hint="compare the level of each message with the one that was asked for",
     ),
     Rule(
-        id="conduct.modern-logs", family="conduct", severity=3, gate=True, check=_each(_modern_logs, "modern"), since=exchange.FIRST_MODERN,
+        id="conduct.modern-logs", family="conduct", severity=3, gate=True, check=_each(_modern_logs, "modern"), since=lifecycle.FIRST_MODERN,
         statement="For a request that names no log level no log messages are sent.",
         source="MCP server/utilities/logging: without the metadata the server must not send log messages",
         hint="read the log level from the request's metadata",
     ),
     Rule(
-        id="conduct.changes-declared", family="conduct", severity=2, gate=False, check=_each(_changes_declared, "legacy"), until=exchange.LATEST_HANDSHAKE,
+        id="conduct.changes-declared", family="conduct", severity=2, gate=False, check=_each(_changes_declared, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
         statement="A server that tells of changed lists declares listChanged.",
         source="MCP server/tools, server/resources and server/prompts, List Changed Notification",
         hint='declare {"listChanged": true}; clients that go by the capability do not listen otherwise',
     ),
     Rule(
-        id="conduct.modern-news", family="conduct", severity=3, gate=True, check=_each(_modern_news, "modern"), since=exchange.FIRST_MODERN,
+        id="conduct.modern-news", family="conduct", severity=3, gate=True, check=_each(_modern_news, "modern"), since=lifecycle.FIRST_MODERN,
         statement="In the per-request lifecycle nobody is told of changes who does not listen.",
         source="MCP basic/patterns/subscriptions: notifications are sent on the listening stream only",
         hint="send changes to streams that subscriptions/listen opened",
     ),
     Rule(
-        id="conduct.updates", family="conduct", severity=3, gate=True, check=_each(_updates, "legacy"), until=exchange.LATEST_HANDSHAKE,
+        id="conduct.updates", family="conduct", severity=3, gate=True, check=_each(_updates, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
         statement="Updates of a resource are sent to those who subscribed to it.",
         source="MCP server/resources, Subscriptions",
         hint="keep who subscribed to which URI",
@@ -247,7 +247,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="count what is done, and report only more of it",
     ),
     Rule(
-        id="conduct.cancelled", family="conduct", severity=3, gate=True, check=_each(_cancelled, "modern"), since=exchange.FIRST_MODERN,
+        id="conduct.cancelled", family="conduct", severity=3, gate=True, check=_each(_cancelled, "modern"), since=lifecycle.FIRST_MODERN,
         statement="In the per-request lifecycle notifications/cancelled is sent for listening streams only.",
         source="MCP basic/patterns/cancellation",
         hint="end the request with an error instead",

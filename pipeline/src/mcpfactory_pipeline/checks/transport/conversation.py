@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess, Unasked
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
@@ -107,7 +107,7 @@ def subscription(message: Json) -> Any:
     """Return the id of the stream that a notification names; None when it names none."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(exchange.META + "subscriptionId") if isinstance(meta, dict) else None
+    return meta.get(lifecycle.META + "subscriptionId") if isinstance(meta, dict) else None
 
 
 def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listening, ...]:

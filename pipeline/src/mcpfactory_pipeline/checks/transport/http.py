@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from mcpfactory_pipeline.checks import exchange as eras
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
@@ -74,7 +74,7 @@ class HttpConversation:
             self._first_answer = round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
-            self._revision = agreed if agreed in eras.HANDSHAKES else ""  # a client would send no other as header
+            self._revision = agreed if agreed in lifecycle.HANDSHAKES else ""  # a client would send no other as header
         self.exchanges.append(exchange)
         return exchange
 
@@ -314,7 +314,7 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
     if isinstance(message, str):
         return "", "", ""
     params = message.get("params") or {}
-    version = (params.get("_meta") or {}).get(eras.VERSION, "")
+    version = (params.get("_meta") or {}).get(lifecycle.VERSION, "")
     method = str(message.get("method", ""))
     return str(version), method, str(params.get(METHODS[method].named, "") if method in METHODS else "")
 

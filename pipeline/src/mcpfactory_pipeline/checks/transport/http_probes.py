@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.checks import exchange
+from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Era, EventStream, ProbeAnswer
 from mcpfactory_pipeline.checks.probes import LATER_REVISION, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.transport.conversation import decode
@@ -53,7 +53,7 @@ _Step = tuple[str, str, Mapping[str, str], Any]  # name, HTTP method, headers, b
 
 def _legacy(asked: _Asker) -> Iterator[_Step]:
     """A session from its beginning to its end. Steps that need what an earlier one brought are left out without it."""
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": exchange.initialize_params()}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": lifecycle.initialize_params()}
     yield "begin", "POST", {}, hello
     begun = asked.answers.get("begin")
     if begun is None:
@@ -69,7 +69,7 @@ def _legacy(asked: _Asker) -> Iterator[_Step]:
     if asked.loopback:
         yield "host", "POST", {**known, "Host": FOREIGN_HOST}, _PING
     yield "get", "GET", {**known, "Accept": "text/event-stream"}, None
-    if agreed > max(exchange.BATCHES):
+    if agreed > max(lifecycle.BATCHES):
         yield "version", "POST", {**session, "MCP-Protocol-Version": UNKNOWN_REVISION}, _PING
         yield "no-version", "POST", session, _PING
         yield "array", "POST", known, [_PING, {**_PING, "id": "mcpfactory-http-2"}]
@@ -89,30 +89,30 @@ def _older(asked: _Asker) -> Iterator[_Step]:
         "jsonrpc": "2.0",
         "id": 1,
         "method": "initialize",
-        "params": exchange.initialize_params(exchange.STRUCTURED),
+        "params": lifecycle.initialize_params(lifecycle.STRUCTURED),
     }
     yield "begin-older", "POST", {}, hello
     begun = asked.answers.get("begin-older")
     if begun is not None and "mcp-session-id" in begun.headers:
         session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
-        yield "delete-older", "DELETE", {**session, "MCP-Protocol-Version": exchange.STRUCTURED}, None
+        yield "delete-older", "DELETE", {**session, "MCP-Protocol-Version": lifecycle.STRUCTURED}, None
 
 
 def _modern(version: str) -> Iterator[_Step]:
     """Requests by themselves; each is right but for one thing."""
-    meta = exchange.modern_meta(version)
+    meta = lifecycle.modern_meta(version)
 
     def request(method: str, *, named: str = "", about: Json = meta) -> Json:
         params = {"_meta": about, **({"name": named, "arguments": {}} if named else {})}
         return {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": method, "params": params}
 
     plain = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/list"}
-    listing, unknown = request("tools/list"), {**meta, exchange.VERSION: LATER_REVISION}
+    listing, unknown = request("tools/list"), {**meta, lifecycle.VERSION: LATER_REVISION}
     yield "modern", "POST", {**plain, "Mcp-Session-Id": "mcpfactory-no-such-session"}, listing
     yield "modern-origin", "POST", {**plain, "Origin": FOREIGN_ORIGIN}, listing
     yield "modern-rebound", "POST", {**plain, **_REBOUND}, listing
     yield "modern-no-version", "POST", {"Mcp-Method": "tools/list"}, listing
-    yield "modern-other-version", "POST", {**plain, "MCP-Protocol-Version": exchange.LATEST_HANDSHAKE}, listing
+    yield "modern-other-version", "POST", {**plain, "MCP-Protocol-Version": lifecycle.LATEST_HANDSHAKE}, listing
     yield "modern-no-method", "POST", {"MCP-Protocol-Version": version}, listing
     yield "modern-other-method", "POST", {**plain, "Mcp-Method": "prompts/list"}, listing
     calling = {**plain, "Mcp-Method": "tools/call", "Mcp-Name": "mcpfactory_other"}
@@ -121,7 +121,7 @@ def _modern(version: str) -> Iterator[_Step]:
     yield "modern-unknown-method", "POST", unheard, request("mcpfactory/nothing")
     unspoken = {**plain, "MCP-Protocol-Version": LATER_REVISION}
     yield "modern-unknown-version", "POST", unspoken, request("tools/list", about=unknown)
-    bare = {key: value for key, value in meta.items() if key != exchange.CAPABILITIES}
+    bare = {key: value for key, value in meta.items() if key != lifecycle.CAPABILITIES}
     yield "modern-no-capabilities", "POST", plain, request("tools/list", about=bare)
     yield "modern-get", "GET", {"MCP-Protocol-Version": version, "Accept": "text/event-stream"}, None
     yield from _modern_bodies(plain, listing)

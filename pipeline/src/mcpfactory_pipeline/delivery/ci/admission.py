@@ -39,13 +39,13 @@ REFUSALS: Final[Mapping[str, str]] = {
 RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})
 RELEASE_EVENTS: Final = RUN_EVENTS | {"promoted", "publish.started", "published"}
 _SKEW: Final = 600.0  # seconds by which the clocks of a provider's machines may differ
-_HINT: Final = "take nothing from this job: look at what ran in it, and at its log"
+HINT: Final = "take nothing from this job: look at what ran in it, and at its log"
 
 
 class ShardResultError(RefusedError):
     """A refused job result: nothing of that server is accepted; `code` is a key of `REFUSALS`."""
 
-    def __init__(self, code: str, message: str, *, hint: str = _HINT) -> None:
+    def __init__(self, code: str, message: str, *, hint: str = HINT) -> None:
         super().__init__(f"{code}: {message}", hint=hint)
         self.code = code
 

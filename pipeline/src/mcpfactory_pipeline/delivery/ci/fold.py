@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
 from mcpfactory_pipeline.channels.candidate import artifact_of
-from mcpfactory_pipeline.delivery.ci.admission import RELEASE_EVENTS, RUN_EVENTS, ShardResultError, Terms, admit
+from mcpfactory_pipeline.delivery.ci.admission import HINT, RELEASE_EVENTS, RUN_EVENTS, ShardResultError, Terms, admit
 from mcpfactory_pipeline.delivery.ci.bundle import unpack, write_files
 from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_files
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
@@ -92,9 +92,6 @@ def _folders(folders: Sequence[Path]) -> Sequence[Path]:
     return folders
 
 
-_ASIDE: Final = "take nothing from this job: look at what ran in it, and at its log"
-
-
 @dataclass(frozen=True, slots=True)
 class Folded(JsonRecord):
     """One server: the number of new events and files, its version, and the outcome of each stage.
@@ -157,7 +154,7 @@ def fold_in(
                 assigned.setdefault(server, []).append(shard_result)
             else:
                 words = f"{shard_result.folder.name} holds a history of {server}, which its job was not assigned"
-                refused.append(RefusedShardResult(server, "server", words, _ASIDE))
+                refused.append(RefusedShardResult(server, "server", words, HINT))
     folded = []
     for server, places in sorted(assigned.items()):
         subject = InputReader(workspace.server(server), ServerState(server))

@@ -13,7 +13,7 @@ Therefore:
    carried out.
 4. Missing content, or content that is not JSON, becomes the empty object.
 
-Output schemas are generated in a plain form (`mcpfactory_codegen.describe.outputs`): `type`, `properties`,
+Output schemas are generated in a plain form (`mcpfactory_codegen.describe.schemas`): `type`, `properties`,
 `required`, `items`, `additionalProperties`, `enum`; other keywords are ignored here.
 """
 

@@ -3,7 +3,7 @@
 Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (Robertson and Zaragoza, 2009, section
 3.4): a word counts more in a name than in a description, and less the more tools have it. Additions for APIs:
 
-- words with a related meaning count as well: those of a general table (`search_thesaurus`; distant ones only if no
+- words with a related meaning count as well: those of a general table (`search_words`; distant ones only if no
   near one matches), those that the API's own descriptions use for a resource, two words written as one, and
   misspelled words;
 - tools that match more of the question's words win over those that repeat one of them, and so do tools whose name and

@@ -326,7 +326,7 @@ def outlined(wire: Json, size: int) -> tuple[Json, bool]:
     outline = wire
     for text, depth in _STEPS:
         cutter = _Cutter(schema, text)
-        shown = {"description": _cut(wire.get("description", ""), size // 4)}
+        shown = {"description": _shortened(wire.get("description", ""), size // 4)}
         outline = {**wire, **shown, "inputSchema": cutter.cut(schema, depth + 1, 0)}
         if len(to_json(outline)) <= size:
             break
@@ -348,7 +348,7 @@ class _Cutter:
         if isinstance(schema.get("type"), list):
             kept["type"] = schema["type"]
         if text := schema.get("description"):
-            kept["description"] = _cut(text, self._text)
+            kept["description"] = _shortened(text, self._text)
         if values := schema.get("enum"):
             kept["enum"] = [*values[:_VALUES], *(["…"] if len(values) > _VALUES else [])]
         if depth <= 0 or level >= _DEEPEST or self._left <= 0:
@@ -377,7 +377,3 @@ class _Cutter:
                 break
             schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
         return schema
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
