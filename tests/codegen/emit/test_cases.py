@@ -177,7 +177,7 @@ def test_what_cannot_be_stated_has_no_case() -> None:
     api = Api("Shop", operations=(ApiOperation("GET", "/a/{p}", "", parameters=(shape,)),))
     names = name_api(api)
     assert of(api) == []
-    assert list(untested([], describe(api, names), api).values()) == [
+    assert list(untested([], describe(api, names)).values()) == [
         "no plain rule says what its request looks like, or no sample arguments can be made",
     ]
 

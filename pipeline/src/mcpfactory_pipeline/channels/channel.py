@@ -33,11 +33,6 @@ _LINKED: Final = re.compile(r">([^<\n]+)</a>")
 _LINK: Final = re.compile(r'<a href="([^"\n]*)">([^<\n]*)</a>')
 
 
-def index_of(channels: Path, channel: str) -> Path:
-    """Return the folder of a channel that is an index: `uv pip install --index-url file://<this> NAME`."""
-    return channels / channel / "simple"
-
-
 def publish_files(
     channels: Path,
     channel: str,

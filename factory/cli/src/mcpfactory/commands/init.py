@@ -36,7 +36,7 @@ def init(
     from mcpfactory_pipeline.lifecycle import setup as repository
 
     folder_given, folder = folder, folder.resolve()
-    setup = read_setup(folder, "", _origin(folder, factory))
+    setup = read_setup(folder, origin=_origin(folder, factory))
     if dry_run:
         _show(setup, as_json=as_json)
         raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)

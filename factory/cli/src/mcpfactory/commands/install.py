@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -108,7 +109,7 @@ def install(
     ]  # all of them, or none
     if not dry_run:
         changes = [install_entry(row, target, home, project=folder, force=force) for row in rows]
-    _print(changes, dry_run, as_json)
+    _print(changes, as_json, dry_run=dry_run)
     if not as_json:
         _print_address(what, env, workspace)
         _print_notes(() if dry_run else rows, project=folder is not None)
@@ -164,7 +165,7 @@ def uninstall(
     for row in rows:  # all, or none
         uninstall_entry(row, name, home, project=folder, dry_run=True)
     changes = [uninstall_entry(row, name, home, project=folder) for row in rows]
-    _print(changes, False, as_json)
+    _print(changes, as_json)
     if all(change.outcome == "absent" for change in changes):
         output.hint("mcpfactory install --all lists what clients have")
         raise typer.Exit(Exit.NOT_FOUND)
@@ -210,7 +211,7 @@ def _list(*, everything: bool, as_json: bool) -> None:
         raise typer.Exit(Exit.NO)
 
 
-def _print(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
+def _print(changes: list[ClientChange], as_json: bool, *, dry_run: bool = False) -> None:
     if as_json:
         output.data([change.to_json() for change in changes])
         return
@@ -236,7 +237,7 @@ def _entry_variables(server: WorkspaceServer, given: list[str], *, ask: bool) ->
     if ask and sys.stdin.isatty() and sys.stderr.isatty():
         settings = {name: value for name, value in settings.items() if _confirm(name, value)}
     elif settings:
-        names = " ".join(f"--env {name}={value}" for name, value in settings.items())
+        names = " ".join(f"--env {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
         output.note(f"note: set in this shell and not written: {', '.join(settings)}; hint: {names}")
         settings = {}
     if found.shared:

@@ -48,10 +48,10 @@ _NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
 @app.command()
 def plan(names: Names = None, as_json: AsJson = False) -> None:
     """Show the stages to run and why; run nothing."""
-    _plan(names, "", as_json)
+    _plan(names, as_json)
 
 
-def _plan(names: list[str] | None, until: str, as_json: bool, *, again: str = "", force: bool = False) -> None:
+def _plan(names: list[str] | None, as_json: bool, *, until: str = "", again: str = "", force: bool = False) -> None:
     from mcpfactory_pipeline.run.run import plan_servers
 
     steps = plan_servers(workspace_in(), names or None, until=until or None, again=again or None, force=force)
@@ -104,7 +104,7 @@ def run(
     The stages generate, build, test, validate, and promote to staging.
     """
     if dry_run:
-        _plan(names, until, as_json, again=again, force=force)
+        _plan(names, as_json, until=until, again=again, force=force)
         return
     from mcpfactory_pipeline.reporting import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline

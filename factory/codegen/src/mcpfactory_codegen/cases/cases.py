@@ -152,7 +152,7 @@ def count(built: Sequence[Json]) -> int:
     return sum(3 + sum(len(case[name]) for name in ("variants", "refused", "answers")) for case in built)
 
 
-def untested(built: Sequence[Json], tools: Sequence[ApiTool], api: Api) -> dict[str, str]:
+def untested(built: Sequence[Json], tools: Sequence[ApiTool]) -> dict[str, str]:
     """Return the tools without a case, and why."""
     tested = {case["tool"] for case in built}
     return {

@@ -236,6 +236,6 @@ def _cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> str:
             if api.own_servers
             else {}
         ),
-        "untested": untested(built, tools, api),
+        "untested": untested(built, tools),
     }
     return json_lines("cases", built, head)

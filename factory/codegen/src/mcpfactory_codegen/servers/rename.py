@@ -129,7 +129,7 @@ def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Ren
         new=names.new,
         changed=tuple(sorted(persons.texts)),
         mentions=tuple(_mentions(names, persons)),
-        variables=_variables(folder, old, after),
+        variables=_variables(folder, after),
         changes=changes,
         lock=Lock(entries, lock.template),
     )
@@ -273,7 +273,7 @@ def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
                 yield Mention(path, number, line.strip()[:200])
 
 
-def _variables(folder: Path, old: ServerConfig, after: BuiltServer) -> dict[str, str]:
+def _variables(folder: Path, after: BuiltServer) -> dict[str, str]:
     """Return the environment variables that contain the server's name, old → new: credentials and its settings."""
     if REPORT not in after.machine:
         return {}

@@ -17,7 +17,7 @@ class Receiver(Protocol):
     """The receiver of a channel's messages. The methods do not block."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """Take a received JSON value (or text that is not JSON), and its original bytes if available."""
+        """Take a received JSON value, or text that is not JSON."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
         """Note that one request will get no answer."""

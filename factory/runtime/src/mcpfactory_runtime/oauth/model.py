@@ -217,8 +217,7 @@ def read_challenges(header: str) -> Iterator[Challenge]:
 
 def bearer_challenge(header: str) -> Challenge:
     """Return the challenge for access tokens (scheme `Bearer`), or an empty challenge if it is missing."""
-    found = [one for one in read_challenges(header) if one.scheme == "bearer"]
-    return next((one for one in found if one.scheme == "bearer"), found[0] if found else Challenge("bearer"))
+    return next((one for one in read_challenges(header) if one.scheme == "bearer"), Challenge("bearer"))
 
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")

@@ -77,8 +77,8 @@ class AnthropicChat:
             kind = ModelUnreachableError if error.status_code in _ANTHROPIC_FINAL else EndpointError
             raise kind(self._endpoint.hide(f"{self._endpoint.name}: {error.status_code}: {error.message}")) from None
         except TimeoutError:
-            raise EndpointError(f"{self._endpoint.name}: Request timed out.") from None
-        except (anthropic.AnthropicError, httpx2.HTTPError) as error:  # the latter: a stream that breaks off
+            raise EndpointError(f"{self._endpoint.name}: request timed out") from None
+        except (anthropic.AnthropicError, httpx2.HTTPError) as error:  # the latter: a connection that breaks off
             raise EndpointError(self._endpoint.hide(f"{self._endpoint.name}: {error}")) from None
         except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
             raise EndpointError(f"{self._endpoint.name}: what came is no answer of a model") from error
@@ -87,9 +87,6 @@ class AnthropicChat:
         return without_key(turn, self._endpoint)
 
     async def _answered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        if self._endpoint.stream:
-            async with self._client.messages.stream(**asked) as stream:
-                return dict((await stream.get_final_message()).model_dump())
         return dict((await self._client.messages.create(**asked)).model_dump())
 
     def answer(self, answers: Sequence[ToolAnswer]) -> None:
@@ -112,7 +109,7 @@ def _read_blocks(answer: Mapping[str, Any]) -> ModelTurn:
     cached = int(usage.get("cache_read_input_tokens") or 0)
     read = int(usage.get("input_tokens") or 0) + cached + int(usage.get("cache_creation_input_tokens") or 0)
     if (reason := answer.get("stop_reason")) is None:
-        raise ValueError("a stream that broke off")
+        raise ValueError("an incomplete answer")
     written = TokenUsage(read, cached, int(usage.get("output_tokens") or 0))
     return ModelTurn(text, tuple(calls), reason == "refusal", reason == "max_tokens", written)
 

@@ -301,7 +301,7 @@ class _Asking:
             if self.silent >= _UNANSWERED:
                 raise ModelUnreachableError(
                     f"{self.silent} questions in a row had no answer; the last: {done.faults[0]}",
-                    hint="ask again later, with fewer --jobs",
+                    hint="run the command again later",
                 )
 
     async def _attempt(

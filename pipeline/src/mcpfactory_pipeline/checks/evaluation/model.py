@@ -37,7 +37,6 @@ class ModelEndpoint:
         model: its name at the endpoint.
         url: "" for the vendor's default.
         key: the secret.
-        stream: whether answers are requested as a stream.
         timeout: seconds without a byte of an answer.
         attempts: how often a temporarily refused request is made.
     """
@@ -46,7 +45,6 @@ class ModelEndpoint:
     model: str
     url: str = ""
     key: str = field(default="", repr=False)
-    stream: bool = False
     timeout: float = 60.0
     attempts: int = 5
 
@@ -156,7 +154,6 @@ def find_endpoint(
     settings: Mapping[str, Any] | None = None,
     *,
     url: str = "",
-    stream: bool = False,
     timeout: float = 60.0,
     environ: Mapping[str, str] | None = None,
 ) -> ModelEndpoint:
@@ -166,7 +163,6 @@ def find_endpoint(
         name: as typed by the user.
         settings: of the model in the workspace: `url`, and `key`, the variable with the key.
         url: from the command line; it overrides the settings.
-        stream: whether answers come as a stream.
         timeout: seconds for one answer.
         environ: contains the key; by default the environment of the process.
 
@@ -183,4 +179,4 @@ def find_endpoint(
     key = (os.environ if environ is None else environ).get(variable, "")
     if not key and not url:
         raise ConfigError(f"{variable} is not set: {name} asks for a key", hint=f"export {variable}=…")
-    return ModelEndpoint(found[1], found[2], url, key or _NO_KEY, stream, timeout)
+    return ModelEndpoint(found[1], found[2], url, key or _NO_KEY, timeout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import httpx2
@@ -70,8 +70,8 @@ class OpenAIChat:
             kind = ModelUnreachableError if error.status_code in _OPENAI_FINAL else EndpointError
             raise kind(self._endpoint.hide(f"{self._endpoint.name}: {error.status_code}: {error.message}")) from None
         except TimeoutError:
-            raise EndpointError(f"{self._endpoint.name}: Request timed out.") from None
-        except (openai.OpenAIError, httpx2.HTTPError) as error:  # the latter: a stream that breaks off
+            raise EndpointError(f"{self._endpoint.name}: request timed out") from None
+        except (openai.OpenAIError, httpx2.HTTPError) as error:  # the latter: a connection that breaks off
             raise EndpointError(self._endpoint.hide(f"{self._endpoint.name}: {error}")) from None
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise EndpointError(f"{self._endpoint.name}: what came is no answer of a model") from error
@@ -80,9 +80,6 @@ class OpenAIChat:
 
     async def _answered(self, asked: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any, Any]:
         """Return message, reason and usage."""
-        if self._endpoint.stream:
-            options = {"stream": True, "stream_options": {"include_usage": True}}
-            return await _gathered(await self._client.chat.completions.create(**asked, **options))
         answer = (await self._client.chat.completions.create(**asked)).model_dump()
         choice = answer["choices"][0]
         return choice["message"], choice.get("finish_reason"), answer.get("usage")
@@ -119,31 +116,3 @@ def _usage(found: Any) -> TokenUsage:
         return TokenUsage()
     cached = (found.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
     return TokenUsage(int(found.get("prompt_tokens") or 0), int(cached), int(found.get("completion_tokens") or 0))
-
-
-async def _gathered(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], Any, Any]:
-    """Return message, reason and usage of an answer that comes in pieces."""
-    texts: list[str] = []
-    refusal: list[str] = []
-    calls: dict[int, dict[str, Any]] = {}
-    reason, usage, came = None, None, False
-    async for piece in stream:
-        data = piece.model_dump()
-        usage = data.get("usage") or usage
-        for choice in data.get("choices") or []:
-            came, delta = True, choice.get("delta") or {}
-            reason = choice.get("finish_reason") or reason
-            texts.append(delta.get("content") or "")
-            refusal.append(delta.get("refusal") or "")
-            for part in delta.get("tool_calls") or []:
-                call = calls.setdefault(part.get("index") or 0, {"id": "", "function": {"name": "", "arguments": ""}})
-                wanted = part.get("function") or {}
-                call["id"] = part.get("id") or call["id"]
-                call["function"]["name"] += wanted.get("name") or ""
-                call["function"]["arguments"] += wanted.get("arguments") or ""
-    if not came:
-        raise ValueError("an empty stream")
-    if reason is None:
-        raise ValueError("a stream that broke off")
-    message = {"content": "".join(texts) or None, "refusal": "".join(refusal) or None}
-    return {**message, "tool_calls": [calls[number] for number in sorted(calls)]}, reason, usage

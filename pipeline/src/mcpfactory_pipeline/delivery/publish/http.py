@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_runtime.protocol.decoding import iter_decoded
 
 _SHOWN: Final = 300  # characters of an answer that are shown
 
@@ -61,6 +62,9 @@ def require_url(url: str, where: str) -> str:
     return url.rstrip("/")
 
 
+_LARGEST: Final = 50_000_000  # bytes of a response after decompression
+
+
 class HttpClient:
     """Requests, one after the other, over connections that are kept."""
 
@@ -79,10 +83,17 @@ class HttpClient:
         """Send one request and return the response of any status, including redirects.
 
         Raises:
-            TargetError: no response was received.
+            TargetError: no response was received, or it is too large.
         """
         try:
-            return self._client.request(method, url, headers=headers, content=content, auth=auth)
+            with self._client.stream(method, url, headers=headers, content=content, auth=auth) as answer:
+                body = bytearray()
+                for piece in iter_decoded(answer):
+                    body += piece
+                    if len(body) > _LARGEST:
+                        raise TargetError(f"{url}: response is larger than {_LARGEST} bytes", hint="check the address")
+                headers = {key: value for key, value in answer.headers.items() if key != "content-encoding"}
+                return httpx.Response(answer.status_code, headers=headers, content=bytes(body))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             place = urlsplit(url)
             raise TargetError(
