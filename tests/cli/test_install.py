@@ -235,3 +235,20 @@ def test_what_looks_like_a_secret_is_written_where_somebody_says_so(at_home, tmp
     assert told("--env", "GITHUB_TOKEN=hunter2", "--env", "CA_KEY_FILE=/a.pem", "--literal")[0] == 0
     assert entry_of(tmp_path)["env"]["GITHUB_TOKEN"] == "hunter2"
     assert (tmp_path / ".claude.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_several_clients_are_changed_all_or_none(at_home, tmp_path):
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/config.toml").write_text("a = ")
+    assert at_home("install", "bookshop", "-c", "claude-code", "-c", "codex").code == 4
+    assert not (tmp_path / ".claude.json").exists()
+
+
+def test_a_file_that_cannot_be_read_is_named_and_not_touched(at_home, tmp_path):
+    (tmp_path / ".claude.json").write_text('{"mcpServers": {,}')
+    done = at_home("install", "bookshop", "-c", "claude-code")
+    assert done.code == 4
+    assert ".claude.json" in done.err
+    assert "hint:" in done.err
+    assert (tmp_path / ".claude.json").read_text() == '{"mcpServers": {,}'
+    assert [row["state"] for row in at_home("install", "--json").data] == ["unreadable"]

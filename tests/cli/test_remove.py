@@ -148,3 +148,23 @@ def test_the_entries_of_clients_are_told_with_the_command_that_takes_them_out(sh
     assert shell("install", "shop", "--client", "cursor", "--from", "source").code == 0
     told = shell("remove", "shop", "--dry-run")
     assert "hint: mcpfactory uninstall shop --client cursor" in told.err
+
+
+def test_a_repository_inside_is_not_removed_without_force(shell):
+    """The workspace has its commit alone, and git is not asked in there what else is."""
+    inside = shell.folder / "servers/shop/inside"
+    inside.mkdir()
+    subprocess.run(["git", "init", "-q", str(inside)], check=True)
+    (inside / "a.txt").write_text("a")
+    commit(inside)
+    commit(shell.folder)
+    refused = shell("remove", "shop", "--yes")
+    assert (refused.code, "servers/shop/inside" in refused.err) == (1, True)
+    assert (inside / "a.txt").exists()
+
+
+def test_without_git_everything_would_be_lost(tmp_path):
+    make(tmp_path / "ws", "shop")
+    shell = Inside(tmp_path / "ws")
+    assert "servers/shop/" in shell("remove", "shop", "--yes").err
+    assert shell("remove", "shop", "--yes", "--force").code == 0

@@ -183,3 +183,19 @@ def test_an_entry_with_a_name_that_nobody_published_is_told(desk):
     done = desk("install")
     assert done.code == 1
     assert "it could be a stranger's" in done.out
+
+
+def test_a_name_that_another_has_is_not_written(desk):
+    desk.shelf.put()
+    desk.index.files |= packages("1.0.0", code=THEIRS)
+    done = desk.install("--from", "index")
+    assert (done.code, "this is not our books-mcp" in done.err) == (4, True)
+    assert not (desk.home / ".claude.json").exists()
+
+
+def test_an_index_that_cannot_be_asked_is_not_believed(desk):
+    desk.shelf.put()
+    desk.shelf.configure('[publish.pypi]\nindex = "http://127.0.0.1:9/simple/"\n')
+    done = desk.install("--from", "index")
+    assert (done.code, "nobody knows whose books-mcp is" in done.err) == (4, True)
+    assert not (desk.home / ".claude.json").exists()

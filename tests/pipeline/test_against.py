@@ -181,3 +181,11 @@ def test_a_push_that_drops_signatures_does_not_profit_from_it(kept):
     kept.promote()
     (words,) = refused(kept, with_policy(kept, approvals=1))
     assert "the approval of tester is not signed" in words
+
+
+def test_a_pull_request_that_brings_a_snapshot_of_a_history_is_refused(kept):
+    assert (Store(kept.workspace).locks / "books.snapshot").is_file()
+    git(kept.workspace.root, "add", "-f", "pipeline/locks/books.snapshot")
+    (refused,) = refusals(kept.workspace, "kept")
+    assert (refused.server, "is tracked" in refused.message) == ("books", True)
+    assert refused.hint == "git rm --cached -- pipeline/locks/books.snapshot"

@@ -214,3 +214,11 @@ def test_a_report_that_was_changed_after_its_stage_kept_it_is_not_approved_and_m
     gated.reject("ada", "who wrote this?", "report-approved")
     report.write_bytes(kept)
     assert gated.approve("ada", "report-approved")["missing"] == ""
+
+
+def test_an_approval_of_somebody_who_may_no_longer_approve_does_not_count(gated):
+    gated.configure()
+    gated.run()
+    gated.approve("ada")
+    gated.configure(TOOLS.replace('["ada", "grace"]', '["grace"]'))
+    assert gated.verdicts()["tools-approved"] == ("waiting", "1 of 1 approval missing, from grace")

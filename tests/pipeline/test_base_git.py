@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_pipeline.base import git as base_git
 from mcpfactory_pipeline.base.files import write_temporary
 from mcpfactory_pipeline.base.git import git_output, git_text
 
@@ -143,3 +144,38 @@ def test_objects_that_are_missing_are_fetched_over_http_where_the_user_permits_i
         server.shutdown()
         thread.join()
     assert bool(seen) == asked
+
+
+def test_programs_of_the_configuration_of_a_repository_inside_do_not_run(workspace, tmp_path) -> None:
+    """git status runs itself in there."""
+    marker, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    program.chmod(0o755)
+    inside = workspace / "inside"
+    inside.mkdir()
+    subprocess.run(["git", "init", "-q", str(inside)], check=True)
+    (inside / "a.txt").write_text("a")
+    programs(inside, program)
+    subprocess.run(["git", "add", "inside"], cwd=workspace, capture_output=True, check=True)
+    assert git_text(workspace, "status", "--porcelain", "--", "inside") == "A  inside"
+    assert not marker.exists()
+    subprocess.run(["git", "status"], cwd=workspace, capture_output=True, check=False)
+    assert marker.exists(), "git itself runs it: the trap is one"
+
+
+def test_where_nobody_knows_what_the_configuration_names_nothing_runs(workspace, monkeypatch) -> None:
+    monkeypatch.setattr(
+        base_git, "_git", lambda _folder, _environ, command, *_: None if command == "config" else b"ran"
+    )
+    assert git_output(workspace, "status") is None
+
+
+def test_filters_of_the_users_configuration_run(workspace, tmp_path, monkeypatch) -> None:
+    """As those of `git lfs install` do."""
+    (tmp_path / "global").write_text('[filter "shout"]\nclean = tr a-z A-Z\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
+    (workspace / ".gitattributes").write_text("*.txt filter=shout\n")
+    printed = git_output(workspace, "hash-object", "a.txt")
+    assert (
+        printed == subprocess.run(["git", "hash-object", "--stdin"], input=b"A", capture_output=True, check=True).stdout
+    )

@@ -199,3 +199,11 @@ def test_an_approval_of_a_stage_that_was_written_by_hand_counts_as_none_and_can_
 
 def verdict(space, stages) -> str:
     return next(step.verdict for step in plan_servers(space.workspace, stages=stages) if step.stage == "seen")
+
+
+def test_a_signature_says_yes_once(signed):
+    signed.decide("approve", key=signed.key)
+    signed.decide("reject", reason="it leaks", key=signed.key)
+    forge(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
+    with pytest.raises(RefusedError, match="another event has, too"):
+        signed.promote()

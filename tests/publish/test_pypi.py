@@ -228,3 +228,9 @@ def test_the_targets_are_those_that_the_candidate_names_and_no_others(shelf, ind
         publish(shelf.workspace, "books", mode="check")
     with pytest.raises(NotFoundError, match="no target"):
         publish(shelf.workspace, "books", ["npm"], mode="check")
+
+
+def test_a_file_of_somebody_else_under_the_same_version_is_refused(shelf, index, send):
+    shelf.put()
+    index.files["books_mcp-1.0.0-cp311-cp311-linux_x86_64.whl"] = b"x"
+    assert "not of this candidate" in send().problems[0]["message"]

@@ -131,3 +131,11 @@ def test_the_private_address_that_a_person_typed_is_permitted_and_no_other(
     assert read_config(made.path).allow_private == (), "nobody typed it anew"
     update_server(made.path, source=f"{host}/openapi.json", permit=True)
     assert list(read_config(made.path).allow_private) == expected
+
+
+def test_what_the_url_of_a_document_says_of_the_person_goes_into_no_file(serve: Serve, tmp_path) -> None:
+    host = serve(**{"openapi.json": MODERN})
+    source = f"{host.replace('//', '//ada:secret-word@')}/openapi.json?token=secret-word"
+    made = create_server(tmp_path, name="ping", source=source)
+    assert base_url(made.path) == host
+    assert not [path for path, content in files(made.path).items() if b"secret-word" in content]

@@ -355,3 +355,9 @@ def test_a_document_is_read_from_the_address_that_was_looked_at(
     with public_only():
         assert load(f"http://{listener.place}/openapi.json").data["info"]["title"] == "Inside"
     assert listener.hosts == [listener.place], "the name stays in the request"
+
+
+def test_an_answer_that_is_too_big_is_cut_off(site: Site) -> None:
+    serve(site, "/api.json", b"#" * 1_000_000)
+    with pytest.raises(DocumentError, match="larger than"):
+        load(site.url("/api.json"), max_bytes=100_000)

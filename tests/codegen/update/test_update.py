@@ -268,3 +268,16 @@ def test_the_lock_says_which_template_the_persons_files_have_until_an_update_too
     (template / "two.txt").write_text("dos\n", "utf-8")
     assert update_server(thing).conflicts == ("two.txt",)
     assert Lock.read(thing).template == second, "the file was left alone"
+
+
+def test_a_conflict_shows_both_texts_and_the_one_before(server: Path, tmp_path: Path) -> None:
+    PERSON["an edited row of the table"].edit(server)
+    update_server(server, source=API["other titles"].write(tmp_path))
+    ours, rest = (server / README).read_text("utf-8").split(MARKS[0])[1].split(MARKS[1])
+    base, rest = rest.split(MARKS[2])
+    theirs = rest.split(MARKS[3])[0]
+    assert ("List ALL books" in ours, "List books" in base, "Find books" in theirs) == (True, True, True)
+
+
+def test_there_are_thirty_edits() -> None:
+    assert len(PERSON) + len(API) >= 30

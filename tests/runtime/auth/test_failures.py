@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
@@ -57,3 +59,16 @@ def test_the_environment_sets_it_for_every_provider(variables: dict[str, str]) -
     made = read_access({f"MCPFACTORY_AUTH_{name}": value for name, value in given.items()})
     assert made is not None
     assert (made if isinstance(made, Authorization) else made.authorization).failures == "7/h"
+
+
+async def test_opaque_tokens_are_not_asked_about_beyond_the_limit() -> None:
+    asked: list[str] = []
+
+    def verify(token: str) -> dict[str, Any] | None:
+        asked.append(token)
+        return None
+
+    async with protected(verify=verify, failures="5/h") as at:
+        codes = [(await at.call("whoami", f"guess-{number}")).status_code for number in range(40)]
+    assert codes == [401] * 5 + [429] * 35
+    assert len(asked) == 5

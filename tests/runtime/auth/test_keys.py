@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, RETRY, KeyCache
+from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, MAX_STALE, RETRY, KeyCache
 from mcpfactory_runtime.types import Json
 from tests.rows import rows
 from tests.runtime.auth.conftest import challenge, protected
@@ -114,3 +114,9 @@ async def test_while_keys_cannot_be_had_tokens_are_neither_good_nor_bad(caplog: 
         at.issuer.broken = True
         at.issuer.clock.now += LIFETIME
         assert (await at.call("whoami", at.issuer.signed())).status_code == 200
+
+
+def test_a_clock_that_was_set_back_does_not_make_keys_eternal() -> None:
+    cache = KeyCache()
+    cache.store(jwks("one"), MAX_STALE * 9)
+    assert seen(cache, "one", 0) == (0, True, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import secrets
@@ -19,6 +20,7 @@ from mcpfactory_runtime.oauth_proxy.clients import (
     read_document,
     read_registration,
 )
+from mcpfactory_runtime.oauth_proxy.grants import TokenKeys
 from tests.patience import PATIENCE
 from tests.rows import rows
 from tests.runtime.auth.conftest import books
@@ -401,3 +403,44 @@ async def test_over_https_the_cookie_is_for_its_host_alone_and_its_own_page_may_
         for origin, status in (("https://tools.example", 303), ("https://evil.example", 403)):
             sent = await http.post("/books/auth/consent", data=form, headers={"Origin": origin})
             assert sent.status_code == status
+
+
+async def test_a_code_is_for_the_client_that_asked() -> None:
+    async with guarded() as at:
+        app, thief = await at.client(), await at.client()
+        thief = Attempt(at, (await at.register(client_name="thief")).json()["client_id"], app.verifier)
+        assert (await thief.redeem(await app.code())).json()["error"] == "invalid_grant"
+        assert (await app.redeem(await app.code(), client_id="invented")).json()["error"] == "invalid_client"
+        assert (await app.redeem(await app.code(), resource="https://other.example/mcp")).status_code == 400
+
+
+def test_each_kind_of_token_and_each_server_has_its_own_key() -> None:
+    keys = TokenKeys(SECRET, "https://a.example")
+    token = keys.sign("refresh", {"exp": 10})
+    assert keys.read("refresh", token) == {"exp": 10}
+    assert keys.read("at+jwt", token) is None
+    assert keys.read("refresh", token, 10.0) is None
+    assert TokenKeys(SECRET, "https://b.example").read("refresh", token) is None
+    assert TokenKeys(SECRET + "x", "https://a.example").read("refresh", token) is None
+    assert keys.read("refresh", f"eyJhbGciOiJub25lIn0.{token.split('.')[1]}.") is None
+    vault = keys.encrypt({"access": "theirs"}, "grant-1")
+    assert keys.decrypt(vault, "grant-1") == {"access": "theirs"}
+    assert keys.decrypt(vault, "grant-2") is None
+
+
+async def test_of_two_who_redeem_a_code_at_once_one_gets_tokens_at_most() -> None:
+    async with guarded() as at:
+        app = await at.client()
+        code = await app.code()
+        answers = await asyncio.gather(*(app.redeem(code) for _ in range(5)))
+        given = [answer.json()["access_token"] for answer in answers if answer.status_code == 200]
+        assert len(given) <= 1
+        for token in given:
+            assert (await at.call("whoami", token)).status_code == 401
+
+
+async def test_a_parameter_that_is_there_twice_is_refused() -> None:
+    async with guarded() as at:
+        app = await at.client()
+        assert (await at.http.get(f"{app.url()}&state=another")).status_code == 400
+        assert (await at.http.get(app.url())).status_code == 200

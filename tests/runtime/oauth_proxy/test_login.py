@@ -191,3 +191,11 @@ def test_a_route_of_ones_own_does_not_stand_where_logins_are() -> None:
     proxy = OAuthProxy(github(client_id="app", client_secret=SECRET), "https://mcp.example/mcp", allow=("ada",))
     with pytest.raises(ValueError, match="/token is where"):
         server.http_app(auth=proxy)
+
+
+async def test_others_are_sent_back_without_a_code() -> None:
+    async with guarded(allow=("ada",)) as at:
+        for person in ({"sub": "7", "login": "ada"}, {"sub": ""}, {}):  # who chose the name, and nobody
+            at.provider.person = person
+            said = answer_of(await at.browse((await at.client()).url()))
+            assert (said["error"], said["state"], said["iss"]) == ("access_denied", "mine", at.origin)

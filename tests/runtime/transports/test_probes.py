@@ -149,3 +149,25 @@ def test_a_check_with_parameters_or_a_name_twice_says_what_to_write() -> None:
 
         @server.ready_check
         def disk() -> None: ...
+
+
+async def test_a_check_that_hangs_has_failed_and_is_not_called_again_until_it_returns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    calls = 0
+    opened = asyncio.Event()
+
+    async def hanging() -> None:
+        nonlocal calls
+        calls += 1
+        await opened.wait()
+
+    readiness = Readiness(patience=0, keep=0)
+    readiness.add(hanging)
+    assert [await readiness.look(), await readiness.look(), calls] == [{"hanging": False}] * 2 + [1]
+    assert caplog.text.count("has not returned") == 1
+    readiness.stop()
+    opened.set()
+    readiness = Readiness(keep=0)
+    readiness.add(hanging)
+    assert [await readiness.look(), calls] == [{"hanging": True}, 2]

@@ -38,3 +38,8 @@ def test_a_result_loses_it_in_texts_structured_content_and_meta() -> None:
     )
     assert "unter2" not in json.dumps(found.to_dict())
     assert found.structured == {REDACTED: [f"x {REDACTED}", {"n": 1, "deep": f"?k={REDACTED}"}]}
+
+
+def test_a_secret_is_removed_from_bytes() -> None:
+    content = b"\x00\xff" + SECRETS[0].encode() + b"\xff"
+    assert Redaction(SECRETS).content(content) == b"\x00\xff" + REDACTED.encode() + b"\xff"
