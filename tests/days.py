@@ -12,4 +12,3 @@ def _in(days: int) -> str:
 
 TODAY: Final = _in(0)
 NEXT_MONTH: Final = _in(30)
-IN_TWO_YEARS: Final = _in(730)

@@ -77,12 +77,6 @@ class Page:
                 found[slug] = found.get(slug, 0) + 1
         return names
 
-    def paragraphs(self) -> Iterator[tuple[str, str]]:
-        """The text of every paragraph, item and cell, and its place."""
-        for token, line in self._tokens:
-            if token.type == "inline":
-                yield token.content, f"{self.name}:{line}"
-
     def code(self) -> Iterator[tuple[str, str]]:
         """What stands between backticks within a line, and its place."""
         for token, line in self._tokens:

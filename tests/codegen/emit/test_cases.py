@@ -236,7 +236,3 @@ def test_what_every_call_sends_is_expected_without_being_given() -> None:
     ])  # fmt: skip
 def test_what_is_asked_for_is_what_the_first_success_has(responses: tuple[Response, ...], sent: str) -> None:
     assert accepted(ApiOperation("GET", "/a", "", responses=responses)) == sent
-
-
-def an_object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}

@@ -18,7 +18,6 @@ from tests.runtime.transports import direct_server
 from tests.runtime.transports.conftest import Process, hello, modern, request
 
 DIRECT = "stdio"  # the name of the thread
-IN_A_ROW = 5  # more calls in a row than the thread needs to get the stream
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ class RateLimit(Middleware):
     `Server(rates=…)` limits all calls together.
 
     Args:
-        rates: tool → rate (`5/m`); "" for each tool that is not named.
+        rates: tool → rate (`5/m`), counted by each process; "" for each tool that is not named.
         by: identifies a client; default: the principal of the access token, else session, else address.
         clock: returns seconds.
 
