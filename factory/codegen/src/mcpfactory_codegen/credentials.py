@@ -1,14 +1,15 @@
 """Credentials of an API: their names, and parameters that carry them.
 
-Many documents describe an API key, or the token that a scheme sends already, once more as a parameter of each operation. A parameter
-counts as a credential by its name, its place and its description (`names.RULES`); `key` and `token` alone say too little, so
-that they count only when the description, a scheme of the document or nearly every operation of it says the same. In doubt a
-parameter is data. What a person decided in `[credentials]` of `mcpfactory.toml` goes before all of it.
+Many documents describe an API key, or the token that a scheme already sends, again as a parameter of each operation.
+A parameter counts as a credential by its name, its place and its description (`RULES`). The names `key` and `token`
+alone are ambiguous: they count only if the description, a scheme of the document or nearly every operation confirms
+it. In doubt, a parameter is data. The user's decisions in `[credentials]` of `mcpfactory.toml` override all rules.
 
-A required credential joins each alternative of `security`; an optional one makes further alternatives. Pure.
+A required credential joins each alternative of `security`; an optional one adds further alternatives. All functions
+are pure.
 
-`RULES` say which parameters the API knows its caller by. `is_secret` is wider: what is as private, a card number or a session, is
-kept out of servers and of copies of documents, too.
+`RULES` select the parameters by which the API identifies its caller. `is_secret` is wider: it also covers other
+private data, such as a card number or a session, which is kept out of servers and of copies of documents.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """URLs: public addresses and redirects.
 
-A redirect is followed where it leads to the same origin, for what it means there:
+A redirect to the same origin is followed according to its status:
 
 status          method           sent there
 301, 302        a safe one       the same
 303             any              GET (HEAD stays HEAD), without body
 307, 308        any              the same, with its body
 
-`http` to `https` of the same host, both at the scheme's own port, is the same origin: what travelled in the open goes on encrypted. The
-way back is none. What leads to another origin is not followed, for credentials would go along, and the other host is the answer's choice.
+`http` to `https` on the same host counts as the same origin if both use the default port of their scheme:
+unencrypted traffic becomes encrypted. The reverse does not count. A redirect to another origin is not followed,
+because it would send credentials to a host that the response chose.
 """
 
 from __future__ import annotations

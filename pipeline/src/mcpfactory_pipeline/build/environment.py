@@ -1,6 +1,6 @@
-"""Virtual environments of a candidate, and what is installed in them.
+"""Virtual environments of a candidate, and their installed packages.
 
-Each is made from bytes that were hashed just before, and used again only while every file in it is as it was made.
+Each is built from bytes that were hashed immediately before, and reused only while all its files are unchanged.
 """
 
 from __future__ import annotations

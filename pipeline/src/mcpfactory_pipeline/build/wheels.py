@@ -1,7 +1,8 @@
-"""Build wheels, make them canonical, and read their version.
+"""Wheels: build them, make them canonical, and read their version.
 
-Whoever has the files has the wheel. What installers add is left out, files are stored (compression differs between the
-zlibs that Pythons are built with), and `RECORD` is written anew in the order of the paths (PEP 427, PEP 376).
+The same files always give the same wheel. Files added by installers are left out, entries are stored uncompressed
+(compression differs between the zlib versions of Python builds), and `RECORD` is rewritten in path order
+(PEP 427, PEP 376).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A channel: a folder with a PEP 503 index from which pip and uv install.
+"""Channel: a directory with a PEP 503 index from which pip and uv install.
 
 ```
 pipeline/channels/staging/simple/index.html                  the projects
@@ -6,8 +6,9 @@ pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file
 pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
 ```
 
-A project's page offers the promoted candidate only: who asks for the newest version gets what was promoted, also after an older
-candidate was. Files lie below their hash. A version never changes its bytes (`plan.policy.version_fault`), because installers cache wheels by version.
+A project's page offers only the promoted candidate. A client that requests the newest version gets it, even after
+an older candidate was promoted. Files are stored under their hash. The bytes of a version never change
+(`plan.policy.version_fault`), because installers cache wheels by version.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Run the right calls of a server's evaluation cases and check what they did.
+"""Run the expected calls of a server's evaluation cases and check their results.
 
-Each case has a process of the server and a model of its own. A right answer shows that a tool works only where it depends on the API: it
-is compared with the answer that the same call gets from an API that has nothing, and a model that answers whatever it is asked
-shows nothing at all. Nothing is evaluated here.
+Each case gets its own server process and its own model of the API. A correct answer proves that a tool works only
+if the answer depends on the API. It is therefore compared with the answer to the same call from an API without data.
+A model that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ class Evaluations:
     """Evaluation cases of a server, and the means to run them.
 
     Attributes:
-        cases: as in `evals/`.
-        model: starts a new model of the API each time; None if the server has none. Then only tools that read are
+        cases: the cases in `evals/`.
+        model: starts a new model of the API each time; None if the server has no model. Then only tools that read are
             called.
         environ: returns variables for one process of the server, such as a separate home.
     """

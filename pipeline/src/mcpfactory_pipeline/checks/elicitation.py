@@ -1,6 +1,7 @@
-"""Answer the elicitations of a server, and call tools again that ask for consent.
+"""Answer the elicitations of a server, and repeat calls of tools that ask for consent.
 
-The stub upstream sees what is sent when nobody can be asked, when the person agrees, and when they decline. Nothing is evaluated here.
+The stub upstream records the requests sent if the client cannot ask a person, if the person agrees, and if they
+decline. This module does not evaluate the results.
 """
 
 from __future__ import annotations

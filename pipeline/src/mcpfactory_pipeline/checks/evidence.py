@@ -23,7 +23,7 @@ Era = Literal["legacy", "modern"]
 
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
-    """One process of the server, from start to end. HTTP targets have none."""
+    """One process of the server, from start to end. HTTP targets have no process."""
 
     purpose: str
     answered: bool  # at least one JSON-RPC message came

@@ -29,7 +29,7 @@ _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></h
 
 
 class FailingApi:
-    """HTTP server that fails according to its `failure`, or answers with a case's `response` if it has none.
+    """HTTP server that fails according to its `failure`, or without one answers with the `response` of a case.
 
     Attributes:
         requests: the methods of the requests since `begin`.

@@ -18,9 +18,9 @@ Severity = Literal[5, 3, 2, 1]
 class Fault:
     """One problem found by a rule.
 
-    `where` names the tool and field, or the message. `exchange` is the evidence, or `proof` if there was none (such
-    as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points and
-    never closes a gate. `hint` replaces the rule's.
+    `where` names the tool and field, or the message. `exchange` is the evidence, or `proof` if there was no exchange
+    (such as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points
+    and never closes a gate. `hint` replaces the rule's hint.
     """
 
     message: str

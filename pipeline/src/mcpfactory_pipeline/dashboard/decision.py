@@ -98,14 +98,17 @@ class DecisionPage:
 
     `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
     pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` the command that
-    resolves it, "" if no command does. `closed` describes the hold or retirement that blocks the channel. `offered`
-    is the candidate that the channel offers now, "" for none: then everything is new. `rejected` and `rolled_back`
-    are the decisions against the candidate, and `approve_after_all` is the command that approves it although no
-    decision is pending, "" if it would be refused or is not needed. `source_channel` is the previous channel,
-    `in_source_since` the time since when that channel offers the candidate, which equals `waits_since` if a decision
-    is pending. `known` is True if the tools of both candidates are on this machine, `judged` if both reports are.
-    `source` is a command that shows the source changes, if the commits are known, and `uncommitted` lists the
-    versions that were built from uncommitted changes, which no such command shows.
+    resolves it, "" if no command does. `closed` describes the hold or retirement that blocks the channel.
+
+    `offered` is the candidate that the channel offers now, "" if it offers none: then everything is new. `rejected`
+    and `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves it
+    although no decision is pending, "" if it would be refused or is not needed. `source_channel` is the previous
+    channel. `in_source_since` is the time since when that channel offers the candidate; it equals `waits_since` if a
+    decision is pending.
+
+    `known` is True if the tools of both candidates are on this machine, `judged` if both reports are. `source` is a
+    command that shows the source changes, if the commits are known. `uncommitted` lists the versions that were built
+    from uncommitted changes, which that command does not show.
     """
 
     workspace: str

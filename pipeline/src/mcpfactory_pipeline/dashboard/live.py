@@ -1,8 +1,9 @@
 """Live updates: one poll of the files for all connected browsers.
 
-A follower knows only how things are now (`Snapshot`). A listener knows how far it has come (`Position`), and is sent what
-leads from there to now: a slow one is sent less, and nothing is kept for it. The id of an event is the position
-after it, so that a browser that comes back with `Last-Event-ID` goes on where it was, even at another process.
+A follower knows only the current state (`Snapshot`). A listener knows its position (`Position`) and receives the
+changes between that position and the current state. A slow listener receives fewer events, and nothing is queued for
+it. The ID of an event is the position after it. A browser that reconnects with `Last-Event-ID` therefore resumes at
+its position, even if another process serves it.
 """
 
 from __future__ import annotations

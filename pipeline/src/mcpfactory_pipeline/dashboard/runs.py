@@ -190,7 +190,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
 def _stands(last: Event, *, working: bool) -> Status:
     """Return the status of a stage in a run, by its last event there.
 
-    A stage that began and is not running counts as interrupted, even without an event that says so.
+    A stage that began and is not running counts as interrupted, even if no event records the interruption.
     """
     if last["event"] == _BEGINS:
         return STATUSES["running" if working else "interrupted"]

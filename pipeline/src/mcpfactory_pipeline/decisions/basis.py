@@ -1,7 +1,8 @@
-"""What the reader of a decision saw, and the proof behind it.
+"""Facts shown to the reader of a decision, and the token that proves them.
 
-A decision that is made with a token is refused when something of this has changed since the token was printed: the candidate, what the
-channels offer, its checks, what people decided, the policy. A token is a short hash of each part, so that it alone tells which changed.
+A decision made with a token is refused if any of these facts changed after the token was printed: the candidate, the
+offers of the channels, its checks, people's decisions, or the policy. A token contains a short hash of each part, so
+the token alone shows which part changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How an adopted server is started: as its files in the workspace say, or as a channel offers it."""
+"""Start of an adopted server: from its files in the workspace, or from the offer of a channel."""
 
 from __future__ import annotations
 

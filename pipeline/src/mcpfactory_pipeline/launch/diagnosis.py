@@ -1,4 +1,4 @@
-"""Why a server does not start, as an error for its owner: from what it wrote to stderr, or from a client's error."""
+"""Diagnosis of a server that does not start, as an error for its owner: from its stderr or a client's error."""
 
 from __future__ import annotations
 

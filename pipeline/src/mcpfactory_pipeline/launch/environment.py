@@ -1,8 +1,8 @@
-"""The environment of a server that runs from its sources: what it declares, and nothing else.
+"""Environment of a server that runs from its sources, with only the dependencies that it declares.
 
-An environment is made for what it holds: its folder is named by the hash of all that decides that. So servers that need the
-same share one, a thousand servers from one template have one, and a change of dependencies, runtime or interpreter leads to another.
-The server itself is not installed in it, so that an edit works at once.
+The environment's folder is named by the hash of everything that determines its content. So servers with the same
+needs share one environment, and a thousand servers from one template have one. A change of dependencies, runtime or
+interpreter selects another. The server itself is not installed in it, so that an edit takes effect at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is wrong with a server's own code, from the error that ended it: the place, the line, and what to do about it.
+"""Explanation of an error in a server's own code, from the error that ended it: the place, the line, and the fix.
 
-Run by path beside `start.py`, in the server's environment: standard library only. At most eight lines, which is what
-clients show of a server's last words.
+It is run by path, next to `start.py`, in the server's environment, and therefore uses only the standard library.
+It prints at most eight lines, because clients show only that much of a server's final output.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Set up a workspace: find what a folder lacks, and write it.
+"""Set up a workspace: find the files and lines that a folder lacks, and write them.
 
-Nothing that is there is changed: a file is written where there is none, and lines are added where that is safe.
-All else is reported, and obstacles stop everything.
+Existing content is never changed: missing files are written, and lines are added if that is safe. Everything else is
+reported, and an obstacle stops the whole setup.
 """
 
 from __future__ import annotations

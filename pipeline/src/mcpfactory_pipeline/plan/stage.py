@@ -1,7 +1,7 @@
-"""The record of a stage, and stages of kind approval.
+"""Record of a stage, and stages of kind approval.
 
-What a stage shows is what it reads: the candidate, what other stages found (`stage:NAME`), files of the server (`file:PATH`)
-and kept reports (`artifact:STAGE/PATH`). A decision counts as long as all of that is what it was.
+A stage shows its inputs: the candidate, the results of other stages (`stage:NAME`), files of the server (`file:PATH`)
+and kept reports (`artifact:STAGE/PATH`). A decision counts as long as all of them are unchanged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What happened, for people: one line about an event, and the body that a chat's incoming webhook takes. Pure.
+"""Messages about events for people: one line per event, and the body for a chat's incoming webhook.
 
-Names and messages come from servers and documents that nobody vouches for: in every form they stay text, and mention nobody.
+The functions are pure. Names and messages come from untrusted servers and documents: in every format they stay text
+and never mention a person.
 """
 
 from __future__ import annotations

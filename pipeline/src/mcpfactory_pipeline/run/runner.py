@@ -1,7 +1,8 @@
 """Run the stages of one server.
 
-History and state say nothing of them yet. Who holds a server, or held it when it died, stands in a note beside the locks; only
-where there is one the history is looked at. A run on another machine has no note here: nobody here knows how it goes.
+History and state do not record a running stage yet. A note next to the locks records the process that holds a server,
+or that held it when the process died. The history is read only if there is a note. A run on another machine leaves no
+note here, so its progress is unknown on this machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The stage `test`: run the server's tests against its wheel, and record what they cover.
+"""Stage `test`: run the server's tests against its wheel, and record their coverage.
 
-The plugin runs in the process of the tests. Its record counts when it has the nonce of this run: a process that ended before
-pytest did, or wrote a report of its own, has none.
+The plugin runs in the process of the tests. Its record counts only with the nonce of this run. A process that ended
+before pytest did, or that wrote its own report, has no nonce.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Validation of events and state files, and the order of events.
 
-Members that no kind has are kept: a newer mcpfactory may have written them. A kind that is not in the table is said.
+Unknown members are kept, because a newer mcpfactory may have written them. An unknown kind is reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Draw the graph of the pipeline as SVG.
 
-In a page the colours are the variables of its style sheet, and chips are links; a picture that stands alone brings both themes
-with it. A status is sign, word and colour together, and what a place is is said by sign and edge.
+In a page, the colors are the variables of its style sheet, and chips are links. A standalone image contains both
+themes. A sign, a word and a color together show a status; a sign and an edge show the kind of a place.
 """
 
 from __future__ import annotations

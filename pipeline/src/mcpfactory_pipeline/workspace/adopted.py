@@ -1,8 +1,8 @@
 """Settings and known drift of adopted servers.
 
-`mcpfactory inbox --refresh` writes it, and takes it away once nothing differs any more. It is of what is pinned now: as soon as
-something else is adopted it says nothing. It holds what differs in words, and the hash of all that is there instead: a waiver is for
-that, and for nothing that comes later.
+`mcpfactory inbox --refresh` writes `drift.json`, and deletes it once nothing differs any more. The file applies
+to the version pinned now, and is ignored as soon as another one is adopted. It describes each difference and stores
+the hash of everything that replaced the pinned version. A waiver covers only that offer, and no later one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The workspace: a repository with many servers, and the keys of its `mcpfactory.toml`.
+"""Workspace: a repository with many servers, and the keys of its `mcpfactory.toml`.
 
-It is checked whenever the file is read, so that a mistyped key is reported by the first command and not by the one that would have
-needed it. What is below a field that stands here is checked by its own reader.
+The keys are checked whenever the file is read, so that the first command reports a mistyped key, not only the command
+that needs it. The content below a field listed here is checked by its own reader.
 """
 
 from __future__ import annotations

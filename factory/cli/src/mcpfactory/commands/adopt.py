@@ -1,4 +1,4 @@
-"""`mcpfactory adopt`: a server that exists comes into the workspace as it is."""
+"""Command `mcpfactory adopt`: add an existing server to the workspace unchanged."""
 
 from __future__ import annotations
 

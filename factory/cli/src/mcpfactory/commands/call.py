@@ -14,7 +14,7 @@ from mcpfactory_runtime.errors import Exit
 _MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
 _MODES: Final = ("full", "search")
 _WARNING: Final = "warning: "  # how a server begins a line on stderr for the person who started it
-_INVALID: Final = "Invalid arguments"  # how the runtime begins what it says about them
+_INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
 
 
 def call(
@@ -58,7 +58,7 @@ def call(
 
 
 class _TypedArguments(NamedTuple):
-    """Arguments as they were typed: the JSON object, and pairs of name and text."""
+    """Arguments from the command line: the JSON object, and pairs of name and text."""
 
     whole: dict[str, Any]
     pairs: list[tuple[str, str]]
@@ -79,7 +79,7 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
-    """Say that a server is known to be no longer what was adopted, before anything is sent to it."""
+    """Warn, before anything is sent to a server, if it is known to have drifted from its adopted version."""
     if server.adopted is None:
         return
     from mcpfactory_pipeline.decisions.drift import drift_sentence, offered_drift
@@ -127,14 +127,17 @@ async def _call(
 
 
 def _describe_arguments(schema: dict[str, Any]) -> str:
-    """Return the arguments of a tool, in words."""
+    """Return the argument names of a tool as text, with the required ones marked."""
     required = schema.get("required", [])
     names = [f"{name} (required)" if name in required else name for name in schema.get("properties", {})]
     return ", ".join(names) or "no arguments"
 
 
 def _arguments(schema: dict[str, Any], typed: _TypedArguments) -> dict[str, Any]:
-    """Return the tool's arguments from what was typed: text stays text where the schema takes text, else it is read as JSON."""
+    """Return the tool's arguments from the command line.
+
+    A value stays text if the schema accepts text; otherwise it is parsed as JSON.
+    """
     properties = schema.get("properties", {})
     return typed.whole | {name: _value(properties.get(name, {}), text) for name, text in typed.pairs}
 
@@ -146,7 +149,7 @@ def _value(schema: Any, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        return [text] if kind == "array" else text  # the server says what is wrong with it
+        return [text] if kind == "array" else text  # the server reports the error
 
 
 def _block_text(block: dict[str, Any]) -> str:

@@ -113,7 +113,10 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 
 
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
-    """End in NO when a pull request or a push changes histories as it may not: what happened is told by jobs, and decided on the branch."""
+    """Exit with NO if a pull request or a push makes forbidden changes to histories.
+
+    Jobs record events, and people make decisions on the branch.
+    """
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
     if found := refusals(workspace, base, pushed=pushed):

@@ -31,7 +31,7 @@ class Diagnosis:
 
     @classmethod
     def of(cls, level: str, about: str, error: PipelineError) -> Diagnosis:
-        """Return what an error says."""
+        """Return the diagnosis for an error, with its message and hint."""
         return cls(level, about, str(error), error.hint)
 
 
@@ -98,7 +98,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
 
 
 def _check_isolation(workspace: Workspace) -> Diagnosis:
-    """Return what keeps code of a server to its folder when the pipeline runs it here."""
+    """Diagnose the isolation that confines server code to its folder when the pipeline runs it on this machine."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
     from mcpfactory_pipeline.isolation.levels import NONE, describe_lacking, find_level
     from mcpfactory_pipeline.plan.limits import wanted_level
@@ -161,7 +161,7 @@ def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
-    """Return what a server runs with on this machine, and with `start` whether it does: it is started and asked for its tools."""
+    """Diagnose the environment of a server on this machine; with `start`, also start it and list its tools."""
     from mcpfactory_pipeline.base.errors import PipelineError, ServerError
     from mcpfactory_pipeline.launch.environment import find_python
 

@@ -26,7 +26,7 @@ _JOBS: Final = 2  # questions that a model is asked at once
 
 @dataclass(frozen=True, slots=True)
 class AskWish:
-    """What was typed about a model."""
+    """Command-line options for the evaluation of a model."""
 
     model: str
     endpoint: str = ""
@@ -45,7 +45,7 @@ class AskWish:
 def ask_model(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish
 ) -> ModelReport:
-    """Ask the model every case in every setting, and return what it did. Progress is shown meanwhile."""
+    """Ask the model every case in every setting and return its report. Show progress meanwhile."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.checks.evaluation import (
         LISTS,
@@ -195,7 +195,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
 
 
 def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Write cases that a person could accept beside those that are asked, and say where."""
+    """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
     from dataclasses import asdict
 
     from mcpfactory_pipeline.base.files import replace_file
@@ -362,7 +362,7 @@ def evaluate(
 
 
 def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[str]:
-    """Return what was typed for an option that may be given several times; the first of the known where nothing was."""
+    """Return the values of a repeatable option, or the first known value if the option is not given."""
     for one in typed or ():
         if one not in known:
             output.fail(f"unknown value {one!r} for {option}", f"one of {', '.join(known)}", Exit.USAGE)

@@ -62,7 +62,7 @@ def inbox(
 
 
 def greet() -> bool:
-    """Return what `mcpfactory` alone prints in a workspace: the inbox, and what to type next; False outside of one."""
+    """Print the inbox and the next commands for `mcpfactory` without arguments; return False outside a workspace."""
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
 
@@ -82,7 +82,7 @@ def greet() -> bool:
 
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
-    """Return what waits, with the clients of this person that have what is no longer what was adopted."""
+    """Return the inbox items; those about a drifted adopted server also name the user's clients that have it."""
     from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.views.waiting import name_holders
 

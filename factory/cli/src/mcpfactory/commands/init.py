@@ -71,7 +71,7 @@ def init(
 
 
 def _origin(folder: Path, factory: str) -> Origin | None:
-    """Return what the person named, or what works; a workspace keeps its own."""
+    """Return the origin that the user named, else one that works; None if a workspace keeps its own."""
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
@@ -81,7 +81,7 @@ def _origin(folder: Path, factory: str) -> Origin | None:
 
 
 def _confirm(setup: Setup, *, as_json: bool) -> None:
-    """Show what would be done beside the things of somebody else, and go on when a person says yes."""
+    """Show the planned changes to a folder with unrelated files, and continue only if the user confirms."""
     shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.fail(

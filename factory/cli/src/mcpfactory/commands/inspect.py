@@ -148,13 +148,13 @@ def _print_texts(server: WorkspaceServer, *, start: bool, as_json: bool) -> None
 
 
 def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (place, text) of every text in a listed tool but the names of types; without a text what has none in it."""
+    """Yield (place, text) for each text in a listed tool except type names; a member without text yields ""."""
     if isinstance(value, str) and value not in _TYPES:
         yield place, value
     elif isinstance(value, dict):
         for name, part in value.items():
             here = f"{place}.{name}".lstrip(".")
-            yield from list(_texts_of(part, here)) or [(here, "")]  # a name is read, too
+            yield from list(_texts_of(part, here)) or [(here, "")]  # names are checked as well
     elif isinstance(value, list):
         for part in value:
             yield from _texts_of(part, place)
@@ -172,7 +172,7 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a listed tool, by name: where they go is known to nobody but the server."""
+    """Return the arguments of a listed tool by name, without bindings, which only the server knows."""
     schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     return {argument: {} for argument in properties} if isinstance(properties, dict) else {}

@@ -127,7 +127,7 @@ def _environment(what: str, given: list[str], workspace: Path | None, *, ask: bo
 
 
 def _print_address(what: str, env: list[str], workspace: Path | None) -> None:
-    """Whether the server can call its API where the client starts it."""
+    """Report API addresses that are private, or that the server cannot call when the client starts it."""
     if "://" in what:
         return
     server = workspace_in(workspace).server(what)

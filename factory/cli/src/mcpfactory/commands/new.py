@@ -140,7 +140,7 @@ def _print_text(created: Any, workspace: Any, template: str, *, dry_run: bool) -
 
 
 def _advise(created: Any) -> None:
-    """Print what the person should know before the first call: where the API lives, and what is worth deciding."""
+    """Print advice to read before the first call: the address of the API, and decisions to consider."""
     print_addresses(created.server, created.address)
     if created.alike:
         names = ", ".join(created.alike)
@@ -164,7 +164,7 @@ def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any])
 
 
 def _earlier(workspace: Any, name: str) -> bool:
-    """Whether a server of this name was there before and its history was closed: what was decided then is taken back by hand."""
+    """Return True if an earlier server of this name was retired; its retirement must be reverted by hand."""
     from mcpfactory_pipeline.base.errors import StateError
     from mcpfactory_pipeline.state.store import Store
 

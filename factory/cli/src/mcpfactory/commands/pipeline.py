@@ -1,4 +1,4 @@
-"""`mcpfactory pipeline …`: what must run and why, running it, where everything stands, and moving candidates on."""
+"""Commands `mcpfactory pipeline …`: list, explain and run stages, show the status, and move candidates."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def run(
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Say what waits for a person now at the servers of a run, with the command to type; of many servers, where to look."""
+    """Print the pending items of a run's servers with the next command; for many servers, refer to the inbox."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:
@@ -142,7 +142,7 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
 
 
 def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
-    """Say, once a run, that nothing kept code of servers apart although nobody chose that."""
+    """Warn, once per run, if server code ran without isolation although that was not configured."""
     from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
     from mcpfactory_pipeline.plan.limits import wanted_level
 
@@ -152,7 +152,7 @@ def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
 
 
 def exit_of_run(outcome: Any) -> Exit:
-    """Return how a command ends that ran the pipeline."""
+    """Return the exit code of a command that ran the pipeline."""
     if outcome.interrupted:
         return Exit.INTERRUPTED
     if outcome.errored:

@@ -128,7 +128,7 @@ def new(
 
 
 class _Step(NamedTuple):
-    """What came of one step of a check."""
+    """Result of one step of a template check."""
 
     variant: str
     step: str
@@ -174,7 +174,7 @@ def check(
 
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
-    """Return what is known of a template, as plain data; its files are those of its defaults."""
+    """Return the properties of a template as plain data; its files are those created with the default answers."""
     from mcpfactory_codegen.servers.answers import questions, refused_settings
     from mcpfactory_codegen.servers.create import create_server
     from mcpfactory_runtime.errors import McpfactoryError

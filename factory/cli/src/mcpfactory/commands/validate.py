@@ -201,7 +201,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 
 async def _examine(*words: Any, **options: Any) -> Report:
-    """Return what `_judge` does; no process that it started runs after it, also none in a session of its own."""
+    """Return the report of `_judge` after ending all processes that it started, in any session."""
     from mcpfactory_pipeline.isolation.orphans import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())

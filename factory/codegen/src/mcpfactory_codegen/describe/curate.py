@@ -1,7 +1,7 @@
-"""Apply the person's decisions about tools, and suggest some for large APIs.
+"""Application of the user's decisions about tools, and suggestions for large APIs.
 
-`rename` comes before the tools are described, so that descriptions speak of arguments by their new names; `curate`
-comes after it and changes what is shown, hidden and sent. Both leave everything else as it was.
+`rename` runs before the tools are described, so that descriptions use the new argument names. `curate` runs after it
+and changes which parts are shown, hidden and sent. Both leave everything else unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """All names of the generated code, chosen in one pass over the whole API.
 
 Rules, in this order:
-1. Total and unique: every operation, argument, module and variable has a name, and no two share one.
+1. Total and unique: every operation, argument, module and variable has a name, and all names are distinct.
 2. A name depends on its own operation (operationId, method, path, summary) and on those that would have the same
    name; never on the order of the document, and never on a counter. Reordering, adding or renaming elsewhere changes
    nothing. A name that is too long also depends on how common its words are in the API.

@@ -291,7 +291,7 @@ _WAYS: Final = {
 
 
 def read_flows(scheme: dict[str, Any]) -> tuple[ApiOAuthFlow, ...]:
-    """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () if it has none.
+    """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () if none is usable.
 
     The implicit flow and the password flow are excluded, because OAuth 2.1 removed them.
     """

@@ -1,10 +1,11 @@
-"""Translate one schema of a document to JSON Schema 2020-12.
+"""Translation of one schema of a document to JSON Schema 2020-12.
 
-The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemas`. Nothing is expanded: the cost
-is that of the schema as it is written.
+The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemas`. Nothing is expanded,
+so the cost depends only on the size of the written schema.
 
-Taken literally it admits nothing but the `properties` written in the same object, so that no value has both those and what
-`allOf` adds. Many validators do not know `unevaluatedProperties`, and so such an object is left open.
+Taken literally, `additionalProperties: false` allows only the `properties` written in the same object, so a value
+cannot have both those and the ones that `allOf` adds. Many validators do not support `unevaluatedProperties`, so such
+an object is left open.
 """
 
 from __future__ import annotations

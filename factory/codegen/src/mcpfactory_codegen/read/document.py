@@ -231,7 +231,7 @@ def load(
         max_bytes: Limit for all files together.
 
     Raises:
-        DocumentError: not found, not JSON or YAML, not an object, too big, or not a kind that `sources` knows.
+        DocumentError: not found, not JSON or YAML, not an object, too big, or of a kind unknown to `sources`.
     """
     text = str(source)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):

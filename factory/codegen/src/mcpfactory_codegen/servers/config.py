@@ -72,7 +72,7 @@ class ServerConfig:
 
     @property
     def document(self) -> str:
-        """Return the path of the first API document; "" if the server has none."""
+        """Return the path of the first API document, or "" if the server has no document."""
         return next((api.document for api in self.apis), "")
 
     @property

@@ -1,8 +1,9 @@
 """Three-way merge of generated files, and the lock file that records what was generated.
 
-`git merge-file` does the merging, in a folder of its own: no repository is needed and none is touched.
+`git merge-file` merges the files in a separate directory. It needs no repository and changes none.
 
-Canonical text: sorted, no clock, host or absolute path, so that equal work gives equal bytes and a diff is a review.
+The text is canonical: sorted, without timestamps, host names or absolute paths. Equal input gives equal bytes,
+so a diff can be reviewed.
 """
 
 from __future__ import annotations

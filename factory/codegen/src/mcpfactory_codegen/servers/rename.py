@@ -136,7 +136,7 @@ def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Ren
 
 
 def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
-    """Write the renamed server to a new directory below `beside`, and return it. The old one stays unchanged.
+    """Write the renamed server to a new directory in `beside`, and return it. The old directory stays unchanged.
 
     Raises:
         CreateError: the disk reported an error; nothing is left behind.

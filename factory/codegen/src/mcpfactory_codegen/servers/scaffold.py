@@ -95,10 +95,10 @@ def _about(folder: Path) -> str:
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a template: shipped, by its name; from a directory, git or a package, by its [source](template_source).
+    """Return a template: shipped, by name; from a directory, Git or a package, by its [source](template_source).
 
     Args:
-        source: as typed, or as `kept_source` wrote it.
+        source: as typed, or as written by `kept_source`.
         beside: the server's directory, to which a stored path is relative; None for typed sources.
 
     Raises:

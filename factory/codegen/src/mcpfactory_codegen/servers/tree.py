@@ -1,9 +1,9 @@
-"""Write the folder of a server: plan first, format, stay inside the folder, lose no edit.
+"""Writer of a server's directory: plans first, formats files, stays inside the directory, and preserves edits.
 
-owner     the file exists already               it is no longer made
+owner     the file exists already               it is no longer generated
 machine   rewritten; an edit is reported        removed
-person    kept as it is                         kept
-document  kept as it is                         kept
+person    kept unchanged                        kept
+document  kept unchanged                        kept
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Known keys and values of a server's `mcpfactory.toml`.
 
-`None` stands for tables whose keys are names that the person chose, or whose own reader is as strict.
+`None` marks tables with user-defined keys, and tables whose own reader is equally strict.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Build OpenAPI 3.1 data from another kind of document, infer schemas from samples, and hide secrets in them.
+"""Translation of other document kinds to OpenAPI 3.1, schema inference from samples, and redaction of their secrets.
 
-A schema of an answer has to hold for answers that nobody saw: everything in it may be null, whole numbers may have a fraction, and
-only what stood in each of several samples is required.
+An inferred response schema must also accept responses that were not sampled. Therefore every value may be null,
+integers may have a fraction, and a member is required only if it appeared in each of several samples.
 """
 
 from __future__ import annotations

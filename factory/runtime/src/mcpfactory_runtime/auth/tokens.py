@@ -1,9 +1,9 @@
-"""Authenticate a request: token, claims, scopes → principal or challenge.
+"""Authentication of a request: token, claims, scopes → principal or challenge.
 
 RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
 
-Pure: the clock is an argument, signatures are checked elsewhere (`jose`), and what is read before that check is used for
-one thing only: to choose the keys for it.
+The module is pure: the clock is an argument, and `jose` verifies signatures. Data that is read before
+verification serves only to select the keys for it.
 """
 
 from __future__ import annotations

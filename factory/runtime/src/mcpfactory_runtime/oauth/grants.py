@@ -1,7 +1,7 @@
 """OAuth grants: authorization code with PKCE, device code, refresh, client credentials, assertions.
 
-A client that has none of a person's attention gets its tokens with one of these. None is worth anything to another
-authorization server than the one that it names.
+A client without user interaction uses client credentials or an assertion. Each grant is valid only for the
+authorization server that it names.
 """
 
 from __future__ import annotations

@@ -51,10 +51,10 @@ class ProxyClient:
 
 
 def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the name and redirect URIs of a client's metadata.
+    """Return the name and redirect URIs from a client's metadata.
 
     Raises:
-        ClientRefusedError: they are missing, too many, or point to a host that must not receive a code.
+        ClientRefusedError: the URIs are missing, too many, or point to a host that must not receive a code.
     """
     if not isinstance(body, dict):
         raise ClientRefusedError("invalid_client_metadata", "The body must be a JSON object")

@@ -124,7 +124,7 @@ class _Workers:
         self.forget()
 
     def forget(self) -> None:
-        """Reset the state. A forked process has none of its parent's threads."""
+        """Reset the state, because a forked process does not inherit its parent's threads."""
         self.running = 0
         """Threads that are not waiting for work."""
         self._lock = threading.Lock()

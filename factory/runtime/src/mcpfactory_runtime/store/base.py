@@ -1,8 +1,8 @@
 """Stores shared by processes: the interface, and the memory store.
 
-A store keeps *spaces* and *mailboxes*. A space is a sorted map from text to bytes that is forgotten as a whole when nobody has
-prolonged it for its time. A mailbox is a queue that one process reads. That is all that tasks, sessions, streams, rates,
-used states and caches are kept in, so that a further database is these eight methods.
+A store holds *spaces* and *mailboxes*. A space is a sorted map from text to bytes that expires as a whole unless
+its lifetime is extended. A mailbox is a queue with one reading process. Tasks, sessions, streams, rates, used
+states and caches use nothing else, so another database needs only these eight methods.
 """
 
 from __future__ import annotations

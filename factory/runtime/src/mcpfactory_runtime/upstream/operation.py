@@ -1,10 +1,10 @@
 """Upstream operations as data: methods, paths, parameter styles, names.
 
-These records are written into generated servers as literals, built by the code generator and read by
-`request.build_request`. They hold no behaviour, so that a reader of a generated server sees the whole binding.
+The code generator writes these records into generated servers as literals, and `request.build_request` reads
+them. They contain no behavior, so a reader of a generated server sees the whole binding.
 
-Whoever writes values has a table with a row for each style, checked by `complete` when its module is loaded. There is no
-default: a style that is added here is refused until every table has its row.
+Each module that writes values has a table with a row per style, which `complete` checks when the module is
+loaded. There is no default: a new style is refused until every table has a row for it.
 """
 
 from __future__ import annotations

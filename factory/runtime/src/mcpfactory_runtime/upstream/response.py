@@ -172,7 +172,7 @@ def _value_in(
 
 
 def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:
-    """Return the JSON value of an answer, or `_NOT_JSON` if it has none.
+    """Return the JSON value of a response, or `_NOT_JSON` if it is not JSON.
 
     label                                 is JSON
     application/json, text/json, +json    if it parses

@@ -1,9 +1,9 @@
 """Secrets and settings of calls to an API, from environment variables and files.
 
-Their values appear in no message.
+Messages never contain their values.
 
-`MCPF_<SERVER>_BASE_URL` stands beside the server's credentials and means this server alone; `MCPFACTORY_BASE_URL` means whichever
-server reads it, so it is for one that runs by itself.
+`MCPF_<SERVER>_BASE_URL` belongs to the server's credentials and applies to this server only.
+`MCPFACTORY_BASE_URL` applies to every server that reads it, so use it for a server that runs alone.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ class Addresses:
     """Addresses of the servers of one API.
 
     Args:
-        settings: of the server; read on each access.
-        base_url: of the root, from the document; "" if the document has none.
-        servers: the others, from the document.
+        settings: settings of the MCP server; read on each access.
+        base_url: base URL of the root server in the document; "" if the document does not declare one.
+        servers: the other servers in the document.
     """
 
     def __init__(self, settings: Settings, base_url: str, servers: Iterable[ServerAddress] = ()) -> None:

@@ -1,6 +1,6 @@
-"""Shorten JSON results, or select a part of them with JMESPath.
+"""Truncation of JSON results, and selection of their parts with JMESPath.
 
-Room is shared fairly: what is small stays whole, and what is large is cut, so that the outline of an answer survives.
+Space is shared fairly: small values stay whole and large values are cut, which preserves the outline of a result.
 """
 
 from __future__ import annotations

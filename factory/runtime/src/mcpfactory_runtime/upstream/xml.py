@@ -1,20 +1,21 @@
 """XML bodies and responses of APIs.
 
-The rules:
+Rules for bodies:
 
-1. A member is an element under its own name unless its `Xml` says otherwise; what the document does not describe, too.
-2. The items of an array stand side by side, each an element; only `wrapped` puts an element around them.
+1. A member is an element under its own name unless its `Xml` specifies otherwise, even if it is undocumented.
+2. The items of an array are sibling elements; only `wrapped` puts an element around them.
 3. Null is an element with `xsi:nil`; as an attribute or text it is left out.
 4. A namespace is declared where it is first needed and not again below.
-5. What XML cannot hold (a name with a space in it, a control character) is refused, and text never becomes markup.
+5. Values that XML cannot represent (a name with a space, a control character) are refused. Text never becomes markup.
 
-The rules:
+Rules for responses:
 
-1. The value is what the root holds: an object by the local names of its elements and attributes; namespaces are left out.
-2. An element without attributes and elements is its text; `xsi:nil` is null. Beside others, its text is `#text`.
-3. Siblings of one name are a list. One alone is a list only where the document says so: `lists`.
+1. The value is the content of the root: an object keyed by the local names of its elements and attributes.
+   Namespaces are left out.
+2. An element without attributes and elements is its text; `xsi:nil` is null. Otherwise, its text is `#text`.
+3. Siblings with one name are a list. A single element is a list only if the document declares it: `lists`.
 4. An attribute with the name of an element is `@name`.
-5. A document type is refused, and with it every entity that is not XML's own; so is what is nested too deeply.
+5. A document type is refused, and with it every entity that XML does not predefine. Excessive nesting is refused.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class RequestRecorder:
     ) -> tuple[int, str, bytes]:
         """Forward a request, record both sides, and return status, content type and body.
 
-        With `beside`, it goes to an additional server instead of the upstream.
+        With `beside`, forward it to the additional server named by the first path segment, not to the upstream.
 
         Raises:
             OSError, HTTPException: no response arrived.

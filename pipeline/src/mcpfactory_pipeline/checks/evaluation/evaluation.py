@@ -80,11 +80,11 @@ class CaseOutcome:
     """Result of one case in one mode.
 
     Attributes:
-        case: its name.
-        question: as it was asked.
+        case: name of the case.
+        question: the question as asked.
         mode: how tools were offered.
         ways: results of its accepted call sequences; empty for a case that no tool fits.
-        rank: the position within which all tools of one sequence were found; None if they were not.
+        rank: the position within which all tools of one sequence were found; None if they were not found.
         called: True if the calls were made, False if only their arguments were checked.
     """
 

@@ -1,7 +1,8 @@
-"""Judge whether what a model did answers a case.
+"""Judge a model's calls and answer for a case.
 
-A right way is gone when its calls were made in their order (those of one turn are in parallel and have none), with their arguments,
-and were answered with what they must say. What was called besides does no harm where it only reads, or failed.
+An accepted call sequence is complete if its calls were made in order, with the expected arguments, and returned the
+expected content. Calls of one turn are parallel and have no order. Extra calls are harmless if they only read or
+failed.
 """
 
 from __future__ import annotations

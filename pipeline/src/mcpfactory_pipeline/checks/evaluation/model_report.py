@@ -1,7 +1,7 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
-A question is what was sampled, and not each time that it was asked: answers to one question are alike, so repetitions make the
-share of one question surer and do not narrow the interval of all of them. More questions do.
+The sampled unit is the question, not each repetition, because answers to one question are alike. Repetitions make the
+pass rate of one question more certain, but do not narrow the overall interval. More questions do.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class ModelPrices:
 
 
 def read_prices(settings: Mapping[str, Any]) -> ModelPrices | None:
-    """Return the prices in the settings of a model, or None if they have none.
+    """Return the prices in the settings of a model, or None if no price is set.
 
     Raises:
         ConfigError: only one of them is set, or a price is not a number.

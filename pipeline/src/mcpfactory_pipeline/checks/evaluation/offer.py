@@ -92,7 +92,7 @@ class SearchTools:
         """The tool that finds others."""
         names = (self.call, self.search, f"describe_{kind}tools") if self.call else ()
         self.machinery = frozenset(name for name in names if name)
-        """Names of the three search mode tools; empty if the server has none."""
+        """Names of the three search mode tools; empty if the server has no search mode."""
         self.direct = frozenset(tool["name"] for tool in tools) - self.machinery
         """Tools that a client sees without a search."""
 

@@ -130,7 +130,7 @@ def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
     `artifacts` is the server's artifact folder.
 
     Raises:
-        StateError: a file has other bytes than the state says, or its path is outside `artifacts`.
+        StateError: the bytes of a file differ from the state, or its path is outside `artifacts`.
     """
     bundles = [folder / _FILES for folder in folders]
     found: dict[Path, bytes] = {}

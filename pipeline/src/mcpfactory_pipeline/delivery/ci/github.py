@@ -1,17 +1,21 @@
 """Workflows for GitHub Actions.
 
-Four jobs: `plan` says which servers changed and assigns them to jobs, with the id of the run; `shard` (a matrix) runs the pipeline for
-some of them; `fold` puts together what they handed over, as far as `plan` assigned it to them, verifies and writes the summary;
-`keep` commits state and history, on the workspace's branch only, and is the only job that may write. It hands on the channels,
-with the very bytes that the shards built and checked. Nothing that comes from outside is ever part of a script: values travel
-in `env`. A pull request brings no history of its own: what people decide is on the branch, whose newest commit `keep` works on, so that
-what was decided while the shards ran counts. A push is compared with the commit before it.
+The pipeline workflow has four jobs. `plan` lists the changed servers, assigns them to jobs and sets the ID of the
+run. `shard` (a matrix) runs the pipeline for some of the servers. `fold` merges the results of the shards, as far as
+`plan` assigned the servers to them, verifies them and writes the summary. `keep` commits state and history, only on
+the workspace's branch, and is the only job with write access. It uploads the channels, with the exact bytes that the
+shards built and checked.
 
-Four jobs. `check` looks at the tag, before anything of it runs: it must be on the workspace's branch and say the version of its
-sources. `run` brings the server through the pipeline: its code and tests run here, without any right. `publish` takes what
-`run` built of this server, in this run, and what people decided on the branch; it says itself which candidate that is. It is the
-only job with secrets and an identity: nothing of the server runs in it. `keep` commits state and history, and is the only one
-that may write.
+External input is never part of a script: values are passed in `env`. A pull request does not bring its own history.
+People's decisions are on the branch, and `keep` works on the newest commit of the branch, so decisions made while the
+shards ran count. A push is compared with the commit before it.
+
+The release workflow has four jobs. `check` inspects the tag before any of its code runs: the tag must be on the
+workspace's branch and match the version of its sources. `run` runs the server through the pipeline; the server's code
+and tests run here, without any permissions. `publish` takes the files that `run` built of this server in this run,
+and people's decisions on the branch; it determines the candidate itself. It is the only job with secrets and an
+identity, and no code of the server runs in it. `keep` commits state and history, and is the only job with write
+access.
 """
 
 from __future__ import annotations

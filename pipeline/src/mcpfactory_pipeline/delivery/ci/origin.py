@@ -1,4 +1,4 @@
-"""Where CI jobs install the factory from.
+"""Installation sources of mcpfactory for CI jobs.
 
 ```toml
 [workspace]
@@ -7,8 +7,8 @@ factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch 
 factory = "index"                                 # the package index that jobs use, in this version
 ```
 
-Texts are edited in place: nothing else in them changes, which is checked by parsing the result; where that cannot be, the file is
-left to its owner.
+Files are edited in place. Parsing the result checks that nothing else changed. If a safe edit is impossible, the file
+is left to its owner.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""Refuse what a pull request or a push must not change.
+"""Refuse forbidden changes in a pull request or a push.
 
-The one exception can be checked: approvals that are signed, for channels that ask for signed ones, by keys that the base lists too,
-and whose signature stands in no other event.
-A push to the branch brings decisions, for that is where people decide: about candidates that the commit before it knows. A candidate and
-the decision about it do not come together, as they do where a pull request was merged that nobody looked at. Promotions of a push are
-judged again (`pushed`).
+The only exception can be verified: signed approvals, for channels that require signatures, by keys that the base also
+lists, with a signature that appears in no other event.
 
-`promote` checks the policy of the working tree. A line written by hand was never checked, and the same push may have removed a
-stage or lowered a policy. So each promotion is checked again, at its own time, by the stages and channels of the commit before the
-push. A stricter policy in the push revokes nothing. A channel that is new in the push is checked by the push's own policy.
+A push to the branch brings decisions, because people decide there, about candidates that the commit before it knows.
+A candidate and the decision about it must not arrive together, as they do if a pull request was merged without
+review. Promotions of a push are checked again (`pushed`).
+
+`promote` checks the policy of the working tree. A line written by hand was never checked, and the same push may have
+removed a stage or lowered a policy. So each promotion is checked again, at its own time, by the stages and channels
+of the commit before the push. A stricter policy in the push revokes nothing. A channel that is new in the push is
+checked by the push's own policy.
 """
 
 from __future__ import annotations

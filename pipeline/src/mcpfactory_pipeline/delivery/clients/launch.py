@@ -1,13 +1,14 @@
-"""How a client starts a server: from a channel, a package index, a URL or sources.
+"""Commands and URLs with which clients start a server: from a channel, a package index, a URL or sources.
 
-No entry leaves it to chance whose package is started. From a channel, server and runtime are named by the files that were
-promoted, so that no index is asked for either; from an index, the name is one that was published (see `published`).
+Each entry determines whose package is started. From a channel, the promoted files identify server and runtime, so
+that no index is queried for either. From an index, the name must be a published one (see `published`).
 
-The entry names the channel and not the files: what is promoted there, or rolled back, is what the client starts next.
+The entry names the channel and not the files. The client's next start therefore uses the result of the latest
+promotion or rollback.
 
-Who names a package that nobody published invites a stranger to publish it, and to receive the server's credentials. So a
-name is believed when the state says that it was published, or when the index is asked and has the promoted candidate,
-byte for byte.
+An entry with an unpublished package name invites a stranger to publish that package and receive the server's
+credentials. So a name is trusted only if the state records its publication, or if the index is queried and has the
+promoted candidate, byte for byte.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Publish a server: check everything for problems and secrets, then upload to each target.
 
-For each target two events: `publish.started` before anything is sent, `published` with the evidence when it is there. A process
-that is killed between them leaves the first, which `inbox` shows; publishing again inspects the target first, and uploads what is
-missing, or only records what it finds.
+Each target gets two events: `publish.started` before anything is sent, and `published` with the evidence when the
+upload is there. A process killed between them leaves only the first, which `inbox` shows. Publishing again inspects
+the target first, then uploads missing files or only records the files found.
 """
 
 from __future__ import annotations

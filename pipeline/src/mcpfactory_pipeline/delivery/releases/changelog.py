@@ -1,6 +1,6 @@
-"""Changelogs, and the fragments that they are made of.
+"""Changelogs and their fragments.
 
-A file of its own for each, so that branches which both add one never conflict. The next release gathers them.
+Each fragment is a separate file, so that branches that both add one never conflict. The next release collects them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Packages of a workspace that are released together, and the check of a release tag.
 
-What is to be said of a release stands below `## Unreleased` in the workspace's CHANGELOG.md; that is what makes it due. Its headings
-(`### Added`, …) ask for the step of the version, as the kinds of notes do for a server.
+The release notes are below `## Unreleased` in the workspace's CHANGELOG.md; if there are any, a release is due. Their
+headings (`### Added`, …) determine the version step, as the kinds of notes do for a server.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Relay tools, resources and prompts of several servers under distinct names.
 
-A name is `<server>_<name>`. No server's part has a `_`, so the first one ends it, and different pairs cannot become the same
-name. Where the server's name had to be changed for that, or the whole is too long, a hash of the pair stands at the end, and
-so it does where the end of the whole could be taken for one.
+A name is `<server>_<name>`. The server part never contains `_`, so the first one ends it, and different pairs cannot
+get the same name. A hash of the pair is appended if a character had to be replaced, if the whole is too long, or if
+its end looks like such a hash.
 
-The rule is that of `validate` (`security.hidden-text`). Texts for readers, answers, errors, log messages, progress and questions are cleaned.
-Names and values that a caller has to repeat cannot be changed, so that items with hidden characters there are not offered.
+The rule for hidden characters is that of `validate` (`security.hidden-text`). Texts for readers, answers, errors, log
+messages, progress and questions are cleaned. Names and values that a caller has to repeat cannot be changed, so items
+with hidden characters in them are not offered.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""Skills: folders with a SKILL.md that a server publishes.
+"""Skills: directories with a SKILL.md that a server publishes.
 
-A skill is what is in its folder when somebody asks: a file that was changed has its new digest in the next answer. SKILL.md
-is listed among the resources; the other files are read by the skill's template. Only names that a walk through the folder
-found are ever opened, so no URI leads out of it; links are refused, and names that begin with a dot are left out.
+The server reads a skill's directory on each request, so the next response has the new digest of a changed file.
+SKILL.md is listed among the resources; the skill's template reads the other files. The server opens only names
+that it found by walking the directory, so no URI can escape it. It refuses links and skips names that begin with
+a dot.
 
-Hosts compare the front matter that we publish with the one that their YAML reader finds in the file, so a value is either
-read as every YAML reader would, or refused. Read are: `key: value` with plain, quoted and block (`|`, `>`) values, plain
-numbers, true, false and null, and one level of such keys below a key (`metadata:`). Refused is the rest, and what YAML 1.1
-and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
+Hosts compare the published front matter with the result of their own YAML parser. Therefore a value is either
+read as every YAML parser would read it, or refused. Supported are `key: value` with plain, quoted and block
+(`|`, `>`) values, plain numbers, true, false and null, and one level of such keys below a key (`metadata:`).
+Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30,
+2024-01-01 …).
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Generated tools: listed from `manifest.json`, imported at the first call, with the owner's hooks.
 
-A server with a thousand tools therefore starts as fast as one with three. The format is described in
+Lazy imports let a server with a thousand tools start as fast as one with three. The format is described in
 docs/architecture.md, "Generated server".
 
-@server.before("list_books")
+    @server.before("list_books")
     def few_at_a_time(call: ToolCall) -> None:
         call.arguments.setdefault("limit", 20)
 
-A hook before a call may change the arguments (they have been checked already), or raise `ToolError` to refuse; one after it
-may answer with another result. Hooks run in the order in which they were written, also for calls by way of search mode, as
-a task, or by `Context.call`. They hold for generated tools: tools of one's own need none.
+A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the
+call. A hook after a call may return a different result. Hooks run in the order of their definition, including
+for calls through search mode, as a task, or by `Context.call`. They apply to generated tools only; handwritten
+tools do not need hooks.
 """
 
 from __future__ import annotations

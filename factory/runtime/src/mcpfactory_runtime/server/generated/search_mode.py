@@ -1,11 +1,12 @@
-"""Search mode: three tools stand for a whole API.
+"""Search mode: three tools that represent a whole API.
 
-`search_tools` finds tools by a question, `describe_tools` shows their schemas, `call_tool` calls one. A call goes the way
-that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`transports/http/authentication.py`
-follows `Tool.resolve_target`), its own result comes back. The index is built at the first search.
+`search_tools` finds tools for a question, `describe_tools` shows their schemas, `call_tool` calls one. A call
+behaves as without search mode: the tool's own schema checks the arguments, its own scopes are required
+(`transports/http/authentication.py` follows `Tool.resolve_target`), and its own result is returned. The index is
+built at the first search.
 
-A schema is cut by steps, and the first step that is short enough is shown. What is left out is an argument's inner parts, the end of its
-description, and most values of a long enumeration; never an argument, and never that one is required.
+A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of their
+descriptions, and most values of a long enumeration. They never remove an argument or its required flag.
 """
 
 from __future__ import annotations

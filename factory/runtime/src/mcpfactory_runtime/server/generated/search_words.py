@@ -1,14 +1,16 @@
 """Words of tools and questions: tokens, stems, synonyms.
 
-Everything here is about questions in general; which tools there are is not known yet.
+This module covers questions in general, independent of the available tools.
 
-A row is worth its place when it helps in many APIs: names that a single API uses do not belong here, the index learns them from
-the API's own descriptions. `a b c` is read in every direction. `a b > c d` is read in one: who says a or b may mean c or d, which are
-the terms of APIs; who says c does not mean a. `a b >> c d` is the same for what is farther: who says a or b may speak of something
-for which APIs have c or d, and it counts less.
+Add a row only if it helps in many APIs. The index learns names that a single API uses from the API's own
+descriptions. The notation of a row:
 
-English words lose their endings; words of other languages stay as they are, and a script that is written without spaces is cut into
-pairs of signs.
+- `a b c`: each word may mean any other.
+- `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
+- `a b >> c d`: like `>` for more distant terms, with a lower weight.
+
+English words lose their endings. Words of other languages stay unchanged, and text in a script without spaces is
+cut into pairs of characters.
 """
 
 from __future__ import annotations

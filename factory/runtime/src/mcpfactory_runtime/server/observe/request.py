@@ -1,6 +1,7 @@
 """One request from arrival to response, and its log lines.
 
-It is around the dispatcher, not a middleware: it sees what is refused before any middleware, and lists stay ready as bytes.
+It wraps the dispatcher and is not a middleware. Therefore it also sees requests that are refused before any
+middleware runs, and lists remain available as bytes.
 """
 
 from __future__ import annotations

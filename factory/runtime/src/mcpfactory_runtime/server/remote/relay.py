@@ -1,9 +1,9 @@
 """Tools, resources and prompts of a remote server, and requests forwarded to it.
 
-A server of the per-request lifecycle asks by ending its request (`input_required`), so it is known which call a question belongs
-to. The question goes to whoever made the call, in the way of the lifecycle that is spoken there. Where that is the per-request
-one, the call is made again with the answers, and goes through from its beginning: every question is asked of the server again,
-and answered from what the client has answered already.
+A server of the per-request lifecycle asks a question by ending its request (`input_required`), so the question
+belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. If that is the
+per-request lifecycle, the client repeats the call with its answers, and the call runs again from the start: the
+server asks every question again, and the relay answers from the client's earlier answers.
 """
 
 from __future__ import annotations

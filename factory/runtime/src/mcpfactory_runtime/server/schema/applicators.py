@@ -196,9 +196,10 @@ def judged(pattern: str) -> SchemaValidator | None:
 
 
 def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """Return True if every keyword of a schema is checked, so that passing our checks means that the value is valid.
+    """Return True if we check every keyword of a schema, so that a value that passes our checks is valid.
 
-    `lists_none` returns True for an enumeration that does not permit any of its own values; then all of them pass.
+    `lists_none` returns True for an enumeration that permits none of its own values; every value passes such an
+    enumeration.
     """
     waiting, seen = [schema], set()
     while waiting:

@@ -434,7 +434,7 @@ class TaskMethods:
 
 
 def identifies(channel: ReplyChannel) -> bool:
-    """Return True if clients can be told apart here; otherwise tasks must not be listed (Task Isolation)."""
+    """Return True if the channel distinguishes clients; otherwise tasks must not be listed (Task Isolation)."""
     return channel.private or bool(channel.principal)
 
 

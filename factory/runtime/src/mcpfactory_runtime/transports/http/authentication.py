@@ -1,8 +1,9 @@
-"""Authenticate HTTP requests, and delay clients after failed attempts.
+"""Authentication of HTTP requests, and delays for clients after failed attempts.
 
-To check a token costs a signature, or a question to its issuer, and whoever has none can make as many as they like. So each attempt counts
-for its address until the token proves good. Tokens that proved good before are looked at in any case: who shares an address with a
-stranger (a proxy, an office) goes on working.
+Checking a token costs a signature verification or a request to its issuer, and a client without a valid token
+can send any number of attempts. Therefore each attempt counts against its address until the token proves valid.
+Tokens that proved valid before are always checked, so clients that share an address with a stranger (a proxy, an
+office) keep working.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`/health` and `/ready`: what an orchestrator or a load balancer asks, answered to strangers without saying anything of the server.
+"""Health endpoints `/health` and `/ready` for orchestrators and load balancers, and `/metrics`.
 
-And `/metrics`, for whoever may call the server.
+The probes answer unauthorized callers without details about the server. `/metrics` requires a caller who is
+authorized to call the server.
 """
 
 from __future__ import annotations

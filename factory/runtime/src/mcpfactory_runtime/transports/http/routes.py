@@ -1,4 +1,4 @@
-"""A server's own routes, served by Starlette's: who may call is asked before, and nobody is shown why a function failed."""
+"""Custom routes of a server, served by Starlette: callers are authorized first; failure causes stay hidden."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport.
 
-Everything that belongs to a request goes on the response of its POST; what belongs to none on the session's own stream.
+Messages that belong to a request are sent in the response to its POST; all others on the session's own stream.
 
-A session is the connection of its GET: it begins with an `endpoint` event that names the address of its POSTs, and ends
-when the client leaves. Answers travel on the stream; a POST is only accepted.
+In HTTP+SSE, a session is the connection of its GET. It begins with an `endpoint` event that names the address for
+POSTs, and ends when the client disconnects. Responses travel on the stream; a POST is only accepted.
 """
 
 from __future__ import annotations

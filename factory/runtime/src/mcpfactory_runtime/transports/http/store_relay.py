@@ -1,7 +1,8 @@
-"""Forward requests between processes that share a store.
+"""Relay of requests between processes that share a store.
 
-Everything travels through the mailboxes of the processes, so they need no addresses of each other. A request is taken before
-anything is done with it: if its process dies before that, whoever has the request serves it, and nothing happens twice.
+All messages travel through the mailboxes of the processes, so processes do not need each other's addresses. A
+process takes a request before it acts on it. If it dies before that, the process that holds the request serves
+it, so no request is executed twice.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def client_of(principal: str, scope: Scope) -> str:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the source address of a request; "" if the connection has none."""
+    """Return the source address of a request, or "" if the connection has none."""
     return str((scope.get("client") or [""])[0])
 
 
