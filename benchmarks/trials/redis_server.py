@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -50,7 +51,7 @@ def redis_server() -> Iterator[str]:
         process = subprocess.Popen([command, *options, *bounds], stdout=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + _PATIENCE
-            while not path.exists():
+            while not _accepts(path):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"{command} did not start")
                 time.sleep(0.01)
@@ -58,6 +59,16 @@ def redis_server() -> Iterator[str]:
         finally:
             process.kill()
             process.wait()
+
+
+def _accepts(path: Path) -> bool:
+    """Whether a server accepts connections; its socket exists a moment before it does."""
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 if __name__ == "__main__":
