@@ -59,7 +59,7 @@ def _looked_at(folder: Path) -> str:
 
 def _started(folder: Path) -> str:
     done, ran = _inspect(folder, "--start")
-    if "its code is run" not in done.stderr or "s3cret" in ran or str(folder) in ran.splitlines()[0]:
+    if "running its code" not in done.stderr or "s3cret" in ran or str(folder) in ran.splitlines()[0]:
         raise HarmError(f"it ran as {ran!r}; {done.stderr}")
     return "it ran elsewhere, without a variable of ours"
 

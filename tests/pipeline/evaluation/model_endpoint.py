@@ -35,7 +35,6 @@ HABITS = {
     "endless": "never stops calling tools",
     "telling": "writes the key that it was sent into what it says",
     "nonsense": "answers with a page of HTML",
-    "halved": "streams that end in the middle",
     "streaming": "refuses what is no stream",
     "dripping": "sends a little now and then, and never ends",
     "garbled": "says that its answer is compressed, which it is not",
@@ -141,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         if "dripping" in habits:
             self._go_on(asked, said)
         elif asked.body.get("stream"):
-            self._stream(list(asked.pieces(said)), halved="halved" in habits)
+            self._stream(list(asked.pieces(said)))
         else:
             self._send(200, asked.whole(said))
 
@@ -185,9 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:  # whoever asked has gone
             self.close_connection = True
 
-    def _stream(self, pieces: Sequence[tuple[str, Any]], *, halved: bool) -> None:
-        if halved:
-            pieces = pieces[: len(pieces) // 2]
+    def _stream(self, pieces: Sequence[tuple[str, Any]]) -> None:
         self._write(200, b"".join(map(_line, pieces)), {"Content-Type": "text/event-stream"})
 
     def _go_on(self, asked: _Form, said: Mapping[str, Any]) -> None:

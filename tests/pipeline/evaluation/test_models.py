@@ -1,4 +1,4 @@
-"""A model is asked as the endpoints of two vendors are, whole and as a stream; what they refuse, spoil or delay is dealt with."""
+"""A model is asked as the endpoints of two vendors are; what they refuse, spoil or delay is dealt with."""
 
 from __future__ import annotations
 
@@ -88,10 +88,9 @@ def made(done) -> list[tuple[str, int, bool]]:
     return [(one.tool, one.turn, one.failed) for one in done.calls]
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_turn_after_turn_calls_are_made_and_their_answers_told(endpoint, server, kind, stream):
-    done = await asked(endpoint, server, of(endpoint, kind, "scripted", stream=stream))
+async def test_turn_after_turn_calls_are_made_and_their_answers_told(endpoint, server, kind):
+    done = await asked(endpoint, server, of(endpoint, kind, "scripted"))
     assert made(done) == [("get_weather", 1, False), ("get_tide", 2, False)]
     assert done.text == "That is what I found: Lisbon: 21 degrees Lisbon: high at nine"
     assert (done.turns, done.refused, done.cut) == (3, False, False)
@@ -100,10 +99,9 @@ async def test_turn_after_turn_calls_are_made_and_their_answers_told(endpoint, s
     assert 0 < done.waited <= done.seconds
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_calls_in_parallel_are_one_turn(endpoint, server, kind, stream):
-    done = await asked(endpoint, server, of(endpoint, kind, "parallel", stream=stream))
+async def test_calls_in_parallel_are_one_turn(endpoint, server, kind):
+    done = await asked(endpoint, server, of(endpoint, kind, "parallel"))
     assert made(done) == [("get_weather", 1, False), ("get_tide", 1, False)]
     assert done.turns == 2
 
@@ -129,9 +127,8 @@ async def test_what_is_refused_for_the_moment_is_asked_again(endpoint, server, k
     assert len(endpoint.requests) - before == 6, "each of three turns twice"
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-async def test_arguments_that_are_no_json_are_told_to_the_model_which_may_mend_them(endpoint, server, stream):
-    done = await asked(endpoint, server, of(endpoint, "openai", "malformed", stream=stream))
+async def test_arguments_that_are_no_json_are_told_to_the_model_which_may_mend_them(endpoint, server):
+    done = await asked(endpoint, server, of(endpoint, "openai", "malformed"))
     assert made(done) == [("get_weather", 1, True), ("get_weather", 2, False), ("get_tide", 3, False)]
     assert done.calls[0].arguments is None
 
@@ -146,10 +143,9 @@ async def test_what_a_tool_refuses_is_told_as_a_failure(endpoint, server):
     assert "Atlantis is below the sea" in told["content"][0]["content"]
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_refusal_is_one(endpoint, server, kind, stream):
-    done = await asked(endpoint, server, of(endpoint, kind, "refusing", stream=stream))
+async def test_a_refusal_is_one(endpoint, server, kind):
+    done = await asked(endpoint, server, of(endpoint, kind, "refusing"))
     assert (done.refused, done.calls) == (True, ())
 
 
@@ -165,7 +161,6 @@ async def test_who_never_ends_is_stopped(endpoint, server, kind):
         ("broken", {}, "500"),
         ("nonsense", {}, "no answer"),
         ("slow", {"timeout": 0.2}, "timed out"),
-        ("scripted+halved", {"stream": True}, ""),
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
@@ -178,11 +173,10 @@ async def test_an_endpoint_that_gives_no_answer_is_an_error_of_this_question_alo
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_answer_that_drips_is_given_up(endpoint, server, kind, stream):
-    with pytest.raises(EndpointError, match=rf"{kind}:talking\+dripping: Request timed out\.$"):
-        await asked(endpoint, server, of(endpoint, kind, "talking+dripping", stream=stream, timeout=0.3))
+async def test_an_answer_that_drips_is_given_up(endpoint, server, kind):
+    with pytest.raises(EndpointError, match=rf"{kind}:talking\+dripping: request timed out$"):
+        await asked(endpoint, server, of(endpoint, kind, "talking+dripping", timeout=0.3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
