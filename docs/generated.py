@@ -10,11 +10,11 @@ __all__ = ["PAGES", "page_text", "write_pages"]
 
 PAGES: Final = {
     "docs/reference/cli.md": "mcpfactory.reference:cli_reference",
-    "docs/reference/clients.md": "mcpfactory_pipeline.delivery.clients.reference:clients_reference",
+    "docs/reference/clients.md": "mcpfactory_pipeline.delivery.clients.entry:clients_reference",
     "docs/reference/compliance.md": "tests.runtime.requirements.draw:draw",
     "docs/reference/features.md": "benchmarks.features.page:features_page",
     "docs/reference/folders.md": "benchmarks.house.folders:folders_page",
-    "docs/reference/publish.md": "mcpfactory_pipeline.delivery.publish.table:publish_reference",
+    "docs/reference/publish.md": "mcpfactory_pipeline.delivery.publish.publish:publish_reference",
     "docs/reference/rules.md": "mcpfactory_pipeline.checks.rules:rules_reference",
 }
 """Page → the function that returns it. A new page also has its line in `.gitignore`."""

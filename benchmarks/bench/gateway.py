@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.bench import stdio
 from benchmarks.bench.wire import Pipe, call
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 
 COUNT = 20
 ONE_TOOL = Path(__file__).resolve().parent / "peers/servers/ours.py"

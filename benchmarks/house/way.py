@@ -27,6 +27,7 @@ SUBJECTS: Final = ("operation", "call")
 _SECONDS: Final = 120
 
 _READ_API: Final = (
+    "mcpfactory_codegen.openapi:read_source",
     "mcpfactory_codegen.sources.reading:read_source",
     "mcpfactory_codegen.source:read_source",
     "mcpfactory_codegen.openapi:read_api",

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_runtime.client import connect_stdio
 
 PATIENCE = 1200  # seconds for one command

@@ -105,14 +105,14 @@ def _runtime(place: str, value: object) -> None:
 
 
 def _store_of_its_own() -> None:
-    _runtime("store.address:create_store", lambda _address: import_module(f"{_RUNTIME}store.memory").MemoryStore())
+    _runtime("store:create_store", lambda _address: import_module(f"{_RUNTIME}store.base").MemoryStore())
 
 
 def _dead_never_found() -> None:
     async def alive(_processes: object, _process: str) -> bool:
         return True
 
-    _runtime("store.processes:Processes.alive", alive)
+    _runtime("store.base:Processes.alive", alive)
 
 
 def _events_not_recorded() -> None:
@@ -130,7 +130,7 @@ def _sent_twice() -> None:
 
 
 def _tasks_in_memory() -> None:
-    _runtime("server.extensions.extensions:Extensions.share", lambda *_given: None)
+    _runtime("server.extensions:Extensions.share", lambda *_given: None)
 
 
 MUTANTS: Final[Mapping[str, Mutant]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from tests.adoption.peers import Registry, serving
 from tests.cli.conftest import Inside
 from tests.pipeline.space import configured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.serve.gateway import make_gateway
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.adoption.npm import integrity
-from mcpfactory_pipeline.adoption.pinned import check_node_lock, check_python_lock
+from mcpfactory_pipeline.adoption.sources import check_node_lock, check_python_lock
 from mcpfactory_pipeline.base.errors import ConfigError
 from tests.adoption.conftest import done, put, state
 from tests.adoption.peers import node_files

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from mcpfactory_runtime.client import http
 from mcpfactory_runtime.client.http import HttpChannel
+from mcpfactory_runtime.oauth.grants import Identity, register
 from mcpfactory_runtime.oauth.model import AuthorizationServer, Fetch, OAuthError, check_url
-from mcpfactory_runtime.oauth.registration import Identity, register
 from mcpfactory_runtime.oauth.store import FileStore
 from tests.attacks.place import HarmError
 

@@ -9,9 +9,10 @@ from typing import Any
 from unittest.mock import patch
 
 from mcpfactory_codegen.servers import scaffold
-from mcpfactory_codegen.servers.errors import CreateError
-from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
+from mcpfactory_codegen.servers.build import CreateError
+from mcpfactory_codegen.servers.report import origin_changes
 from mcpfactory_codegen.servers.tree import TreeError, locate
+from mcpfactory_codegen.servers.update import refuse_new_origins
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, read_run
 from mcpfactory_pipeline.delivery.ci.settings import read_ci

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_runtime.testing import connect
 from tests.attacks.table import Attack
 from tests.patience import PATIENCE

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from tests.cli.conftest import Inside, Shell
 
 ADA = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers import scaffold
-from mcpfactory_codegen.servers.rendering import render_here
+from mcpfactory_codegen.servers.scaffold import render_here
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 

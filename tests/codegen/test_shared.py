@@ -15,8 +15,7 @@ SHARED = {
     "urls": "which addresses are private, and which redirects are followed",
     "server.schema.references": "which errors a schema has",
     "server.schema.values": "how a value is repaired",
-    "upstream.body": "which content types are JSON values in a row",
-    "upstream.encoding": "which content types are XML",
+    "upstream.encoding": "which content types are XML, and which are JSON values in a row",
     "upstream.operation": "the records that generated code consists of, with their names, styles and places",
     "upstream.secrets": "variables and bounds of a server",
 }

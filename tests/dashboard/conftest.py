@@ -14,7 +14,7 @@ import uvicorn
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store

@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.locks import run_lock
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.board import graph_page
 from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
-from mcpfactory_pipeline.dashboard.graph import graph_page
 from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.render import Links, asset, render
 from mcpfactory_pipeline.plan.policy import DEFAULT

@@ -14,8 +14,7 @@ from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import InboxItem
-from mcpfactory_pipeline.workspace.owners import owners_of, read_owners
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, owners_of, read_owners
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 

@@ -10,10 +10,9 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.ids import created_at, new_id
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.charts import gantt
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
-from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
+from mcpfactory_pipeline.dashboard.runs import gantt, run_page, runs_of, runs_page
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import Bench

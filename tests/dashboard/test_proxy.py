@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.dashboard.proxy import PROXY_SECRET_VARIABLE, SECRET_HEADER, public_origin, read_proxy
+from mcpfactory_pipeline.dashboard.access import PROXY_SECRET_VARIABLE, SECRET_HEADER, public_origin, read_proxy
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 from tests.dashboard.test_action_routes import POLICY, happened, kept, offered

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.checks.declared.definition import read_tests
+from mcpfactory_pipeline.checks.declared_tests import read_tests
 from tests.cli.conftest import Inside
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser, confirming

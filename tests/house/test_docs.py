@@ -15,7 +15,7 @@ def test_every_exit_code_is_documented(root):
 
 def test_completion_knows_every_target():
     from mcpfactory.complete import targets
-    from mcpfactory_pipeline.delivery.publish.table import TARGETS
+    from mcpfactory_pipeline.delivery.publish.publish import TARGETS
 
     assert targets("") == list(TARGETS), "write the names into targets of factory/cli/src/mcpfactory/complete.py"
 

@@ -12,7 +12,7 @@ from benchmarks.house.modules import parse
 
 # One heavy library, one place that imports it.
 HOMES = {
-    "copier": ("factory/codegen/src/mcpfactory_codegen/servers/rendering.py",),
+    "copier": ("factory/codegen/src/mcpfactory_codegen/servers/scaffold.py",),
     "openapi_pydantic": ("factory/codegen/src/mcpfactory_codegen/openapi/",),
     "httpx": (
         "factory/runtime/src/mcpfactory_runtime/auth/providers.py",
@@ -33,7 +33,7 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
         "factory/runtime/src/mcpfactory_runtime/oauth/grants.py",
         "factory/runtime/src/mcpfactory_runtime/oauth_proxy/grants.py",
-        "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
+        "factory/runtime/src/mcpfactory_runtime/upstream/auth.py",
     ),
     "opentelemetry": (
         "factory/runtime/src/mcpfactory_runtime/client/http_messages.py",  # where the program has loaded it

@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.base.events import RunEvent
 from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace

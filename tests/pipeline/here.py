@@ -10,8 +10,8 @@ from typing import Any
 from unittest.mock import patch
 
 from mcpfactory_pipeline.plan.stage import StageOutputs
-from mcpfactory_pipeline.run.executor import EXECUTORS
 from mcpfactory_pipeline.run.job import run_job
+from mcpfactory_pipeline.run.run import EXECUTORS
 
 
 class Here:

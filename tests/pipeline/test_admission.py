@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.delivery.ci.admission import ShardResultError, Terms, admit
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store

@@ -28,7 +28,7 @@ from mcpfactory_pipeline.delivery.ci.fold import (
 from mcpfactory_pipeline.delivery.ci.github import PLACE, release_workflow, workflow
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
 from mcpfactory_pipeline.delivery.ci.settings import MOST_JOBS, read_ci
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory.main import main
 from mcpfactory_pipeline.base.events import ServerTrouble
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.store import Store

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
-from mcpfactory_pipeline.checks.declared import (
+from mcpfactory_pipeline.checks.declared_tests import (
     DeclaredTest,
     ServerSetup,
     check_result,
@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.declared import (
     recording_path,
     run_tests,
 )
-from mcpfactory_pipeline.checks.declared.recorder import RequestRecorder
+from mcpfactory_pipeline.checks.recorder import RequestRecorder
 from tests.rows import rows
 
 SECRET = "s3cret/of+the=zoo"

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.channels.contract import find_contract
 from mcpfactory_pipeline.decisions.decision import approve
 from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.decisions.restore import restore
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.gates import GATES, closed_gates
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline

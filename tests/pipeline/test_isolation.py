@@ -26,8 +26,8 @@ from mcpfactory_pipeline.isolation.confine import seccomp_program
 from mcpfactory_pipeline.isolation.contain import client_command
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, interpreter_paths, make_sandbox
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.run.executor import LocalExecutor
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.run.local import LocalExecutor
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import STAGES, workspace_stages
 from mcpfactory_pipeline.state.store import Store
@@ -342,7 +342,7 @@ def test_programs_of_a_stage_see_no_token_of_the_caller(monkeypatch, tmp_path):
 @needs("linux")
 def test_a_process_that_hides_is_closed_to_other_programs_of_its_user():
     code = (
-        "import ctypes\nfrom mcpfactory_pipeline.isolation.hiding import hide_process\n"
+        "import ctypes\nfrom mcpfactory_pipeline.isolation.processes import hide_process\n"
         "get = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"  # PR_GET_DUMPABLE
         "print(get()); hide_process(); print(get())"
     )

@@ -7,8 +7,7 @@ import shutil
 
 import pytest
 
-from mcpfactory_pipeline.decisions.integrity import name_clashes
-from mcpfactory_pipeline.decisions.offers import ghost_pages, served_faults
+from mcpfactory_pipeline.decisions.integrity import ghost_pages, name_clashes, served_faults
 from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.views.inbox import read_inbox

@@ -15,8 +15,8 @@ import pytest
 from filelock import FileLock
 
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.run.executor import LocalExecutor
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.run.local import LocalExecutor
 from mcpfactory_pipeline.run.run import run_pipeline
 from tests.machine import needs
 from tests.patience import PATIENCE, until

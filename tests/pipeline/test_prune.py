@@ -7,7 +7,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import RunFinished
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.channels.prune import prune
+from mcpfactory_pipeline.channels.candidate import prune
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.run.run import run_pipeline

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from mcpfactory_pipeline.state import store as stores
-from mcpfactory_pipeline.state.snapshot import fold_history
 from mcpfactory_pipeline.state.state import fold
-from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.store import Store, fold_history
 from mcpfactory_pipeline.state.verify import verify
 
 

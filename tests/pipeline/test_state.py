@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.state.schema import KINDS
 from mcpfactory_pipeline.state.state import (
     RULES,

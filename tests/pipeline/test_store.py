@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import last_id, utc_now
 from mcpfactory_pipeline.decisions.decision import hold, release
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.history import event_line
 from mcpfactory_pipeline.state.state import fold, to_text

@@ -8,8 +8,8 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
 from mcpfactory_pipeline.delivery.ci.settings import CiSettings
-from mcpfactory_pipeline.delivery.publish.table import TARGETS
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.delivery.publish.publish import TARGETS
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.workspace import workspace as keys
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import add_server

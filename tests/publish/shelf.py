@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 

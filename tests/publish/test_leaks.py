@@ -7,7 +7,7 @@ import json
 import zipfile
 
 from mcpfactory_pipeline.base.hashing import ArchiveEntry, gzip_bytes, tar_bytes
-from mcpfactory_pipeline.delivery.publish.layout import LAYER, Layout
+from mcpfactory_pipeline.delivery.publish.images import LAYER, Layout
 from mcpfactory_pipeline.delivery.publish.publish import find_published_leaks, find_release, publish
 
 TOKEN = f"ghp_{'aB3d' * 9}".encode()

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import PublishError, StateError, TargetError
-from mcpfactory_pipeline.delivery.publish.distribution import ImageRegistry, parse_reference
 from mcpfactory_pipeline.delivery.publish.http import open_client
-from mcpfactory_pipeline.delivery.publish.layout import Layout, OciImage
+from mcpfactory_pipeline.delivery.publish.images import ImageRegistry, Layout, OciImage, parse_reference
+from mcpfactory_pipeline.delivery.publish.oci import find_interpreter, interpreter_entries
 from mcpfactory_pipeline.delivery.publish.publish import publish
-from mcpfactory_pipeline.delivery.publish.rootfs import find_interpreter, interpreter_entries
 from tests.machine import needs
 from tests.publish.image_registry import PASSWORD, TOKEN, USER, Images, images_served
 from tests.publish.shelf import NAME

@@ -78,7 +78,7 @@ STAGE: Final = Stage(
 def stage(root: Path) -> None:
     write(root, f"{PIPELINE}/stages/notices.py", STAGE)
     registry = f"{PIPELINE}/stages/__init__.py"
-    replace(root, registry, "import build, generate, staging", "import build, generate, notices, staging")
+    replace(root, registry, "import build, generate, test", "import build, generate, notices, test")
     replace(root, registry, "test.STAGE, validate.STAGE)", "test.STAGE, validate.STAGE, notices.STAGE)")
     replace(root, f"{CLI}/complete.py", '"test", "validate")', '"test", "validate", "notices")')
     row = "| `notices` | `build` | looks at the notices | `candidate` | 60 s |\n"
@@ -87,7 +87,7 @@ def stage(root: Path) -> None:
 
 RULE: Final = """\
     Rule(
-        id="packaging.summary", family="packaging", severity=1, gate=False, check=_on_package(_summary),
+        id="packaging.summary", severity=1, check=_on_package(_summary),
         statement="The package describes itself in a line.",
         source="indexes show one line",
         hint="shorten project.description",
@@ -149,7 +149,7 @@ TARGET: Final = PublishTarget(id="label", title="A label: the name of the releas
 
 def target(root: Path) -> None:
     write(root, f"{PIPELINE}/delivery/publish/label.py", TARGET)
-    table = f"{PIPELINE}/delivery/publish/table.py"
+    table = f"{PIPELINE}/delivery/publish/publish.py"
     replace(root, table, "import docker, mcpb", "import docker, label, mcpb")
     replace(root, table, "    sbom.TARGET,\n", "    sbom.TARGET,\n    label.TARGET,\n")
     replace(root, f"{CLI}/complete.py", '"sbom", "registry")', '"sbom", "label", "registry")')
@@ -248,7 +248,7 @@ TRIALS: Final = {
     "Rule": Trial(rule, "tests/zoo/packages.py", "reference or whoever or Windbag or every_rule_has"),
     "Publish target": Trial(target, f"{CLI}/complete.py", "target"),
     "Template": Trial(template, "docs/reference/templates.md", "template_is_documented or tiny"),
-    "Parameter style": Trial(style, f"{RUNTIME}/upstream/body.py", "query"),
+    "Parameter style": Trial(style, f"{RUNTIME}/upstream/request.py", "query"),
     "Page of the dashboard": Trial(
         page, f"{PIPELINE}/dashboard/templates/census.html", "page_of_the_dashboard or census"
     ),

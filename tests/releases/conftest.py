@@ -14,7 +14,7 @@ from mcpfactory_pipeline.channels.contract import Contract, source_version
 from mcpfactory_pipeline.delivery.releases.apply import Released, apply_releases
 from mcpfactory_pipeline.delivery.releases.git import Repository
 from mcpfactory_pipeline.delivery.releases.plan import Proposal, plan_releases
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 DAY = datetime(2030, 5, 4, tzinfo=UTC)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcpfactory_runtime.protocol.peer import META_SERVER
+from mcpfactory_runtime.protocol.connection import META_SERVER
 from mcpfactory_runtime.revisions import LATEST, LEGACY, R2025_03_26, Revision
 from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture

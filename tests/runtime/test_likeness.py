@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mcpfactory_runtime.shape_diff import differences
+from mcpfactory_runtime.testing import differences
 from tests.rows import rows
 
 DOCUMENTED: dict[str, Any] = {

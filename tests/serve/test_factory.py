@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import LogLines
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.serve.pipeline_tools import add_log

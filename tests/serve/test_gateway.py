@@ -20,8 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from mcpfactory_pipeline.channels.contract import contract_text
-from mcpfactory_pipeline.serve.gateway import make_gateway
-from mcpfactory_pipeline.serve.gateway.gateway import Gateway
+from mcpfactory_pipeline.serve.gateway import Gateway, make_gateway
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import Client

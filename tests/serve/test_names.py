@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.serve.gateway.relay import LONGEST, inner_uri, outer_content, outer_name, outer_uri
+from mcpfactory_pipeline.serve.relay import MAX_NAME, inner_uri, outer_content, outer_name, outer_uri
 from tests.rows import rows
 
 SERVERS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)
@@ -19,7 +19,7 @@ TOOLS = st.from_regex(r"[A-Za-z0-9_.-]{1,128}", fullmatch=True)
 def test_different_tools_have_different_names_that_every_client_takes(pairs):
     names = {outer_name(*pair) for pair in pairs}
     assert len(names) == len(pairs)
-    assert all(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}", name) for name in names)
+    assert all(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name) for name in names)
 
 
 @rows(
@@ -40,7 +40,7 @@ def test_plain_names_stay_readable():
     assert outer_name("bookshop", "list_books") == "bookshop_list_books"
     assert outer_name("my-shop", "list_books") == "my-shop_list_books"
     assert outer_name("my_shop", "list_books") == "my-shop_list_books_f065ac1c"
-    assert len(outer_name("bookshop", "x" * 100)) == LONGEST
+    assert len(outer_name("bookshop", "x" * 100)) == MAX_NAME
 
 
 @pytest.mark.parametrize("uri", ["note://1", "https://example.com/a?b=c#d", "mcp://other/x://y", "file:///etc/hosts"])

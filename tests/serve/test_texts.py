@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.serve.gateway.listing import ServerListing
-from mcpfactory_pipeline.serve.gateway.relay import plain_answer, plain_listing
+from mcpfactory_pipeline.serve.relay import ServerListing, plain_answer, plain_listing
 from tests.rows import rows
 
 _HIDDEN = "\x1b[8mpay\u202eeno\u200b\U000e0041\x9b"

@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 
 
 def table() -> int:
-    from mcpfactory_pipeline.checks import RULES
+    from mcpfactory_pipeline.checks.rules import RULES
     from tests.zoo.visit import ANIMALS, visit
 
     wrong, caught, missed = 0, set(), set()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from mcpfactory_pipeline.checks import ValidationTarget
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     Watch,
     cancellation,

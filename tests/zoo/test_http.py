@@ -9,7 +9,9 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from mcpfactory_pipeline.checks import Report, ValidationTarget, lifecycle, validate
+from mcpfactory_pipeline.checks.examine import validate
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
+from mcpfactory_pipeline.checks.report import Report
 from tests.patience import PATIENCE
 from tests.zoo.animals import animals
 from tests.zoo.base import Animal
@@ -19,7 +21,7 @@ ANIMALS = animals()
 
 
 def kept(name: str) -> Animal:
-    return ANIMALS[name](list(lifecycle.HANDSHAKES), list(lifecycle.MODERNS))
+    return ANIMALS[name](list(HANDSHAKES), list(MODERNS))
 
 
 def examined(url: str, *, timeout: float = PATIENCE) -> Report:

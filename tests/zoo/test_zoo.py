@@ -13,10 +13,13 @@ from unittest.mock import patch
 
 import pytest
 
-from mcpfactory_pipeline.checks import RULES, Report, ValidationTarget, lifecycle, prober, validate
+from mcpfactory_pipeline.checks import prober
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.examine import observe
+from mcpfactory_pipeline.checks.examine import observe, validate
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES, LATEST_HANDSHAKE, MODERNS, ValidationTarget
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rules import RULES
 from tests.tiers import full
 from tests.zoo.cage import DrowsyKeeper
 from tests.zoo.visit import ANIMALS, ROOT, Visit, visit
@@ -142,7 +145,7 @@ def test_an_animal_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_p
 
 def _roused(name: str, silent: int) -> tuple[Evidence, Report, DrowsyKeeper]:
     """What is seen of an animal that a loaded machine keeps silent in the first sessions."""
-    keeper = DrowsyKeeper(ANIMALS[name], list(lifecycle.HANDSHAKES), list(lifecycle.MODERNS), silent=silent)
+    keeper = DrowsyKeeper(ANIMALS[name], list(HANDSHAKES), list(MODERNS), silent=silent)
     target = ValidationTarget(command=("zoo",), environ={"ZOO_API_KEY": "key-of-the-zoo-1234"})
     with patch.object(prober, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(keeper.patience))):
         evidence, secrets = asyncio.run(observe(target, connect=keeper))
@@ -154,7 +157,7 @@ def test_a_server_that_is_silent_once_is_asked_once_more_and_nothing_is_held_aga
     assert report.findings == (), report.to_text()
     assert (evidence.eras, len(keeper.patience)) == ({"legacy", "modern"}, 1)
     assert all(exchange.received is not None for exchange in evidence.handshakes.values())
-    assert [start.purpose for start in evidence.starts].count(f"session {lifecycle.LATEST_HANDSHAKE}") == 1
+    assert [start.purpose for start in evidence.starts].count(f"session {LATEST_HANDSHAKE}") == 1
 
 
 def test_silence_is_believed_the_second_time_and_the_time_for_the_rest_is_as_before() -> None:
@@ -162,7 +165,7 @@ def test_silence_is_believed_the_second_time_and_the_time_for_the_rest_is_as_bef
     assert evidence.eras == {"modern"}
     first, second = keeper.patience
     assert evidence.missing == {}
-    assert (second, evidence.handshakes[lifecycle.LATEST_HANDSHAKE].problem) == (
+    assert (second, evidence.handshakes[LATEST_HANDSHAKE].problem) == (
         2 * first,
         f"no answer within {second:g} s",
     )

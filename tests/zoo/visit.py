@@ -12,11 +12,14 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from mcpfactory_pipeline.channels.candidate import build_candidate
-from mcpfactory_pipeline.checks import RULES, Report, Rule, ValidationTarget, lifecycle
 from mcpfactory_pipeline.checks.declared_calls import Evaluations
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rule import Rule
+from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport import http_probes, stdio
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.zoo.animals import animals
@@ -45,7 +48,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
     """Look at one animal: in this process, unless it or the caller wants a process for it, or a URL."""
     kind = ANIMALS[name]
     at_url = at_url or kind.at_url
-    revisions = (",".join(lifecycle.HANDSHAKES), ",".join(lifecycle.MODERNS))
+    revisions = (",".join(HANDSHAKES), ",".join(MODERNS))
     command = (sys.executable, "-S", "-m", "tests.zoo", name, *revisions)
     environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
     with ExitStack() as stack:
@@ -60,9 +63,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
                 made = build_candidate(package, Path(temporary, "work"))
                 wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
         url = (
-            stack.enter_context(serving(caged(kind(list(lifecycle.HANDSHAKES), list(lifecycle.MODERNS)), events=True)))
-            if at_url
-            else None
+            stack.enter_context(serving(caged(kind(list(HANDSHAKES), list(MODERNS)), events=True))) if at_url else None
         )
         target = ValidationTarget(
             command=command if url is None else None,
@@ -77,7 +78,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
             drift=kind.drift,
         )
         inside = not kind.own_process and not own_process and not at_url
-        connect = Keeper(kind, list(lifecycle.HANDSHAKES), list(lifecycle.MODERNS)) if inside else None
+        connect = Keeper(kind, list(HANDSHAKES), list(MODERNS)) if inside else None
         stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of an animal ends at once, or never
         stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]

@@ -12,7 +12,7 @@ from typing import Final
 import httpx
 
 from benchmarks.trials.two_processes.fleet import Fleet
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_06_18, TASKS
 from mcpfactory_runtime.types import Json
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from benchmarks.trials.redis_server import redis_server
 from benchmarks.trials.two_processes.fleet import Fleet
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.protocol.jsonrpc import encode
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
 COUNTS: Final = (1, 2, 4)

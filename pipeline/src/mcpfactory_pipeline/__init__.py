@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.base.errors import PipelineError as PipelineError
-    from mcpfactory_pipeline.channels.prune import prune as prune
+    from mcpfactory_pipeline.channels.candidate import prune as prune
     from mcpfactory_pipeline.decisions.decision import approve as approve
     from mcpfactory_pipeline.decisions.decision import hold as hold
     from mcpfactory_pipeline.decisions.decision import reject as reject
@@ -51,7 +51,7 @@ _WHERE: Final = {
     "plan_servers": "run.run",
     "promote": "decisions.promote",
     "promote_due": "decisions.promote",
-    "prune": "channels.prune",
+    "prune": "channels.candidate",
     "read_inbox": "views.inbox",
     "reject": "decisions.decision",
     "release": "decisions.decision",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server, regenerate
-from mcpfactory_codegen.servers.errors import CreateError
 from tests.codegen.execution.documents import BOOKSHOP, document, written
 
 

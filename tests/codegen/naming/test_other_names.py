@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from mcpfactory_codegen.inputs import Input, Place
+from mcpfactory_codegen.inputs import Input, Place, name_arguments
 from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
-from mcpfactory_codegen.naming import name_arguments, name_modules, name_variables
+from mcpfactory_codegen.naming import name_modules
+from mcpfactory_codegen.naming.variables import name_variables
 from tests.rows import rows
 
 

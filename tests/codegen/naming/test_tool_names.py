@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.naming import name_tools
+from mcpfactory_codegen.naming.tools import name_tools
 from tests.rows import rows
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.config import CONFIG, parse_config, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.documents import ApiConfig, ApiSource, choose_labels, with_apis
-from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.update import Updated, update_server
 from mcpfactory_codegen.servers.values import ServerConfigError
 from tests.codegen.several.documents import document, read, written

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_codegen.ir import Api, ApiOperation
+from mcpfactory_codegen.openapi import read_source
 from mcpfactory_codegen.read.document import load
-from mcpfactory_codegen.sources.reading import read_source
 from tests.codegen.reading.support import checked
 
 

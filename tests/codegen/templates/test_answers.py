@@ -19,9 +19,9 @@ from mcpfactory_codegen.servers.answers import (
     with_answers,
     with_template,
 )
+from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_codegen.servers.errors import CreateError
-from mcpfactory_codegen.servers.scaffold import ScaffoldError, find_template
+from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_codegen.servers.values import ServerConfigError
@@ -142,7 +142,7 @@ def test_questions_are_read_as_data(tmp_path: Path) -> None:
 )
 def test_settings_that_are_no_table_are_refused(tmp_path: Path, settings: str, says: str) -> None:
     template = find_template(own(tmp_path / "own", settings))
-    with pytest.raises(ScaffoldError, match=says) as raised:
+    with pytest.raises(TemplateSourceError, match=says) as raised:
         questions(template)
     assert raised.value.hint
 

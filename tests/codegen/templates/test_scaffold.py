@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers import rendering, scaffold
+from mcpfactory_codegen.servers import scaffold
+from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server, regenerate
-from mcpfactory_codegen.servers.errors import CreateError
-from mcpfactory_codegen.servers.scaffold import ScaffoldError, render, templates
+from mcpfactory_codegen.servers.scaffold import render, templates
+from mcpfactory_codegen.servers.templates import TemplateSourceError
 
 
 def template(folder: Path, settings: str, **files: str) -> Path:
@@ -61,7 +62,7 @@ def test_an_answer_is_text_and_never_a_template(tmp_path: Path) -> None:
 def test_a_template_that_wants_to_run_something_is_refused(tmp_path: Path, settings: str) -> None:
     marker = tmp_path / "ran"
     own = template(tmp_path / "own", settings.replace("{marker}", str(marker)), a__txt="a")
-    with pytest.raises(ScaffoldError) as raised:
+    with pytest.raises(TemplateSourceError) as raised:
         render(str(own), {})
     assert raised.value.hint
     assert not marker.exists()
@@ -73,7 +74,7 @@ def test_a_template_cannot_write_outside(tmp_path: Path) -> None:
     own.mkdir()
     (own / "copier.yml").write_text('name:\n  type: str\n  default: "../../escaped"\n')
     (own / "{{ name }}.txt").write_text("x")
-    with pytest.raises(ScaffoldError):
+    with pytest.raises(TemplateSourceError):
         render(str(own), {})
 
 
@@ -129,10 +130,10 @@ def heavy(own: Path) -> None:
 def test_a_template_that_is_no_folder_of_small_plain_files_is_refused_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], None], says: str
 ) -> None:
-    monkeypatch.setattr(scaffold, "render_apart", partial(rendering.render_apart, seconds=3))
+    monkeypatch.setattr(scaffold, "render_apart", partial(scaffold.render_apart, seconds=3))
     own = template(tmp_path / "own", "name:\n  type: str\n")
     spoil(own)
-    with pytest.raises(ScaffoldError, match=says) as raised:
+    with pytest.raises(TemplateSourceError, match=says) as raised:
         render(str(own), {"name": "x"})
     assert raised.value.hint
     assert "required" not in str(raised.value)
@@ -142,23 +143,23 @@ def test_a_template_that_is_no_folder_of_small_plain_files_is_refused_soon(
 def test_no_part_of_what_a_template_makes_is_gits_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(scaffold, "render_apart", rendering.render_here)
+    monkeypatch.setattr(scaffold, "render_apart", scaffold.render_here)
     own = template(tmp_path / "own", "name:\n  type: str\n")
     place = own / f"{{{{ {name!r} }}}}"
     place.mkdir()
     (place / "config").write_text("[core]\n")
-    with pytest.raises(ScaffoldError, match="the template makes"):
+    with pytest.raises(TemplateSourceError, match="the template makes"):
         render(str(own), {"name": "x"})
 
 
 def test_a_template_makes_no_repository_without_gits_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """git takes a folder with HEAD, objects and refs for a repository, and runs what its configuration says."""
-    monkeypatch.setattr(scaffold, "render_apart", rendering.render_here)
+    monkeypatch.setattr(scaffold, "render_apart", scaffold.render_here)
     own = template(tmp_path / "own", "name:\n  type: str\n")
     for file in ("HEAD", "config", "objects/keep", "refs/keep"):
         (own / file).parent.mkdir(exist_ok=True)
         (own / file).write_text("x\n")
-    with pytest.raises(ScaffoldError, match="a repository of git"):
+    with pytest.raises(TemplateSourceError, match="a repository of git"):
         render(str(own), {"name": "x"})
     (own / "refs/keep").unlink()
     (own / "refs").rmdir()

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers import scaffold, templates
+from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.scaffold import find_template, render
 from mcpfactory_codegen.servers.templates import TemplateSourceError, parse_source
 from mcpfactory_codegen.servers.update import update_server

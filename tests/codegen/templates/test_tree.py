@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.merge import LOCK, Lock, LockError
-from mcpfactory_codegen.servers.tree import FileStep, TreeError, plan, write
+from mcpfactory_codegen.servers.tree import LOCK, FileStep, Lock, LockError, TreeError, plan, write
 from tests.rows import rows
 
 

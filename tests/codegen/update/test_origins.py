@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_codegen.servers.origins import origin_changes
+from mcpfactory_codegen.servers.report import origin_changes
 from tests.rows import rows
 
 

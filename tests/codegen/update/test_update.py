@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_codegen.servers.errors import CreateError
-from mcpfactory_codegen.servers.merge import Lock
 from mcpfactory_codegen.servers.scaffold import template_version
+from mcpfactory_codegen.servers.tree import Lock
 from mcpfactory_codegen.servers.update import Updated, update_server
 from tests.codegen.execution.documents import written
 from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, UNSEEN

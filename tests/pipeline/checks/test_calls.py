@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks.call_plan import plan_calls, read_examples
-from mcpfactory_pipeline.checks.target import ExamineError
+from mcpfactory_pipeline.checks.exchange import ExamineError
 from tests.rows import rows
 
 WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}

@@ -6,10 +6,9 @@ from datetime import date
 from graphlib import TopologicalSorter
 from typing import Any
 
-from mcpfactory_pipeline.checks.evaluate import evaluate
+from mcpfactory_pipeline.checks.evaluate import CASCADES, evaluate, subject_of
 from mcpfactory_pipeline.checks.evidence import RecordedCall, ServerProcess
 from mcpfactory_pipeline.checks.report import Report
-from mcpfactory_pipeline.checks.root_cause import CASCADES, subject_of
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, exchange, judged, observed

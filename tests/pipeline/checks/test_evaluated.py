@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks import Report, ValidationTarget, declared_calls, validate
+from mcpfactory_pipeline.checks import declared_calls
 from mcpfactory_pipeline.checks.declared_calls import Evaluations
+from mcpfactory_pipeline.checks.examine import validate
+from mcpfactory_pipeline.checks.exchange import ValidationTarget
+from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.launch.connection import run_model
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.machine import needs

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
+from mcpfactory_pipeline.checks.api_failures import FAILURES, ApiFailure, FailingApi
 from tests.patience import PATIENCE
 from tests.tiers import full
 

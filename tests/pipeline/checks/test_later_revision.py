@@ -25,7 +25,8 @@ server.run_stdio()
 
 VALIDATE = """
 import asyncio, json, os, sys
-from mcpfactory_pipeline.checks import ValidationTarget, validate
+from mcpfactory_pipeline.checks.examine import validate
+from mcpfactory_pipeline.checks.exchange import ValidationTarget
 from mcpfactory_runtime.revisions import LATEST
 
 server, path = sys.argv[1:]

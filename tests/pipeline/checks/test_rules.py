@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks import RULES, lifecycle
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess, Transport
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rules import RULES
 from tests.rows import rows
 
 TOOL: dict[str, Any] = {
@@ -36,7 +36,7 @@ def exchange(method: str, result: Any = None, error: Any = None, params: Any = N
 
 def observed(*tools: Any, **changes: Any) -> Evidence:
     """What a healthy server shows, with these tools."""
-    latest = lifecycle.LATEST_HANDSHAKE
+    latest = LATEST_HANDSHAKE
     hello = {"protocolVersion": latest, "capabilities": {"tools": {}}, "serverInfo": {"name": "zoo", "version": "1"}}
     listed = exchange("tools/list", {"tools": list(tools)})
     good = exchange("tools/call", {"content": [{"type": "text", "text": "2"}], "structuredContent": {"total": 2}})

@@ -10,11 +10,11 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.channels.contract import FILE, contract_text
-from mcpfactory_pipeline.checks.evaluation.case_value import reword
+from mcpfactory_pipeline.checks.evaluation.cases import reword
 from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools
 from mcpfactory_pipeline.checks.evaluation.recorded import report_file, write_report
-from mcpfactory_pipeline.lifecycle import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 from mcpfactory_pipeline.stages import workspace_stages

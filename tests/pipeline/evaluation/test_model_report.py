@@ -25,8 +25,16 @@ from mcpfactory_pipeline.checks.evaluation.model_report import (
     hash_tools,
     read_report,
 )
-from mcpfactory_pipeline.checks.evaluation.pages import against_rows, model_case_rows, model_page, setting_rows
-from mcpfactory_pipeline.checks.evaluation.recorded import load_report, read_reports, report_file, write_report
+from mcpfactory_pipeline.checks.evaluation.recorded import (
+    against_rows,
+    load_report,
+    model_case_rows,
+    model_page,
+    read_reports,
+    report_file,
+    setting_rows,
+    write_report,
+)
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.rows import rows
 

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluation.case_value import DAMAGES, LISTS, found_worth, model_worth, reword
+from mcpfactory_pipeline.checks.evaluation.cases import DAMAGES, LISTS, found_worth, model_worth, reword
 from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
 from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting, ToolChoice
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport

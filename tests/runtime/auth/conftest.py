@@ -16,7 +16,7 @@ import uvicorn
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.types import Json
 from tests.patience import PATIENCE

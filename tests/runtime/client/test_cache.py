@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.client.cache import ResultCache
+from mcpfactory_runtime.client.results import ResultCache
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio

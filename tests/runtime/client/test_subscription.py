@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import Client, ConnectionLostError
+from mcpfactory_runtime.protocol.connection import META_SUBSCRIPTION
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
-from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, REVISIONS
 from tests.patience import PATIENCE
 from tests.runtime.client.peer import Asked, error, event, peer, result

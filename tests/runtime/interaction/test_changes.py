@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
+from mcpfactory_runtime.protocol.connection import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LEGACY, MODERN
 from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import Connect

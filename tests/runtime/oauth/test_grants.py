@@ -11,12 +11,12 @@ import pytest
 
 from mcpfactory_runtime.oauth.grants import (
     GrantContext,
+    Registration,
     Tokens,
     authorization_code_grant,
     client_credentials_grant,
 )
 from mcpfactory_runtime.oauth.model import AuthorizationServer, HttpAnswer, OAuthError, Pause, Steps, Visit
-from mcpfactory_runtime.oauth.registration import Registration
 from tests.rows import rows
 
 SERVER = AuthorizationServer(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_runtime.oauth.grants import Identity, Registration, register
 from mcpfactory_runtime.oauth.model import AuthorizationServer, Fetch, HttpAnswer, OAuthError, Steps, read_metadata
-from mcpfactory_runtime.oauth.registration import Identity, Registration, register
 
 ISSUER = "https://as.example"
 METADATA = {

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.protocol.connection import Call, Connection, Notice, Refusal, State
+from mcpfactory_runtime.protocol.connection import (
+    META_CAPABILITIES,
+    META_CLIENT,
+    META_LOG_LEVEL,
+    META_VERSION,
+    Call,
+    Connection,
+    Notice,
+    Refusal,
+    State,
+)
 from mcpfactory_runtime.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -18,7 +28,6 @@ from mcpfactory_runtime.protocol.errors import (
     UNSUPPORTED_VERSION,
     McpError,
 )
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2025_03_26, R2025_06_18, Revision
 from mcpfactory_runtime.types import Json
 from tests.runtime.requirements import requirement

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -29,7 +30,6 @@ from mcpfactory_runtime.protocol.http import (
     check_origin,
     route,
 )
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, Revision
 from tests.runtime.requirements import requirement
 

@@ -22,7 +22,7 @@ from mcpfactory_runtime.revisions import (
     Revision,
     negotiate,
 )
-from mcpfactory_runtime.revisions.model import successor
+from mcpfactory_runtime.revisions.records import successor
 from tests.runtime.facts import definitions
 
 # attribute of a record → the union in the schema

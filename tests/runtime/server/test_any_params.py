@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_runtime import Server
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
-from mcpfactory_runtime.transports.memory import serve_memory
+from mcpfactory_runtime.testing import serve_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mcpfactory_runtime.server.generated.conform import conforming
+from mcpfactory_runtime.server.generated.manifest import conforming
 from mcpfactory_runtime.server.results import Text, ToolResult
 from tests.rows import rows
 

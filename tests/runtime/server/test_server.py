@@ -146,7 +146,7 @@ def test_mistakes_are_refused_with_a_hint(make: Any) -> None:
 
 @pytest.mark.parametrize(
     ("missing", "says"),
-    [("uvicorn", "hint: pip install 'mcpfactory-runtime[http]'"), ("mcpfactory_runtime.transports.http.run", "")],
+    [("uvicorn", "hint: pip install 'mcpfactory-runtime[http]'"), ("mcpfactory_runtime.transports.http.serve", "")],
 )
 def test_what_http_needs_is_named_where_it_is_not_installed(missing: str, says: str) -> None:
     program = (

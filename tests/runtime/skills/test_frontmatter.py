@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml  # the oracle; not a dependency of the runtime
 
-from mcpfactory_runtime.server.extensions.skills import FrontmatterError, read_frontmatter
+from mcpfactory_runtime.server.skills import FrontmatterError, read_frontmatter
 from tests.rows import rows
 
 READ = {

@@ -14,7 +14,7 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import SKILLS
-from mcpfactory_runtime.server.extensions.skills import MAX_FILES, MAX_SIZE, SkillError
+from mcpfactory_runtime.server.skills import MAX_FILES, MAX_SIZE, SkillError
 from mcpfactory_runtime.testing import connect
 from tests.runtime.requirements import requirement
 from tests.runtime.skills.conftest import MakeSkill

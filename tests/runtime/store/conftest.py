@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_runtime.store.address import create_store
+from mcpfactory_runtime.store import create_store
 from mcpfactory_runtime.store.base import SharedStore
 from mcpfactory_runtime.store.redis import RedisStore
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.store.address import create_store
+from mcpfactory_runtime.store import create_store
 from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
 from mcpfactory_runtime.store.redis import RedisStore
 from tests.patience import PATIENCE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcpfactory_runtime import Context, Elicit, McpError, Server, Text, ToolError
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.extensions.extensions import TasksOption
+    from mcpfactory_runtime.server.extensions import TasksOption
 
 GO = {"type": "object", "properties": {"go": {"type": "boolean"}}, "required": ["go"]}
 BROKEN = -31000

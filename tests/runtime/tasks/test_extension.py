@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_SUBSCRIPTION
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -15,7 +16,6 @@ from mcpfactory_runtime.protocol.errors import (
     MISSING_CAPABILITY,
     McpError,
 )
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, TASKS
 from mcpfactory_runtime.testing import connect as connect_memory
 from mcpfactory_runtime.types import Json

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 from tests.runtime.auth.conftest import Protected, protected, request

@@ -11,10 +11,8 @@ from secrets import token_hex
 import pytest
 
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
-from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
-from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, Task, TaskStore, TaskStoreError
-from mcpfactory_runtime.store.base import MemoryStore, SharedStore
-from mcpfactory_runtime.store.processes import Processes
+from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, SqliteTaskStore, Task, TaskStore, TaskStoreError
+from mcpfactory_runtime.store.base import MemoryStore, Processes, SharedStore
 from mcpfactory_runtime.store.redis import RedisStore
 from mcpfactory_runtime.store.sqlite import SqliteStore
 from mcpfactory_runtime.testing import connect as connect_memory

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import pytest
 
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from tests.patience import PATIENCE
 from tests.runtime.interaction import sample

@@ -11,12 +11,11 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.store.base import MemoryStore, SharedStore
-from mcpfactory_runtime.store.processes import Processes
+from mcpfactory_runtime.store.base import MemoryStore, Processes, SharedStore
 from mcpfactory_runtime.store.redis import RedisStore
 from mcpfactory_runtime.store.sqlite import SqliteStore
-from mcpfactory_runtime.transports.http.event_store import Journal, SessionLostError, Unfinished
 from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
+from mcpfactory_runtime.transports.http.stream import Journal, SessionLostError, Unfinished
 from tests.patience import PATIENCE
 from tests.runtime.transports.conftest import hello
 from tests.runtime.transports.gated import server

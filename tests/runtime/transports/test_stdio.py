@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_runtime.protocol.connection import META_SERVER, META_VERSION
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
-from mcpfactory_runtime.protocol.peer import META_SERVER, META_VERSION
 from tests.patience import PATIENCE
 from tests.rows import rows
 from tests.runtime.requirements import requirement

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.testing import MemoryStream, serve_memory
 from mcpfactory_runtime.transports.http.app import HttpApp
-from mcpfactory_runtime.transports.memory import MemoryStream, serve_memory
 from mcpfactory_runtime.types import Json
 
 PATIENCE = 10  # seconds, only to end a test that has failed already

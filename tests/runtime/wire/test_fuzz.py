@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, R2025_03_26, REVISIONS
-from mcpfactory_runtime.transports.memory import serve_memory
+from mcpfactory_runtime.testing import serve_memory
 from tests.fuzzing import examples
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement

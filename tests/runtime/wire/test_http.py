@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcpfactory_runtime import Server
+from mcpfactory_runtime.protocol.connection import META_LOG_LEVEL
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST
-from mcpfactory_runtime.protocol.peer import META_LOG_LEVEL
 from mcpfactory_runtime.revisions import LATEST, R2025_11_25
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.interaction.sample import server as sample

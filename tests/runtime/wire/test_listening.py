@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_runtime.protocol.connection import META_SUBSCRIPTION
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
-from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, LEGACY, Revision
 from tests.patience import PATIENCE
 from tests.runtime.interaction.sample import server as sample

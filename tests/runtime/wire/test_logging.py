@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mcpfactory_runtime.protocol.connection import LOG_LEVELS, META_LOG_LEVEL
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
-from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_LOG_LEVEL
 from mcpfactory_runtime.revisions import LATEST, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement

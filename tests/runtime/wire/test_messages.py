@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime import Context, Server
-from mcpfactory_runtime.protocol import errors, peer
+from mcpfactory_runtime.protocol import connection, errors
 from mcpfactory_runtime.protocol.errors import CODES, INVALID_REQUEST
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, REVISIONS, SUPPORTED, Revision
 from tests.runtime.interaction.sample import server as sample
@@ -96,7 +96,7 @@ async def test_text_of_every_script_survives(revision: Revision) -> None:
 def test_our_metadata_keys_follow_the_grammar() -> None:
     label = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
     grammar = re.compile(rf"^(?:{label}(?:\.{label})*/)?[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$")
-    keys = [value for name, value in vars(peer).items() if name.startswith("META_")]
+    keys = [value for name, value in vars(connection).items() if name.startswith("META_")]
     assert len(keys) >= 6
     assert [key for key in keys if not grammar.match(key)] == []
 
@@ -149,7 +149,7 @@ async def test_results_carry_type_and_server_where_the_revision_wants_it(revisio
             result = (await client.ask(method, METHODS[method]))["result"]
             assert result.get("resultType") == ("complete" if revision.modern else None), method
             if revision.modern:
-                assert result["_meta"][peer.META_SERVER]["name"] == "sample"
+                assert result["_meta"][connection.META_SERVER]["name"] == "sample"
 
 
 @requirement("caching.hints", "caching.ttl", "caching.scope", "caching.absent-before")

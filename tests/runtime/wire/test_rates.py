@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.protocol.connection import META_LOG_LEVEL
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, RATE_LIMITED
-from mcpfactory_runtime.protocol.peer import META_LOG_LEVEL
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_11_25, REVISIONS, Revision
 from mcpfactory_runtime.server.rates import Rates
 from tests.rows import rows

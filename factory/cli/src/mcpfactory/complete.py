@@ -28,26 +28,9 @@ def _among(*names: str) -> Completion:
 
 
 clients: Final = _among(
-    "claude-desktop",
-    "claude-code",
-    "cursor",
-    "vscode",
-    "windsurf",
-    "devin",
-    "zed",
-    "codex",
-    "gemini",
-    "antigravity",
-    "goose",
-    "continue",
-    "cline",
-    "lm-studio",
-    "opencode",
-    "copilot-cli",
-    "kiro",
-    "junie",
-    "warp",
-)
+    "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "devin", "zed", "codex", "gemini", "antigravity",
+    "goose", "continue", "cline", "lm-studio", "opencode", "copilot-cli", "kiro", "junie", "warp",
+)  # fmt: skip
 kinds: Final = _among("added", "changed", "fixed", "removed", "security")
 origins: Final = _among("git", "index", "vendored")
 providers: Final = _among("github", "gitlab")

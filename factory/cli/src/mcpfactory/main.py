@@ -1,11 +1,12 @@
 """The `mcpfactory` program: the command table and the top-level error handler.
 
-Each command is a module in `commands/`. It imports its implementation when it runs, so that `--help` and
-completion stay fast.
+Commands are in `commands/`, those about one thing in one module. Each imports its implementation when it runs, so that
+`--help` and completion stay fast.
 """
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -25,23 +26,18 @@ from mcpfactory.commands import (
     doctor,
     evaluate,
     inbox,
-    init,
     inspect,
     install,
     new,
     pipeline,
-    publish,
     release,
     remove,
     run,
-    serve,
     template,
-    test_,
     update,
     validate,
 )
-from mcpfactory.exits import exit_of, of_machine
-from mcpfactory_runtime.errors import Exit
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
 
@@ -53,7 +49,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-app.command("init")(init.init)
+app.command("init")(new.init)
 app.command("new")(new.new)
 app.command("adopt")(adopt.adopt)
 app.add_typer(template.app, name="template")
@@ -65,18 +61,18 @@ app.command("login")(run.login)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(ci.app, name="ci")
 app.add_typer(release.app, name="release")
-app.command("publish")(publish.publish)
+app.command("publish")(release.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("update")(update.update)
 app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)
-app.command("test")(test_.run_declared)
+app.command("test")(validate.run_declared)
 app.command("evaluate")(evaluate.evaluate)
 app.command("diff")(update.diff)
 app.command("validate")(validate.validate)
 app.command("waive")(validate.waive)
-app.command("serve")(serve.serve)
+app.command("serve")(run.serve)
 app.command("dashboard")(dashboard.dashboard)
 app.command("doctor")(doctor.doctor)
 
@@ -94,7 +90,7 @@ def _options(
         bool, typer.Option("--version", help="Print the version and exit", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    from mcpfactory_pipeline.isolation.hiding import hide_process
+    from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start code of servers, which must not read our environment.
     if context.invoked_subcommand is None and not inbox.greet():  # in a workspace: what waits; elsewhere: help
@@ -140,7 +136,6 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    """Print the error and its hint, and return the exit code."""
     if callable(format_message := getattr(error, "format_message", None)):  # the command line itself was wrong
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())
@@ -160,3 +155,36 @@ def _report(error: Exception) -> Exit:
         f"mcpfactory made a mistake: {type(error).__name__}: {error}", f"please report it with the file {log.name}"
     )
     return Exit.BUG
+
+
+# --- which error ends in which exit code; documented in docs/reference/exit-codes.md ---
+
+
+# What the machine says no to, wherever it happens: none of it is a mistake of mcpfactory.
+_MACHINE: Final = {
+    errno.EACCES: "make it readable and writable for you, or choose another place",
+    errno.EPERM: "make it readable and writable for you, or choose another place",
+    errno.EROFS: "choose a place that can be written",
+    errno.ENOSPC: "free space, and run it again",
+    errno.EDQUOT: "free space, and run it again",
+    errno.EEXIST: "name a new place, or move what is there away",
+    errno.ENOTDIR: "a file is where a folder is needed: name another place",
+    errno.EISDIR: "a folder is where a file is needed: name another place",
+    errno.ENOTEMPTY: "name a new place, or move what is there away",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "a link leads to itself: remove it",
+    errno.EMFILE: "let a process open more files: ulimit -n 4096",
+}
+
+
+def exit_of(error: BaseException) -> Exit | None:
+    """Return the exit code of an error with words for a person; None when the error is a bug."""
+    return error.exit_code if isinstance(error, McpfactoryError) else None
+
+
+def of_machine(error: BaseException) -> McpfactoryError | None:
+    """Return the same as an error for a person, where the machine refused a file; None for any other."""
+    if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
+        return None
+    names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    return McpfactoryError(f"{names}: {error.strerror}", _MACHINE[error.errno])

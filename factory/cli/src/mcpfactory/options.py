@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 Answers = Annotated[
-    list[str] | None,
-    typer.Option("--answer", metavar="NAME=VALUE", help="Answer to a template question (repeatable)"),
+    list[str] | None, typer.Option("--answer", metavar="NAME=VALUE", help="Answer to a template question (repeatable)")
 ]
 AnswersFile = Annotated[
     Path | None,
@@ -25,12 +24,10 @@ AnswersFile = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text")]
 Candidate = Annotated[
-    str,
-    typer.Option(metavar="CANDIDATE", help="Candidate ID prefix [default: candidate in the previous channel]"),
+    str, typer.Option(metavar="CANDIDATE", help="Candidate ID prefix [default: candidate in the previous channel]")
 ]
 Channel = Annotated[
-    str,
-    typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=complete.channels),
+    str, typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=complete.channels)
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything and print the planned changes; write nothing")
@@ -71,8 +68,7 @@ Names = Annotated[
 ]
 Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on (0: any free port)", min=0, max=65535)]
 Provider = Annotated[
-    str,
-    typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=complete.providers),
+    str, typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=complete.providers)
 ]
 Reason = Annotated[str, typer.Option("--reason", "-m", help="Reason, recorded with the decision (optional)")]
 RequiredReason = Annotated[
@@ -81,8 +77,7 @@ RequiredReason = Annotated[
 Refresh = Annotated[
     bool,
     typer.Option(
-        "--refresh",
-        help="Fetch API documents again and check adopted servers for changes (needs the network)",
+        "--refresh", help="Fetch API documents again and check adopted servers for changes (needs the network)"
     ),
 ]
 Root = Annotated[
@@ -102,10 +97,7 @@ SignWith = Annotated[
 Stage = Annotated[
     str,
     typer.Option(
-        "--stage",
-        metavar="STAGE",
-        help="Approval stage, instead of a channel",
-        autocompletion=complete.stages,
+        "--stage", metavar="STAGE", help="Approval stage, instead of a channel", autocompletion=complete.stages
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt")]
@@ -183,8 +175,7 @@ def workspace_in(folder: Path | None = None) -> Workspace:
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    if (
-        folder is not None and not folder.is_dir()
-    ):  # its parents are not searched: the folder that was named is not there
+    # its parents are not searched: the folder that was named is not there
+    if folder is not None and not folder.is_dir():
         raise WorkspaceError(f"--workspace {folder} is no folder", hint="name the folder of a workspace")
     return Workspace.find(folder or Path.cwd())

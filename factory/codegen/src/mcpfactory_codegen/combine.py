@@ -20,7 +20,6 @@ from mcpfactory_codegen.ir import (
     ApiSecurityScheme,
     ApiServer,
     JsonSchema,
-    Problem,
     definition,
     escape,
     mapped,
@@ -76,23 +75,16 @@ def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
         security_schemes=_schemes(every),
         tag_descriptions=_tags(every),
         skipped=tuple(one for api in every for one in api.skipped),
-        problems=_problems(every),
+        problems=tuple(sorted((one for api in every for one in api.problems), key=lambda one: one.level != "error")),
     )
 
 
 def _schemes(apis: Sequence[Api]) -> tuple[ApiSecurityScheme, ...]:
-    """Return each scheme once, as the first document has it."""
     found: dict[str, ApiSecurityScheme] = {}
     for api in apis:
         for scheme in api.security_schemes:
             found.setdefault(scheme.name, scheme)
     return tuple(found.values())
-
-
-def _problems(apis: Sequence[Api]) -> tuple[Problem, ...]:
-    """Return the problems of all; that a selection matches nothing is one only where it does so in each document that has it."""
-    found = [problem for api in apis for problem in api.problems]
-    return tuple(sorted(found, key=lambda problem: problem.level != "error"))
 
 
 # --- title, description and tags of the combined API ---
@@ -112,7 +104,6 @@ def common_title(titles: Sequence[str]) -> str:
 
 
 def _description(apis: Mapping[str, Api]) -> str:
-    """Return a line for each document."""
     lines = []
     for label, api in apis.items():
         about = ": ".join(text for text in (one_line(api.title, 80), one_line(api.description, _ABOUT)) if text)
@@ -151,7 +142,6 @@ def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
 
 
 def _server_name(name: str, taken: set[str]) -> str:
-    """Return the name of a server, as a part of the name of a variable that no other has."""
     plain = re.sub(r"[^a-z0-9]", "_", name)
     name = plain if plain not in taken else f"{plain}_{digest(name, 6)}"
     taken.add(name)
@@ -236,7 +226,6 @@ def _operation(operation: ApiOperation, schema: Any) -> ApiOperation:
 
 
 def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
-    """Return a schema whose references have the new names. Values that are not schemas are unchanged."""
     if not isinstance(schema, dict):
         return schema
     done = mapped(schema, lambda one: _referring(one, names))
@@ -341,8 +330,6 @@ def _absolute_scheme(scheme: ApiSecurityScheme, api: Api) -> ApiSecurityScheme:
 
 
 def _with_names(api: Api, names: Mapping[str, str]) -> Api:
-    """Return the API with other names of its security schemes."""
-
     def operation(one: ApiOperation) -> ApiOperation:
         return dataclasses.replace(
             one,

@@ -18,6 +18,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Final, Literal
 
@@ -110,6 +111,7 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(plain) is not None or _COMPOUND.search(plain) is not None
 
 
+@lru_cache(maxsize=4096)
 def squashed(name: str) -> str:
     """Return a name without what its spelling adds: `X-Api-Key` is `xapikey`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
@@ -241,7 +243,6 @@ def _slot(parameter: ApiParameter) -> Slot:
 def _rule(
     parameter: ApiParameter, operation: ApiOperation, binding: _Binding, pairs: Collection[str]
 ) -> NameRule | None:
-    """Return the rule that makes a parameter a credential; None for data."""
     place, name = _slot(parameter)
     if (place, name) == _AUTHORIZATION:
         return NameRule("authorization", ("header",), token=True)  # never an argument

@@ -252,10 +252,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """Verb of a name, a path or a text.
-
-    `clear`: it is not a noun here. `unknown`: its effect is not known.
-    """
+    """Verb of a name, a path or a text. `clear`: it is not a noun here. `unknown`: its effect is not known."""
 
     verb: str = ""
     clear: bool = False
@@ -327,12 +324,7 @@ def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
     if effect.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": True}
     known = {"destructiveHint": effect.kind == "destroys"} if effect.kind == "destroys" or effect.additive else {}
-    return {
-        "readOnlyHint": False,
-        **known,
-        "idempotentHint": is_idempotent(effect, method),
-        "openWorldHint": True,
-    }
+    return {"readOnlyHint": False, **known, "idempotentHint": is_idempotent(effect, method), "openWorldHint": True}
 
 
 def is_certain(method: str, path: str) -> bool:

@@ -200,7 +200,6 @@ def _choices(branches: Any) -> tuple[tuple[str, ...], ...] | None:
 
 _ARGUMENT_LIMIT: Final = 64
 _RESERVED_ARGUMENTS: Final = frozenset({"api", "self", "cls", "_", "match", "case"})
-_WHOLE: Final = {"body": "body", "form": "form", "querystring": "querystring"}
 
 
 def may_be_argument(name: str) -> bool:
@@ -247,7 +246,7 @@ def _argument_candidate(item: Input, phase: int) -> str:
 
 def _plain_argument(item: Input) -> str:
     if not item.name:
-        return _WHOLE.get(item.place, item.place)
+        return item.place
     if is_identifier(item.name) and not item.name.startswith("__"):
         name = item.name + "_" if item.name in _RESERVED_ARGUMENTS else item.name
     else:

@@ -91,7 +91,6 @@ def _hint(api: Api, kind: str, term: str) -> str:
 
 
 def _rules(selection: Selection) -> list[tuple[str, str, Callable[[ApiOperation], bool]]]:
-    """Return (kind, term, test) for everything that adds operations."""
     return [
         *(("tag", term, _by_tag(term)) for term in selection.include_tags),
         *(("path", term, _by_path(term)) for term in selection.include_paths),
@@ -205,7 +204,6 @@ def _reverse(value: Any) -> Mark:
 
 
 def _either(value: Any) -> Mark:
-    """Return a boolean, or an object that has one of the usual members."""
     if not isinstance(value, Mapping):
         return _plain(value)
     for names, read in ((_NO, _reverse), (_YES, _plain)):

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.results import ToolResult as ToolResult
     from mcpfactory_runtime.server.server import Server as Server
     from mcpfactory_runtime.server.tasks.manager import TaskOptions as TaskOptions
-    from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore as SqliteTaskStore
     from mcpfactory_runtime.server.tasks.store import MemoryTaskStore as MemoryTaskStore
+    from mcpfactory_runtime.server.tasks.store import SqliteTaskStore as SqliteTaskStore
     from mcpfactory_runtime.server.tasks.store import Task as Task
     from mcpfactory_runtime.server.tasks.store import TaskStore as TaskStore
 
@@ -58,7 +58,7 @@ _WHERE: Final = {
     "Roots": "server.inputs",
     "Sample": "server.inputs",
     "Server": "server.server",
-    "SqliteTaskStore": "server.tasks.sqlite",
+    "SqliteTaskStore": "server.tasks.store",
     "Task": "server.tasks.store",
     "TaskOptions": "server.tasks.manager",
     "TaskStore": "server.tasks.store",

@@ -21,7 +21,7 @@ from typing import Final, Literal
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 _SCHEME: Final = re.compile(r"https?:", re.IGNORECASE)
-_PORTS: Final = {"http": 80, "https": 443}
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
@@ -82,13 +82,13 @@ def split_web_url(text: str) -> SplitResult | None:
         _ = parts.port
     except ValueError:  # an unclosed bracket or an invalid port
         return None
-    return parts if parts.scheme in _PORTS and parts.hostname else None
+    return parts if parts.scheme in DEFAULT_PORTS and parts.hostname else None
 
 
 def host_port_of(url: str) -> str:
     """Return `host:port` of a URL; "" if it is not a complete http or https URL."""
     parts = split_web_url(url)
-    return host_port(parts.hostname or "", parts.port or _PORTS[parts.scheme]) if parts else ""
+    return host_port(parts.hostname or "", _port(parts)) if parts else ""
 
 
 def describe_private(url: str) -> str:
@@ -221,4 +221,4 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _port(parts: SplitResult) -> int:
-    return parts.port or _PORTS[parts.scheme]
+    return parts.port or DEFAULT_PORTS[parts.scheme]

@@ -1,23 +1,68 @@
-"""Candidates of adopted servers: their files, their record and their version."""
+"""Candidates of adopted servers: the kinds of servers, files, record and version, and the folder that one starts from."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.adoption.kinds import KINDS
-from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
+from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
+from mcpfactory_pipeline.adoption.npm import node_paths
+from mcpfactory_pipeline.adoption.pypi import environment_paths
+from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import why_damaged
-from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.build.environment import changed_files, contents, contents_hash
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.plan.stage import RECORD
+from mcpfactory_pipeline.isolation.levels import foreign_path
+from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
 from mcpfactory_pipeline.workspace.adopted import Adopted
+
+MakeReady = Callable[..., None]  # files of the candidate, their names, an empty folder, whether to log
+Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind.
+
+    `collect` gathers the files that run. `make_ready` lays a candidate out in a folder, from its files alone and what its lock
+    names by hashes, and `program` is the command line there; both are None for a server that is not started here. `newest`
+    asks whether there is a newer one, as what `mcpfactory adopt` takes. `upstream` says who publishes it, where that is not us.
+    """
+
+    collect: Callable[[Sources], Collected]
+    make_ready: MakeReady | None
+    program: Program | None
+    newest: Callable[[str, Path], str] | None = None
+    upstream: str = ""
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "python": Kind(projects.collect_python, pypi.make_environment, pypi.python_program),
+    "node": Kind(projects.collect_node, projects.make_package, projects.package_program),
+    "command": Kind(command.collect, command.unpack, command.command_program, upstream="whoever builds it"),
+    "pypi": Kind(
+        pypi.collect,
+        pypi.make_environment,
+        pypi.python_program,
+        lambda package, work: pypi.find_wheel(package, work).version,
+        "its authors, in the index it comes from",
+    ),
+    "npm": Kind(
+        npm.collect, npm.make_tree, npm.tree_program, npm.newest_version, "its authors, in the registry it comes from"
+    ),
+    "url": Kind(remote.collect, None, None, upstream="whoever runs it"),
+}
+
 
 _SCHEMA: Final = 1
 _LARGEST: Final = 1 << 20
@@ -72,17 +117,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
         raise StateError(f"{name} cannot be read: {why_damaged(error)}", hint=hint) from error
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptedFiles:
-    """Build output: the folder, the hash of each file in it, and the version."""
-
-    folder: Path
-    files: Mapping[str, str]
-    version: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-def build_adopted(sources: Sources, config: Mapping[str, Any]) -> AdoptedFiles:
+def build_adopted(sources: Sources, config: Mapping[str, Any]) -> BuiltCandidate:
     """Gather the files that an adopted server runs from into `work/dist`; `config` is its whole `mcpfactory.toml`.
 
     Raises:
@@ -110,7 +145,8 @@ def build_adopted(sources: Sources, config: Mapping[str, Any]) -> AdoptedFiles:
     for name, data in written.items():
         (folder / name).write_bytes(data)
     facts = {"kind": adopted.kind, "document": False, **made.facts}
-    return AdoptedFiles(folder, {name: hash_bytes(data) for name, data in written.items()}, made.version, facts)
+    hashes = {name: hash_bytes(data) for name, data in written.items()}
+    return BuiltCandidate(candidate_id(hashes), folder, hashes, version=made.version, facts=facts)
 
 
 def environment_of(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -142,3 +178,104 @@ _SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = 
     "node": ("package.json", json.loads, ("version",)),
     "url": (LOCKS["url"], json.loads, ("server", "version")),
 }
+
+
+_MARK: Final = "ready.json"  # written last
+_PATIENCE: Final = 600  # seconds for another process that makes the same
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyServer:
+    """Candidate that can be started: its record, its folder, and the command line.
+
+    `readable` lists the paths outside the system that its process must read. `holds` is the folder's original
+    content.
+    """
+
+    record: Record
+    folder: Path
+    command: tuple[str, ...]
+    readable: tuple[Path, ...]
+    holds: Mapping[str, str]
+
+    def changes(self) -> list[str]:
+        """Return the files that were changed since they were made."""
+        return changed_files(self.holds, contents(self.folder, without=_MARK))
+
+
+def make_ready(
+    files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
+) -> ReadyServer:
+    """Return a candidate that can be started from `place`; it is installed there if it is missing or was changed.
+
+    Args:
+        files: the folder of the candidate's files.
+        hashes: their verified hashes.
+        place: the folder for it.
+        log: True to print the output of programs.
+        verify: True to check every file that already exists.
+
+    Raises:
+        StateError: a file of the candidate is missing, or differs from its verified hash.
+        ProgramRefusedError: a locked dependency is not available.
+        StageError: an index did not answer.
+    """
+    for name, wanted in hashes.items():
+        if (found := hash_file(files / name)) != wanted:
+            raise StateError(
+                f"{name} of the candidate is {'not on this machine' if found == 'none' else 'not what was checked'}",
+                hint="mcpfactory pipeline restore NAME, or run it",
+            )
+    record = read_record(files, hashes)
+    kind = KINDS[record.kind]
+    if kind.make_ready is None or kind.program is None:
+        return ReadyServer(record, place, (), (), {})
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with file_lock(place.parent / f".{place.name}.lock", timeout=_PATIENCE):
+        holds = _whole(place, hashes, verify=verify)
+        if holds is None:
+            holds = _lay_out(record, files, hashes, place, log=log)
+    command = _located(kind.program(place, record.start))
+    machine = (*node_paths(), *environment_paths(Path(command[0]))) if record.kind == "command" else ()
+    readable = (place, *(node_paths() if record.kind in {"node", "npm"} else machine))
+    return ReadyServer(record, place, command, readable, holds)
+
+
+def _located(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command with its program by a whole path."""
+    found = shutil.which(command[0], path=foreign_path())
+    if found is None:
+        raise ProgramRefusedError(
+            f"there is no program {Path(command[0]).name}, by which it starts, among its files and on this machine"
+        )
+    return (str(Path(found).absolute()), *command[1:])
+
+
+def _whole(place: Path, hashes: Mapping[str, str], *, verify: bool) -> Mapping[str, str] | None:
+    try:
+        made: dict[str, Any] = json.loads((place / _MARK).read_bytes())
+    except (OSError, ValueError):
+        return None
+    if made.get("files") != dict(hashes):
+        return None
+    if not verify:
+        return {}
+    holds = contents(place, without=_MARK)
+    return holds if contents_hash(holds) == made.get("holds") else None
+
+
+def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path, *, log: bool) -> Mapping[str, str]:
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    make = KINDS[record.kind].make_ready
+    assert make is not None  # the caller looked
+    # Use a private copy, so that the installed bytes are exactly those that were hashed.
+    with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
+        for name, wanted in hashes.items():
+            shutil.copyfile(files / name, Path(copy) / name)
+            if hash_file(Path(copy) / name) != wanted:
+                raise StateError(f"{name} of the candidate changed while it was read", hint="run again")
+        make(Path(copy), tuple(record.files), place, log=log)
+    holds = contents(place, without=_MARK)
+    (place / _MARK).write_text(json.dumps({"files": dict(hashes), "holds": contents_hash(holds)}), encoding="utf-8")
+    return holds

@@ -158,7 +158,6 @@ def _starter(words: Sequence[str]) -> bool:
 
 
 def _fetcher(words: Sequence[str]) -> tuple[str, str] | None:
-    """Return the name of a command that fetches its program, and the replacement to adopt."""
     name, arguments = _program_name(words[0]), _arguments(words)
     if name.startswith("py") and "-m" in words[:-1]:
         module = words[words.index("-m") + 1]
@@ -186,7 +185,6 @@ def _split(text: str) -> list[str]:
 
 
 def _secrets_in(words: Sequence[str]) -> Iterator[str]:
-    """Yield the names of the options and arguments of a command whose values are secrets."""
     for at, (before, word) in enumerate(pairwise(["", *words]), 1):
         named = _NAMED.fullmatch(word)
         option = None if word.startswith("-") else _OPTION.match(before)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.adoption import npm, pypi, remote
-from mcpfactory_pipeline.adoption.kinds import KINDS
+from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_record

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.adoption.pinned import check_node_lock
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources, check_node_lock
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
 

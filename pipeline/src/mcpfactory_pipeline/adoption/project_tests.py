@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -132,7 +133,8 @@ def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) ->
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(place, *node_paths()), name="tests")
     bench = sandbox.folder / "source"
     copy_files(folder, files, bench)
-    path = _PREPARE.get(adopted.kind, _nothing)(bench, candidate, place)
+    prepare = _PREPARE.get(adopted.kind)
+    path = prepare(bench, candidate, place) if prepare else None
     environ = {**sandbox.environ, **QUIET_NPM, "CI": "true", "PATH": foreign_path()}
     if path is not None:
         environ["PATH"] = os.pathsep.join([str(path), environ["PATH"]])
@@ -177,8 +179,6 @@ def test_requirements(folder: Path) -> list[str]:
     Raises:
         ProgramRefusedError: its extra has an invalid requirement, or one without a wheel.
     """
-    import tomllib  # noqa: PLC0415 - one function reads it
-
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -201,10 +201,6 @@ def _node_tools(bench: Path, candidate: Artifact, place: Path) -> None:
     check_project_lock(bench)
     if (bench / LOCKS["node"]).is_file():
         run_npm("ci", cwd=bench)
-
-
-def _nothing(bench: Path, candidate: Artifact, place: Path) -> None:
-    del bench, candidate, place
 
 
 _PREPARE: Final = {"python": _python_tools, "node": _node_tools}

@@ -19,9 +19,16 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.adoption import pypi
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, run_npm
-from mcpfactory_pipeline.adoption.pinned import SHRINKWRAP, check_node_lock, check_python_lock
 from mcpfactory_pipeline.adoption.proposal import Recognised, environment_names, framework_words, server_name
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources, Wish
+from mcpfactory_pipeline.adoption.sources import (
+    LOCKS,
+    SHRINKWRAP,
+    Collected,
+    Sources,
+    Wish,
+    check_node_lock,
+    check_python_lock,
+)
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.text import pluralize

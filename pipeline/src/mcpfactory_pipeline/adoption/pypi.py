@@ -19,8 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from mcpfactory_pipeline.adoption.pinned import check_python_lock
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources, check_python_lock
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError, StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv

@@ -87,7 +87,6 @@ def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> W
 
 
 def _by_form(workspace: Workspace, wish: Wish) -> Callable[[Path], Recognised]:
-    """Return the function that recognizes a request of this form."""
     if wish.command:
         return lambda _work: _command(workspace, wish)
     scheme, colon, rest = wish.what.partition(":")

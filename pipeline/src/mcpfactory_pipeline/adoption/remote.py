@@ -139,7 +139,6 @@ def collect(sources: Sources) -> Collected:
 
 
 def _rows(rows: Iterable[Any], key: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the listed items by name."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in sorted((row for row in rows if isinstance(row, dict)), key=_line):
         found.setdefault(_named(row, key), []).append(row)

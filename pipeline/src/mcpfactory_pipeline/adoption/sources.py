@@ -1,11 +1,19 @@
-"""Sources of adopted servers: the request, and the files to build a candidate from."""
+"""Sources of adopted servers: the request, the files to build a candidate from, and the checks of their lock files.
+
+A lock file is checked before anything is fetched: it has versions with strong hashes, and no foreign addresses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS, Adopted
@@ -81,3 +89,180 @@ class Wish:
     constraints: tuple[str, ...] = ()
     copy: bool = False
     here: Path = Path()
+
+
+SHRINKWRAP: Final = "npm-shrinkwrap.json"  # what npm takes before a `package-lock.json`
+_HINT: Final = "do not write into it by hand: mcpfactory adopt writes it anew; for a project npm install --package-lock-only there does, once the old one is removed"
+_VERSIONS: Final = (
+    2,
+    3,
+)  # of the form of a `package-lock.json`: the earlier ones have neither integrity nor place for each
+_SHOWN: Final = 120  # characters of an entry
+_PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
+_VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
+# One or several hashes in npm's format. Bytes are compared with the strongest; weaker ones are ignored.
+_INTEGRITY: Final = re.compile(
+    r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
+)
+_HASH: Final = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
+_WHEEL_SCHEMES: Final = frozenset({"https", "http", "file"})
+_ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # no line of uv's has them
+
+
+def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, where: str = LOCKS["node"]) -> None:
+    """Check that a `package-lock.json` pins every package by its integrity, so that npm installs exactly those bytes.
+
+    Args:
+        lock: its content.
+        own: the package from the tarball next to it, the only one that may refer to a file.
+        addresses: True if packages may have an address (`resolved`, over HTTP): in the lock of a project, written by
+            npm.
+        where: the name of the lock.
+
+    Raises:
+        ConfigError: an entry is not pinned, or points elsewhere; the message names the entry.
+    """
+    try:
+        data = json.loads(lock)
+        rows = data["packages"]
+        if data.get("lockfileVersion") not in _VERSIONS or not isinstance(rows, dict):
+            raise ValueError("of an old form")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(
+            f"{where} is no lock of the form 2 or 3, which says the integrity of each package", hint=_HINT
+        ) from error
+    bundled = _bundled(rows)
+    for path, row in rows.items():
+        if path and (why := _node_fault(path, row, own=own, addresses=addresses, bundled=path in bundled)):
+            raise ConfigError(f"{where}: the entry {path[:_SHOWN]!r} {why}", hint=_HINT)
+
+
+def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
+    """Return the problem with an entry, as the end of a sentence; "" if it is pinned."""
+    if not isinstance(row, dict):
+        return "is no table"
+    if row.get("link"):
+        return "is a link to a folder, whose content nothing pins"
+    if not _PACKAGE.fullmatch(path):
+        return "is a folder and no package below node_modules, so that nothing pins its content"
+    if row.get("hasShrinkwrap"):
+        return "brings a lock of its own, which would be taken and which nobody has looked at"
+    if not _VERSION.fullmatch(str(row.get("version", ""))):
+        return f"has the version {str(row.get('version', ''))[:_SHOWN]!r}, which is none of a package"
+    resolved = row.get("resolved")
+    if resolved is not None and not _resolved_well(path, resolved, own=own, addresses=addresses):
+        return f"leads to another place ({str(resolved)[:_SHOWN]!r})"
+    if bundled and "integrity" not in row:
+        return "" if resolved is None else "is part of another package, and says where it is"
+    hashes = str(row.get("integrity", "")).split()
+    if not hashes or not all(_INTEGRITY.fullmatch(one) for one in hashes):
+        return "has no integrity that can be compared, so that any bytes would be taken"
+    return "" if any(not one.startswith("sha1-") for one in hashes) else "is pinned by SHA-1 alone, which can be forged"
+
+
+def _resolved_well(path: str, resolved: Any, *, own: str, addresses: bool) -> bool:
+    if own and path == f"node_modules/{own}":
+        return bool(resolved == "file:package.tgz")
+    return addresses and isinstance(resolved, str) and _parts(resolved).scheme in {"http", "https"}
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
+    """Return the entries whose files are in the tarball of the package above them, as npm counts: npm fetches none of them.
+
+    It names them in `bundleDependencies`, or one that it names depends on them and finds them there.
+    """
+    below: dict[str, list[str]] = {}
+    for path in rows:
+        below.setdefault(path.rpartition("/node_modules/")[0], []).append(path)
+    found: set[str] = set()
+    todo = [f"{above}/node_modules/{name}" for above, row in rows.items() for name in _named(row)]
+    while todo:
+        path = todo.pop()
+        above, mark, _ = path.rpartition("/node_modules/")
+        row = rows.get(path)
+        if path in found or not mark or not isinstance(row, dict) or not row.get("inBundle"):
+            continue
+        if isinstance(rows.get(above), dict):
+            found.add(path)
+            todo += [*below.get(path, ()), *_needed(path, rows)]
+    return frozenset(found)
+
+
+def _named(row: Any) -> list[str]:
+    named = row.get("bundleDependencies") if isinstance(row, dict) else None
+    return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+
+
+def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
+    """The entries that what an entry depends on is found at: the nearest above it."""
+    for kind in ("dependencies", "optionalDependencies"):
+        names = rows[path].get(kind)
+        for name in names if isinstance(names, dict) else ():
+            above = path
+            while above and f"{above}/node_modules/{name}" not in rows:
+                above = above.rpartition("/node_modules/")[0]
+            yield f"{above}/node_modules/{name}"
+
+
+def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
+    """Look whether a `requirements.lock` is versions by hashes alone: uv obeys options in it, of where to look and whether to compare.
+
+    Args:
+        lock: its content.
+        addresses: whether a line may be a wheel at an address (`NAME @ …/x.whl`) with its hash, as a project may depend on one.
+        where: what the lock is called.
+
+    Raises:
+        ConfigError: a line is something else; the line is named.
+    """
+    try:
+        text = lock.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where} is no text in UTF-8", hint=_HINT) from error
+    for number, line in _logical_lines(text):
+        if why := _python_fault(line, addresses=addresses):
+            raise ConfigError(f"{where}: line {number} {why}: {line[:_SHOWN]!r}", hint=_HINT)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with those that they are continued by, and the number of the first. A comment is not continued."""
+    begun, start = "", 0
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+        if line.lstrip().startswith("#") and not begun:
+            continue
+        start = start or number
+        begun += line[:-1] if line.endswith("\\") else line
+        if not line.endswith("\\"):
+            if begun.strip():
+                yield start, begun.strip()
+            begun, start = "", 0
+    if begun.strip():
+        yield start, begun.strip()
+
+
+def _python_fault(line: str, *, addresses: bool) -> str:
+    if _ODD.search(line):
+        return "has a control character or a variable"
+    if line.startswith("-"):
+        return "is an option, and no package"
+    head, *hashes = re.split(r"\s+--hash=", line)
+    try:
+        asked = Requirement(head)
+    except InvalidRequirement:
+        return "is no package in one version"
+    if asked.url is not None:
+        parts = _parts(asked.url)
+        if not addresses or parts.scheme not in _WHEEL_SCHEMES or not parts.path.endswith(".whl"):
+            return "leads to another place"
+    elif [one.operator for one in asked.specifier] != ["=="] or "*" in str(asked.specifier):
+        return "is no package in one version"
+    if not hashes or not all(_HASH.fullmatch(one) for one in hashes):
+        return "has no hash that can be compared, so that any bytes would be taken"
+    return ""

@@ -68,7 +68,8 @@ def run_lock(
     Raises:
         InterruptedError: `stopped` returned True before the lock was free.
     """
-    file, note, wait = folder / f"{server}.run.lock", _holder_note(folder, server), _wait_note(folder, run, server)
+    file, note = folder / f"{server}.run.lock", _holder_note(folder, server)
+    wait = _run_notes(folder) / f"{run}.{server}{_WAITS}"
     lock = FileLock(file)
     waited = False
     try:
@@ -195,10 +196,6 @@ def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
         raise StateError(
             f"{note} cannot be written: {error.strerror}", hint="free space, or make pipeline/locks/ writable"
         ) from error
-
-
-def _wait_note(folder: Path, run: str, server: str) -> Path:
-    return _run_notes(folder) / f"{run}.{server}{_WAITS}"
 
 
 def _run_notes(folder: Path) -> Path:

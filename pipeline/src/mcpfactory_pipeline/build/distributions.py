@@ -30,12 +30,7 @@ from mcpfactory_pipeline.build.wheels import (
 )
 
 RUNTIME: Final = "mcpfactory-runtime"
-DISTRIBUTIONS: Final = (
-    RUNTIME,
-    "mcpfactory-codegen",
-    "mcpfactory-pipeline",
-    "mcpfactory",
-)  # dependencies come first
+DISTRIBUTIONS: Final = (RUNTIME, "mcpfactory-codegen", "mcpfactory-pipeline", "mcpfactory")  # dependencies come first
 _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
@@ -86,7 +81,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     house, source = artifacts / ".wheelhouse", source_folder(RUNTIME)
     if source is None:
         return _cached_wheel(house, installed_files(RUNTIME))
-    folder = house / content_hash(source)
+    folder = house / hash_files(source, package_files(source)).removeprefix("sha256:")[:16]
     if not folder.is_dir():
         if not build:
             return None
@@ -190,11 +185,6 @@ def package_files(source: Path) -> list[str]:
     own = [f"src/{path}" for path in source_files(source / "src", without=below)]
     others = [f"{link}/{path}" for link in linked for path in source_files((source / link).resolve())]
     return sorted([*(name for name in _BESIDE if (source / name).is_file()), *own, *others])
-
-
-def content_hash(source: Path) -> str:
-    """Return a short hash of all that a distribution is built from."""
-    return hash_files(source, package_files(source)).removeprefix("sha256:")[:16]
 
 
 def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:

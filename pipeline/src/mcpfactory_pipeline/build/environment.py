@@ -5,9 +5,7 @@ Each is built from bytes that were hashed immediately before, and reused only wh
 
 from __future__ import annotations
 
-import base64
 import csv
-import hashlib
 import json
 import os
 import re
@@ -87,14 +85,8 @@ def _walk(folder: Path) -> Iterator[tuple[str, str]]:
         folders[:] = [name for name in folders if name != _SKIPPED]
         for name in [*files, *(name for name in folders if Path(where, name).is_symlink())]:
             file = Path(where, name)
-            entry = f"-> {file.readlink()}" if file.is_symlink() else _hash(file)
+            entry = f"-> {file.readlink()}" if file.is_symlink() else digest(file.read_bytes())
             yield file.relative_to(folder).as_posix(), entry
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256")
-    return f"sha256={base64.urlsafe_b64encode(found.digest()).rstrip(b'=').decode()}"
 
 
 def _site(found: Mapping[str, str]) -> str:
@@ -133,7 +125,7 @@ _MODEL: Final = "model"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Complete virtual environment: its folder, its interpreter, and its files (`installed.contents`)."""
+    """Complete virtual environment: its folder, its interpreter, and its files (`contents`)."""
 
     folder: Path
     python: Path

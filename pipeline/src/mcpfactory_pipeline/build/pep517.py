@@ -155,7 +155,6 @@ def _read_wanted(file: Path) -> list[str]:
 
 
 def _take(made: Path, hook: str, into: Path) -> Path:
-    """Copy the one package that a hook made out of the sandbox."""
     found = sorted(made.glob(_PATTERNS[hook]))
     if len(found) != 1:
         raise ProgramRefusedError(f"the build made {len(found)} {_NAMES[hook]}s instead of one")

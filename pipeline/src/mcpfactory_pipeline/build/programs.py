@@ -71,24 +71,30 @@ def run_captured(
     Raises:
         StageError: when it cannot be started.
     """
-    if log:
-        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     try:
-        done = subprocess.run(
-            sandbox.command(command),
-            cwd=cwd,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        return _captured(command, sandbox.command(command), cwd, environ, log=log)
     except OSError as error:
         raise StageError(
             f"{command[0]} cannot be started: {error.strerror}", hint="install it, or correct the command"
         ) from error
+
+
+def _captured(
+    shown: Sequence[str], command: Sequence[str], cwd: Path, environ: Mapping[str, str], *, log: bool
+) -> tuple[int, str]:
+    if log:
+        print(f"$ {shlex.join(shown)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if log:
         print(done.stdout, end="", flush=True)  # noqa: T201 - as above
     return done.returncode, done.stdout
@@ -128,29 +134,15 @@ def run_uv(
         StageError: uv failed for another reason (no network, disk full).
     """
     command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
-    if log:
-        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**uv_environ(), **(environ or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if log:
-        print(done.stdout, end="", flush=True)  # noqa: T201 - as above
-    if done.returncode == 0:
+    code, said = _captured(command, command, cwd, {**uv_environ(), **(environ or {})}, log=log)
+    if code == 0:
         return
-    end = last_lines(done.stdout)
-    if done.returncode < 0 or _MACHINERY_BROKE.search(done.stdout):
+    if code < 0 or _MACHINERY_BROKE.search(said):
         raise StageError(
-            f"uv {arguments[0]} broke: {end}", hint="the log has all of it; run again when the cause is gone"
+            f"uv {arguments[0]} broke: {last_lines(said)}",
+            hint="the log has all of it; run again when the cause is gone",
         )
-    raise ProgramRefusedError(end)
+    raise ProgramRefusedError(last_lines(said))
 
 
 def last_lines(text: str, *, limit: int = 1_000) -> str:

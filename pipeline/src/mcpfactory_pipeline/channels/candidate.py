@@ -1,18 +1,23 @@
-"""Candidates: the packages of some sources, identified by the hash of their bytes; built, stored on this machine, published into a channel."""
+"""Candidates: packages identified by the hash of their bytes; built, stored on this machine, published into a channel, pruned.
+
+Pruning deletes what nothing refers to any more: old candidates, old runtimes, leftovers of killed runs. Runs and promotions
+prune by themselves, for the servers that they moved, as `[artifacts]` of the workspace says.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from mcpfactory_pipeline.adoption.candidate import build_adopted
-from mcpfactory_pipeline.adoption.sources import Sources
-from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord
+from mcpfactory_pipeline.base.hashing import hash_file, source_files
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
 from mcpfactory_pipeline.build.pep517 import copy_files
@@ -20,33 +25,14 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, with_version
 from mcpfactory_pipeline.channels.channel import publish_files, read_verified, refuse_foreign_project
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
-from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, candidate_id
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltCandidate:
-    """Built packages in a working directory, and the resulting candidate; `backend` is the program that built them.
-
-    For an adopted server it also has the version and the facts specific to its kind.
-    """
-
-    id: str
-    folder: Path
-    files: Mapping[str, str]
-    backend: str = ""
-    version: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, explain_broken, read_toml, setting_error
 
 
 def build_candidate(
-    source: Path,
-    work: Path,
-    *,
-    backend: str = "",
-    settings: Mapping[str, object] | None = None,
-    version: str = "",
+    source: Path, work: Path, *, backend: str = "", settings: Mapping[str, object] | None = None, version: str = ""
 ) -> BuiltCandidate:
     """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
 
@@ -70,17 +56,7 @@ def build_candidate(
     if leaks := list(find_leaks(packages)):
         raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
     files = {package.name: hash_file(package) for package in packages}
-    return BuiltCandidate(_id(files), work / "dist", files, backend_of(packages[0]))
-
-
-def build_adopted_candidate(sources: Sources, config: Mapping[str, Any]) -> BuiltCandidate:
-    """Gather what an adopted server runs from, as `build_adopted` does; `config` is its `mcpfactory.toml`."""
-    made = build_adopted(sources, config)
-    return BuiltCandidate(_id(made.files), made.folder, made.files, version=made.version, facts=made.facts)
-
-
-def _id(files: Mapping[str, str]) -> str:
-    return hash_record(dict(files)).removeprefix("sha256:")[:16]
+    return BuiltCandidate(candidate_id(files), work / "dist", files, backend_of(packages[0]))
 
 
 def store_candidate(built: BuiltCandidate, folder: Path) -> None:
@@ -138,3 +114,123 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     others = {artifact.folder / name: content for name, content in artifact.files.items() if name != offered.name}
     companions = [runtime] if runtime else []
     publish_files(folder, channel, offered, artifact.files[offered.name], companions, others=others)
+
+
+KEEP: Final = 10  # candidates of each server, as many as its state lists
+_ALL: Final = "all"
+_CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # other folders are logs, reports and evidence
+_PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then it is left alone
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned(JsonRecord):
+    """One folder below `pipeline/artifacts/` that was deleted (or with `kept`, why it was not), and its bytes."""
+
+    path: str
+    bytes: int = 0
+    kept: str = ""
+
+
+def prune(
+    workspace: Workspace, names: Sequence[str] | None = None, *, keep: int | None = None, dry_run: bool = False
+) -> list[Pruned]:
+    """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
+
+    `keep` is by default what the workspace's `[artifacts]` says. What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
+    touched.
+
+    Raises:
+        NotFoundError: there is no such server.
+        ConfigError: not even the newest candidate would stay, or `[artifacts]` cannot be used.
+    """
+    keep = read_keep(workspace) if keep is None else keep
+    if keep is None:
+        return []
+    if keep < 1:
+        raise ConfigError("at least the newest candidate is kept", hint="[artifacts] keep = 1 in mcpfactory.toml")
+    found: list[Pruned] = []
+    store = Store(workspace)
+    servers, broken = workspace.survey(names)
+    found += [Pruned(f"{one.name}/", kept=one.message) for one in broken if (workspace.artifacts / one.name).is_dir()]
+    for server in servers:
+        folder = workspace.artifacts / server.name
+        if not folder.is_dir():
+            continue
+        try:
+            # The locks prevent a stage from writing here, and a decision from restoring files that are about to be
+            # deleted.
+            run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
+            with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
+                forgotten = _unreferenced(folder, _referenced(store.state(server.name), keep))
+                found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
+        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+            found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
+    if not names:
+        found += _old_runtimes(workspace, dry_run=dry_run)
+    return found
+
+
+def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
+    """Prune the named servers, none when none is named, as `[artifacts]` says; return the folders that are gone with their bytes.
+
+    A server that is being run, or whose files cannot be read, is left for the next time.
+
+    Raises:
+        ConfigError: `[artifacts]` cannot be used.
+    """
+    found = prune(workspace, names) if names else []
+    return {entry.path: entry.bytes for entry in found if not entry.kept}
+
+
+def read_keep(workspace: Workspace) -> int | None:
+    """Return the number of newest candidates per server that keep their files, or None for all of them.
+
+    Raises:
+        ConfigError: `[artifacts]` has a value other than a number of at least 1 or "all".
+    """
+    table = workspace.config.get("artifacts", {})
+    if not isinstance(table, dict):
+        raise setting_error("artifacts is not a table", f"[artifacts]\nkeep = {KEEP}")
+    keep = table.get("keep", KEEP)
+    if keep == _ALL:
+        return None
+    if not isinstance(keep, int) or isinstance(keep, bool) or keep < 1:
+        raise setting_error(f"artifacts.keep is {keep!r}", f'a number from 1 on, or "{_ALL}"')
+    return keep
+
+
+def _referenced(state: ServerState, keep: int) -> set[str]:
+    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
+    offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
+    published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
+    needed = {*newest, *offered, *published, state.candidate or ""}
+    return {path for path in needed if path}
+
+
+def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:
+    return sorted(
+        entry
+        for entry in folder.iterdir()
+        if entry.is_dir() and _CANDIDATE.fullmatch(entry.name) and entry.name not in needed
+    )
+
+
+def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[Pruned]:
+    wheelhouse = workspace.artifacts / ".wheelhouse"
+    current = runtime_wheel(workspace.artifacts, build=False)
+    if current is None or not wheelhouse.is_dir():
+        return []
+    with file_lock(wheelhouse / ".lock"):
+        old = [entry for entry in sorted(wheelhouse.iterdir()) if entry.is_dir() and entry != current.parent]
+        return [_remove(workspace, entry, dry_run=dry_run) for entry in old]
+
+
+def _remove(workspace: Workspace, folder: Path, *, dry_run: bool) -> Pruned:
+    size = sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir())
+    path = folder.relative_to(workspace.artifacts).as_posix()
+    if not dry_run:
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            return Pruned(path, kept=f"{error.strerror}: {error.filename}")
+    return Pruned(path, size)

@@ -212,7 +212,6 @@ def _linked_folders(folder: Path) -> set[str]:
 
 
 def _page(folder: Path) -> str:
-    """Return a project's page, or "" if missing."""
     try:
         return (folder / "index.html").read_text(encoding="utf-8")
     except OSError:
@@ -267,7 +266,6 @@ def refuse_foreign_project(page: Path, project: str, server: str, states: Path) 
 
 
 def _names(state: Path, hashes: set[str]) -> bool:
-    """Return True if a state file contains one of the hashes."""
     try:
         text = state.read_text(encoding="utf-8")
     except (OSError, ValueError):

@@ -240,7 +240,6 @@ def source_version(server: WorkspaceServer) -> str:
 
 
 def _last_channel(workspace: Workspace, state: ServerState) -> str:
-    """Return the channel that is farthest from the run and offers the server."""
     order = [channel.name for channel in read_channels(workspace)]
     return max(state.channels, key=lambda name: order.index(name) if name in order else -1)
 

@@ -1,8 +1,4 @@
-"""Observation of a server while its API fails: every failure of `hostile`, for a tool that reads and one that writes.
-
-Each of the two tools has a separate process and a separate failing API, so that they are tested in parallel. After
-every failure the API recovers, and the same call must work. This module evaluates nothing.
-"""
+"""API failures: an API that fails in every way, and what a server does with that for one tool that reads and one that writes."""
 
 from __future__ import annotations
 
@@ -10,19 +6,279 @@ import asyncio
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import socket
+import struct
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from http.client import responses
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, api_variables
 from mcpfactory_pipeline.checks.evidence import Evidence, FailureOutcome, ServerProcess, answer_text
-from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
-from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_pipeline.checks.exchange import (
+    LATEST_MODERN,
+    ValidationTarget,
+    WireExchange,
+    initialize_params,
+    modern_meta,
+)
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation, peak_memory
 from mcpfactory_runtime.types import Json
+from mcpfactory_runtime.upstream.stub import case_content
+
+_BLOCK: Final = 1 << 20
+_BLOCKS: Final = 1024  # a gigabyte
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gigabyte of zeros, which takes half a second to compute
+_DRIP: Final = 0.05  # seconds between two bytes
+_MAX_HEAD: Final = 64 * 1024
+_NO_JSON: Final = b'{"name": '
+_PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
+
+
+class FailingApi:
+    """HTTP server that fails according to its `failure`, or without one answers with the `response` of a case.
+
+    Attributes:
+        requests: the methods of the requests since `begin`.
+        elsewhere: the number of requests to another host, reachable only by a redirect.
+    """
+
+    def __init__(self, response: Mapping[str, Any]) -> None:
+        self.response = response
+        self.failure: ApiFailure | None = None
+        self.requests: list[str] = []
+        self.elsewhere = 0
+        self.port = self.other_port = 0
+        self._server: asyncio.Server | None = None
+        self._other: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def base_url(self) -> str:
+        """Return the URL of the server."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> FailingApi:
+        self._other = await asyncio.start_server(self._serve_elsewhere, "127.0.0.1", 0)
+        self.other_port = self._other.sockets[0].getsockname()[1]
+        await self._listen()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._close()
+        assert self._other is not None
+        self._other.close()
+
+    async def begin(self, failure: ApiFailure | None) -> None:
+        """From now on fail in this way; None: not at all."""
+        self.failure, self.requests, self.elsewhere = failure, [], 0
+        if failure is not None and failure.answer is None:
+            await self._close()
+        elif self._server is None:
+            await self._listen()
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+                await self._one(reader, writer)
+            writer.close()
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        # A reset that is not awaited is reported by the interpreter, whenever the connection is collected.
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await writer.wait_closed()
+        self._tasks.discard(task)
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Every connection has one request: what fails is never a connection of an earlier one."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        self.requests.append(head.partition(" ")[0])
+        fields = (line.partition(":") for line in head.split("\r\n")[1:])
+        length = next((int(value) for name, _, value in fields if name.lower() == "content-length"), 0)
+        await reader.readexactly(min(length, 1 << 24))
+        if self.failure is None or self.failure.answer is None:
+            await _documented(self, writer)
+        else:
+            await self.failure.answer(self, writer)
+
+    async def _serve_elsewhere(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.elsewhere += 1
+        with suppress(ConnectionError):
+            await _send(writer, 200, b"{}")
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+Answer = Callable[[FailingApi, asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiFailure:
+    """One way to fail. `error`: the tool must answer with an error, as no answer came; `status`: which the model should see.
+
+    `answer` None: the port is closed. `heavy`: memory is watched.
+    """
+
+    id: str
+    does: str
+    answer: Answer | None
+    error: bool = True
+    status: int = 0
+    heavy: bool = False
+
+
+def _head(status: int, kind: str, *more: str) -> bytes:
+    lines = [f"HTTP/1.1 {status} {responses.get(status, 'OK')}", f"Content-Type: {kind}", "Connection: close", *more]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def _send(
+    writer: asyncio.StreamWriter, status: int, body: bytes, kind: str = "application/json", *more: str
+) -> None:
+    writer.write(_head(status, kind, f"Content-Length: {len(body)}", *more) + body)
+    await writer.drain()
+
+
+async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+    response = hostile.response
+    kind, body = response.get("content_type") or "", response.get("body")
+    content = case_content(kind, body)
+    status = int(response.get("status", 200))
+    if status in (204, 205, 304):
+        writer.write(f"HTTP/1.1 {status} OK\r\nConnection: close\r\n\r\n".encode())
+        await writer.drain()
+    else:
+        await _send(writer, status, content, kind or "text/plain")
+
+
+# --- the ways to fail ---
+
+
+def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
+    """Return an answer that ends inside its body, or inside its head without a body (RFC 9110 §9.3.2)."""
+    head = _head(200, "application/json", "Content-Length: 100000")
+    return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
+
+
+async def _drip(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+    writer.write(_unfinished(hostile, b'["'))
+    while True:
+        writer.write(b"a")
+        await writer.drain()
+        await asyncio.sleep(_DRIP)
+
+
+async def _reset(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+    writer.write(_unfinished(hostile, _NO_JSON))
+    await writer.drain()
+    plug = writer.get_extra_info("socket")
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the close is then a reset
+    writer.transport.abort()
+
+
+def _status(status: int, *headers: str) -> Answer:
+    body = json.dumps({"title": responses[status], "status": status, "detail": "made to fail"}).encode()
+
+    async def answer(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+        await _send(writer, status, body, "application/problem+json", *headers)
+
+    return answer
+
+
+def _fixed(body: bytes, kind: str) -> Answer:
+    async def answer(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+        await _send(writer, 200, body, kind)
+
+    return answer
+
+
+async def _wrong_shape(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+    """JSON of another shape than documented: a list where there is an object, and the other way round."""
+    odd = {"unexpected": [1, {"deeper": None}]}
+    await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
+
+
+async def _gigabyte(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+    writer.write(_head(200, "application/json", f"Content-Length: {_BLOCK * _BLOCKS}") + b'["')
+    block = b"a" * _BLOCK
+    for _ in range(_BLOCKS):
+        writer.write(block)
+        await writer.drain()
+
+
+async def _redirect(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+    await _send(writer, 302, b"", "text/plain", f"Location: http://localhost:{hostile.other_port}/elsewhere")
+
+
+def _bomb(encoding: str) -> Answer:
+    async def answer(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
+        lead, block, end = _packed(encoding)
+        writer.write(_head(200, "application/json", f"Content-Encoding: {encoding}") + lead)
+        for _ in range(_BLOCKS):
+            writer.write(block)
+            await writer.drain()
+        writer.write(end)
+        await writer.drain()
+
+    return answer
+
+
+@cache
+def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
+    """Return a gigabyte of zeros, compressed to a megabyte (RFC 1950 to 1952), as head, repeated block and tail.
+
+    The block is sent a thousand times. It ends with a full flush, so that each copy is independent.
+    """
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
+    last = b"\x03\x00"  # an empty block that says that it is the last one
+    size = _BLOCK * _BLOCKS
+    if encoding == "deflate":
+        return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
+    return b"\x1f\x8b\x08" + bytes(6) + b"\xff", block, last + struct.pack("<II", _CRC_OF_ZEROS, size & 0xFFFFFFFF)
+
+
+FAILURES: Final[tuple[ApiFailure, ...]] = (
+    ApiFailure("refused", "refuses the connection", None),
+    ApiFailure("silence", "accepts the request and never answers", lambda _, writer: writer.wait_closed()),
+    ApiFailure("drip", "sends one byte after the other, for ever", _drip),
+    ApiFailure("reset", "resets the connection midway", _reset),
+    ApiFailure("401", "answers 401", _status(401, 'WWW-Authenticate: Bearer realm="api"'), status=401),
+    ApiFailure("403", "answers 403", _status(403), status=403),
+    ApiFailure("404", "answers 404", _status(404), status=404),
+    ApiFailure("409", "answers 409", _status(409), status=409),
+    ApiFailure("429", "answers 429 with Retry-After: 1", _status(429, "Retry-After: 1"), status=429),
+    ApiFailure("500", "answers 500", _status(500), status=500),
+    ApiFailure("503", "answers 503", _status(503), status=503),
+    ApiFailure("wrong-type", "answers 200 with an HTML page", _fixed(_PAGE, "text/html"), error=False),
+    ApiFailure("no-json", "answers 200 with JSON that breaks off", _fixed(_NO_JSON, "application/json"), error=False),
+    ApiFailure("wrong-shape", "answers 200 with JSON of another shape", _wrong_shape, error=False),
+    ApiFailure("gigabyte", "answers with a gigabyte", _gigabyte, error=False, heavy=True),
+    ApiFailure("redirect", "redirects to another host", _redirect, status=302),
+    ApiFailure("gzip-bomb", "answers with a gzip that unpacks to a gigabyte", _bomb("gzip"), error=False, heavy=True),
+    ApiFailure("deflate-bomb", "answers with a deflate likewise", _bomb("deflate"), error=False, heavy=True),
+)
+
 
 _GRACE: Final = 4.0  # extra seconds, for servers with their own timeout
 _START: Final = 20.0  # seconds that a process may take to answer
@@ -84,8 +340,6 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ExaminedTool:
-    """One tool, its process and its hostile API."""
-
     def __init__(
         self,
         target: ValidationTarget,
@@ -156,7 +410,6 @@ class _ExaminedTool:
         return exchange
 
     async def _call(self) -> WireExchange:
-        """Return the call; a process that is not there is started first."""
         if self._process is None and (problem := await self._start()):
             return WireExchange({}, problem=problem)
         assert self._process is not None
@@ -179,7 +432,7 @@ class _ExaminedTool:
             return started.problem
         self._process = started
         if not self._modern:
-            hello = await started.ask(self._message("initialize", lifecycle.initialize_params()), _START)
+            hello = await started.ask(self._message("initialize", initialize_params()), _START)
             await started.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             if hello.result is None:
                 await self._end()
@@ -192,7 +445,7 @@ class _ExaminedTool:
             await process.close()
 
     def _message(self, method: str, params: Json) -> Json:
-        meta = {"_meta": lifecycle.modern_meta(lifecycle.LATEST_MODERN)} if self._modern else {}
+        meta = {"_meta": modern_meta(LATEST_MODERN)} if self._modern else {}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
@@ -204,7 +457,6 @@ class _ExaminedTool:
 
 
 def _process_group(leader: int) -> Iterator[int]:
-    """Yield the processes of a group, by Linux's /proc."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if os.getpgid(int(folder.name)) == leader:

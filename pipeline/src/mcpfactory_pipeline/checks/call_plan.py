@@ -15,9 +15,9 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from mcpfactory_pipeline.checks.evidence import calls_others
+from mcpfactory_pipeline.checks.exchange import ExamineError
 from mcpfactory_pipeline.checks.rules.behavior import hint
 from mcpfactory_pipeline.checks.samples import other_arguments, other_values, sample_arguments, wrong_arguments
-from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.secrets import SHARED, Settings, stand_in
@@ -104,7 +104,6 @@ def _by_search(
 
 
 def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
-    """Return the calls of the tool `name` by cases: its own, or those of a tool that it calls."""
     safe = [case for case in own if "path" in case.get("request", {})]
     if not own:
         return "there is no case for it"

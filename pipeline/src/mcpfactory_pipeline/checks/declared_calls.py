@@ -18,13 +18,12 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.checks.api_failures import FailingApi
 from mcpfactory_pipeline.checks.elicitation import Person
 from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.failing_api import FailingApi
+from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.rules.behavior import hint
-from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.launch.connection import ModelledApi
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
@@ -111,13 +110,6 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     return []
 
 
-def result_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result as a model reads it."""
-    blocks = result.get("content")
-    found = blocks if isinstance(blocks, list) else []
-    return "\n".join(str(block["text"]) for block in found if isinstance(block, dict) and "text" in block)
-
-
 _AT_ONCE: Final = 2  # cases: each has two processes
 _ANSWER: Final = 30.0  # seconds for one answer
 _REFUSED: Final = 300  # first status that does not return data
@@ -180,8 +172,6 @@ async def observe_evaluated(
 
 
 class _Asked:
-    """All cases of one server."""
-
     def __init__(
         self, target: ValidationTarget, environ: Mapping[str, str], evaluations: Evaluations, evidence: Evidence
     ) -> None:

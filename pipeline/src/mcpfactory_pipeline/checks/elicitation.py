@@ -12,10 +12,9 @@ from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, request_faults
 from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.samples import sample
-from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.types import Json
@@ -116,7 +115,6 @@ async def observe_persons(
 
 
 def _refused(evidence: Evidence, cases: Sequence[Mapping[str, object]]) -> list[tuple[PlannedCall, RecordedCall]]:
-    """Return the calls that did not pass their case, with their plan."""
     plan, _ = plan_calls(evidence.named_tools, cases)
     planned = {(one.tool, one.title): one for one in plan}
     return [

@@ -12,15 +12,133 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from typing import Final
+from typing import Final, Literal
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.exchange import mask, trim
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState, join_locations
-from mcpfactory_pipeline.checks.root_cause import find_causes, subject_of, tool_of, unchecked_cause
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
 from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy, in_force, refused_waivers
+
+Found = tuple[Rule, Fault]
+Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """Rule for the effects of a finding of the rule `cause`.
+
+    The effects are findings of `effects` (rules, or prefixes such as `legacy.`) that `match` it. `tool`: about the
+    same tool. `exchange`: with the same exchange as evidence. `unanswered`: findings whose request got no answer, and
+    rules that could not be checked for that reason. `anywhere`: all of them. `unchecked`: only rules that could not
+    be checked.
+    """
+
+    cause: str
+    effects: tuple[str, ...]
+    match: Match
+
+
+_ABOUT_TOOLS: Final = ("schemas.", "descriptions.", "behaviour.", "content.", "substance.", "robustness.", "security.")
+
+CASCADES: Final[tuple[Cascade, ...]] = (
+    Cascade("startup.starts", ("",), "unchecked"),
+    Cascade("startup.speaks", ("",), "unchecked"),
+    Cascade("startup.stdout", ("legacy.", "modern.", "lists.", "features.", *_ABOUT_TOOLS), "unanswered"),
+    Cascade("lists.tools", _ABOUT_TOOLS, "unchecked"),
+    Cascade("schemas.tool-shape", ("behaviour.", "content.", "substance."), "unchecked"),
+    Cascade("behaviour.answers", ("behaviour.", "content.", "substance."), "unchecked"),
+    Cascade("behaviour.tools-work", ("behaviour.output", "content.", "substance."), "unchecked"),
+    Cascade("behaviour.tools-work", ("behaviour.finished", "behaviour.cases"), "anywhere"),
+    Cascade("behaviour.requests", ("behaviour.cases",), "tool"),
+    Cascade("behaviour.read-only", ("behaviour.requests",), "tool"),
+    Cascade("modern.input-required", ("lists.",), "exchange"),
+    Cascade("modern.error-codes", ("features.",), "exchange"),
+    Cascade("legacy.survives", ("legacy.params", "legacy.not-rpc"), "unanswered"),
+    Cascade("legacy.survives", ("legacy.",), "unchecked"),
+)
+
+
+def find_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
+    """Return for each finding that follows from another (by its index) the index of the first cause.
+
+    Args:
+        found: the faults that count, each with its rule.
+        tools: the names of the listed tools.
+    """
+    parents: dict[int, int] = {}
+    for row in CASCADES:
+        if row.match == "unchecked":
+            continue
+        causes = [at for at, (rule, _) in enumerate(found) if rule.id == row.cause]
+        keyed = _keyed(row.match, causes, found, tools)
+        for at, (rule, fault) in enumerate(found if keyed else ()):
+            cause = keyed.get(_key(row.match, fault, tools)) if _is_one_of(rule.id, row.effects) else None
+            if cause is not None and at != cause and _closes(found[cause]) >= _closes(found[at]):
+                parents.setdefault(at, cause)
+    return {at: _root(at, parents) for at in parents}
+
+
+def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | None:
+    """Return the index of the finding that prevented the check of a rule, or None."""
+    matches = ("unchecked", "unanswered") if reason.startswith("no answer") else ("unchecked",)
+    rows = [row for row in CASCADES if row.match in matches and _is_one_of(rule.id, row.effects)]
+    return next(
+        (
+            at
+            for row in rows
+            for at, (cause, fault) in enumerate(found)
+            if cause.id == row.cause and cause.id != rule.id and _closes((cause, fault)) >= rule.gate
+        ),
+        None,
+    )
+
+
+def tool_of(where: str, tools: Collection[str]) -> str:
+    """Return the tool that a place is in, the longest that fits: `search`, `search inputSchema/…`, `search.word`, `search/silence`; "" for none."""
+    lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
+    ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
+    return next((where[:at] for at in ends if where[:at] in tools), "")
+
+
+def subject_of(where: str, tools: Collection[str]) -> str:
+    """Return the subject that a rule counts: the tool (`search`, `search inputSchema/…`), or the place.
+
+    It is the place for an argument, and outside of tools.
+    """
+    tool = tool_of(where, tools)
+    return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where
+
+
+def _keyed(match: Match, causes: Sequence[int], found: Sequence[Found], tools: Collection[str]) -> Mapping[object, int]:
+    if match in ("anywhere", "unanswered"):
+        return {True: causes[0]} if causes else {}
+    return {key: at for at in reversed(causes) if (key := _key(match, found[at][1], tools)) is not None}
+
+
+def _key(match: Match, fault: Fault, tools: Collection[str]) -> object:
+    if match == "tool":
+        return subject_of(fault.where, tools)
+    if match == "exchange":
+        return None if fault.exchange is None else id(fault.exchange)
+    return match == "anywhere" or (fault.exchange is not None and fault.exchange.received is None)
+
+
+def _is_one_of(rule: str, effects: tuple[str, ...]) -> bool:
+    return any(rule == one or ((one.endswith(".") or not one) and rule.startswith(one)) for one in effects)
+
+
+def _closes(found: Found) -> bool:
+    rule, fault = found
+    return rule.gate and fault.lesser is None
+
+
+def _root(at: int, parents: Mapping[int, int]) -> int:
+    while at in parents:
+        at = parents[at]
+    return at
+
 
 _NAMED: Final = 5  # rules that cannot be judged, which a finding names; the report has all of them
 
@@ -96,8 +214,6 @@ class _Judged:
 
 @dataclass(slots=True)
 class _Sums:
-    """Sums behind the score, and the rules that contribute to it."""
-
     earned: Fraction = Fraction(0)
     applicable: int = 0
     ceiling: int = 100
@@ -159,7 +275,6 @@ class _Follows:
             self._told.setdefault(cause, []).append(f"{rule.id}{place}: {fault.message}")
 
     def without_effects(self, faults: Sequence[Fault]) -> list[Fault]:
-        """Return the faults that are not effects of others."""
         return [fault for fault in faults if id(fault) not in self._effects]
 
     def why_not(self, one: _Judged, kept: Sequence[Fault]) -> str:
@@ -175,7 +290,6 @@ class _Follows:
         return f"cannot be judged because of {self._found[cause][0].id}"
 
     def of(self, at: int) -> tuple[str, ...]:
-        """Return the lines to report under a finding."""
         unjudged = self._unjudged.get(at, [])
         named = f": {', '.join(unjudged)}" if len(unjudged) <= _NAMED else ""
         left = (f"{pluralize(len(unjudged), 'rule')} cannot be judged{named}",) if unjudged else ()
@@ -249,7 +363,6 @@ def _joined(alike: Sequence[Finding]) -> Finding:
 
 
 def _proof(fault: Fault, secrets: Mapping[str, str]) -> dict[str, str] | None:
-    """Return a fault's other proof, trimmed and masked as exchanges are."""
     return None if fault.proof is None else {key: trim(mask(text, secrets)) for key, text in fault.proof.items()}
 
 

@@ -181,7 +181,7 @@ class RecordedTemptation:
 class FailureOutcome:
     """One call while the API failed in one way, and the next one, when it was well again."""
 
-    failure: str  # `failing_api.ApiFailure.id`
+    failure: str  # `api_failures.ApiFailure.id`
     does: str  # what the API did
     error: bool  # whether the tool has to answer with an error
     status: int  # the HTTP status that the API answered, 0 when it is not for the model to know

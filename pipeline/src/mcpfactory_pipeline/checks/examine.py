@@ -22,11 +22,11 @@ from mcpfactory_pipeline.checks.declared_calls import Evaluations, observe_evalu
 from mcpfactory_pipeline.checks.elicitation import observe_persons
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.exchange import ExamineError, ValidationTarget
 from mcpfactory_pipeline.checks.package import inspect_package
 from mcpfactory_pipeline.checks.prober import Connect, Interview
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.target import ExamineError, ValidationTarget
 from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy
 from mcpfactory_runtime.upstream.stub import StubUpstream
 

@@ -83,7 +83,6 @@ def _known_error(dialect: Any, text: str) -> tuple[str, str] | None:
 
 
 def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
-    """Return the place and message of a schema's error."""
     try:
         dialect.check_schema(schema)
     except jsonschema.SchemaError as error:

@@ -20,7 +20,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.call_plan import (
     PlannedCall,
     may_be_called,
@@ -33,14 +32,24 @@ from mcpfactory_pipeline.checks.call_plan import (
 from mcpfactory_pipeline.checks.canaries import Bait, Temptation, tempt, tempt_templates
 from mcpfactory_pipeline.checks.evidence import (
     Evidence,
-    Listing,
     RecordedCall,
     RecordedTemptation,
     ServerProcess,
     Transport,
     sent_arguments,
 )
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import (
+    BATCHED,
+    CAPABILITIES,
+    HANDSHAKES,
+    LATEST_HANDSHAKE,
+    LATEST_MODERN,
+    META,
+    ValidationTarget,
+    WireExchange,
+    initialize_params,
+    modern_meta,
+)
 from mcpfactory_pipeline.checks.probes import (
     BATCH_INITIALIZE,
     BATCHES,
@@ -59,7 +68,6 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
 )
 from mcpfactory_pipeline.checks.samples import arrival, tells_value
-from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
@@ -79,7 +87,6 @@ Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Convers
 
 
 async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> Conversation | ServerProcess:
-    """Return a conversation for one purpose, or the process that could not be started."""
     if target.url is not None:
         return HttpConversation(target.url, purpose)
     return await StdioConversation.start(target.command or (), target.cwd, environ, purpose)
@@ -113,7 +120,7 @@ class Interview:
         self._ids = itertools.count(1)
         self._unanswered = 0
         self._pace = 0.0  # seconds that the first answer took, with the start of the process
-        self._modern = lifecycle.LATEST_MODERN  # the per-request revision that is spoken
+        self._modern = LATEST_MODERN  # the per-request revision that is spoken
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # where redirects led to
         transport: Transport = "http" if target.url is not None else "stdio"
@@ -123,7 +130,7 @@ class Interview:
         """Ask everything that there is time for."""
         await self._newest_handshake()
         if self.seen.starts and self.seen.starts[0].answered:
-            for revision in lifecycle.HANDSHAKES[:-1]:
+            for revision in HANDSHAKES[:-1]:
                 await self._older_handshake(revision)
         if any(start.answered or "could not be started" not in start.problem for start in self.seen.starts):
             await self._per_request()
@@ -138,7 +145,7 @@ class Interview:
             self.seen.missing.setdefault("*", "the server did not answer")
         spoken = {str((one.result or {}).get("protocolVersion")) for one in self.seen.handshakes.values()}
         modern = [self._modern] if "modern" in self.seen.eras else []
-        self.seen.revisions = (*(revision for revision in lifecycle.HANDSHAKES if revision in spoken), *modern)
+        self.seen.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
         return self.seen
 
     # --- the sessions ---
@@ -146,7 +153,7 @@ class Interview:
     async def _newest_handshake(self) -> None:
         """Silence is believed the second time: a loaded machine can keep a sound server silent once, whose rest would be misjudged."""
         await self._first_session()
-        hello = self.seen.handshakes.get(lifecycle.LATEST_HANDSHAKE)
+        hello = self.seen.handshakes.get(LATEST_HANDSHAKE)
         if hello is None or not hello.problem.startswith("no answer"):
             return
         self._deadline += 2 * self._start_patience
@@ -156,7 +163,7 @@ class Interview:
         await self._first_session(2 * self._start_patience)
 
     async def _first_session(self, patience: float = 0.0) -> None:
-        revision = lifecycle.LATEST_HANDSHAKE
+        revision = LATEST_HANDSHAKE
         async with self._session(f"session {revision}") as conversation:
             if conversation is None or not await self._initialize(conversation, revision, patience):
                 return
@@ -171,7 +178,7 @@ class Interview:
                 agreed = (self.seen.handshakes[revision].result or {}).get("protocolVersion")
                 if agreed == revision:
                     await self._call_older(conversation, revision)
-                if agreed == revision and revision in lifecycle.BATCHES:
+                if agreed == revision and revision in BATCHED:
                     for odd in BATCHES:
                         if not await self._odd(conversation, odd) or self.seen.probes["batch"].received is None:
                             break
@@ -181,7 +188,7 @@ class Interview:
         async with self._session("unknown revision") as conversation:
             if conversation is None:
                 return
-            params = {**lifecycle.initialize_params(), "protocolVersion": UNKNOWN_REVISION}
+            params = {**initialize_params(), "protocolVersion": UNKNOWN_REVISION}
             await self._probe(conversation, "unknown-version", self._handshake_message("initialize", params))
             if self._seconds_left() <= 0:
                 return
@@ -193,7 +200,7 @@ class Interview:
                     break
 
     async def _greet(self, conversation: Conversation) -> bool:
-        message = self._handshake_message("initialize", lifecycle.initialize_params())
+        message = self._handshake_message("initialize", initialize_params())
         return (await self._ask(conversation, message)).result is not None
 
     async def _before_handshake(self) -> None:
@@ -230,7 +237,7 @@ class Interview:
         return after.received is not None
 
     async def _per_request(self) -> None:
-        async with self._session(f"session {lifecycle.LATEST_MODERN}") as conversation:
+        async with self._session(f"session {LATEST_MODERN}") as conversation:
             if conversation is None:
                 return
             self.seen.discover = await self._ask(
@@ -271,7 +278,7 @@ class Interview:
             if conversation is None:
                 return
             if "legacy" in self.seen.eras:
-                await self._initialize(conversation, lifecycle.LATEST_HANDSHAKE)
+                await self._initialize(conversation, LATEST_HANDSHAKE)
                 after = self._handshake_message("ping")
             else:
                 after = self._modern_message("server/discover")
@@ -281,7 +288,7 @@ class Interview:
             self.seen.probes["malformed"], self.seen.probes["after-malformed"] = malformed, alive
 
     async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
-        message = self._handshake_message("initialize", lifecycle.initialize_params(revision))
+        message = self._handshake_message("initialize", initialize_params(revision))
         hello = await self._ask(conversation, message, patience or self._start_patience)
         self.seen.handshakes[revision] = hello
         if hello.result is None:
@@ -295,7 +302,7 @@ class Interview:
         capabilities, info = result.get("capabilities"), result.get("serverInfo")
         meta = result.get("_meta")
         if info is None and isinstance(meta, dict):
-            info = meta.get(lifecycle.META + "serverInfo")
+            info = meta.get(META + "serverInfo")
         self.seen.capabilities = capabilities if isinstance(capabilities, dict) else {}
         self.seen.server = (
             {key: info[key] for key in ("name", "title", "version") if key in info} if isinstance(info, dict) else {}
@@ -305,7 +312,7 @@ class Interview:
 
     async def _modern_probes(self, conversation: Conversation) -> None:
         bare = self._modern_message("tools/list")
-        del bare["params"]["_meta"][lifecycle.CAPABILITIES]
+        del bare["params"]["_meta"][CAPABILITIES]
         await self._probe(conversation, "modern-no-capabilities", bare)
         unknown = self._modern_message("tools/list", version=LATER_REVISION)
         await self._probe(conversation, "modern-unknown-version", unknown)
@@ -380,13 +387,10 @@ class Interview:
                 return
 
     async def _list(self, conversation: Conversation, method: str, message: Any) -> None:
-        listing = await self._pages(conversation, method, message)
+        listing = await list_pages(method, lambda params: self._ask(conversation, message(method, params)))
         declared = method.split("/", maxsplit=1)[0] in self.seen.capabilities
         if declared or not listing.problem:
             self.seen.lists[method] = listing
-
-    async def _pages(self, conversation: Conversation, method: str, message: Any) -> Listing:
-        return await list_pages(method, lambda params: self._ask(conversation, message(method, params)))
 
     async def _call_tools(self, conversation: Conversation, message: Any) -> None:
         tools = self.seen.named_tools
@@ -460,7 +464,7 @@ class Interview:
 
     def _modern_message(self, method: str, params: Json | None = None, *, version: str = "") -> Json:
         given = params or {}
-        meta = {"_meta": {**given.get("_meta", {}), **lifecycle.modern_meta(version or self._modern)}}
+        meta = {"_meta": {**given.get("_meta", {}), **modern_meta(version or self._modern)}}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**given, **meta}}
 
     async def _probe(self, conversation: Conversation, probe: str, message: Json) -> None:

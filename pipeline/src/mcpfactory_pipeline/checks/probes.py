@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import BATCHED, LATEST_MODERN, MODERNS, WireExchange, initialize_params
 from mcpfactory_runtime.revisions import REVISIONS
 from mcpfactory_runtime.types import Json
 
@@ -19,7 +18,6 @@ _FURTHER_READS: Final = 30  # prompts, and resources, that are got after the fir
 
 
 def _entries(seen: Evidence, method: str, key: str) -> list[Json]:
-    """Return the entries of a list that have a text under `key`, the first of each text."""
     listing, found = seen.lists.get(method), dict[str, Json]()
     for one in listing.items if listing else ():
         if isinstance(one, dict) and isinstance(one.get(key), str):
@@ -28,13 +26,11 @@ def _entries(seen: Evidence, method: str, key: str) -> list[Json]:
 
 
 def _first_prompt(seen: Evidence) -> tuple[str, list[Json]]:
-    """Return the first prompt's name and its usable arguments; "" if missing."""
     found = next(iter(_entries(seen, "prompts/list", "name")), {})
     return str(found.get("name", "")), _arguments(found)
 
 
 def _arguments(prompt: Json) -> list[Json]:
-    """Return the arguments that a listed prompt declares, in a usable form."""
     declared = prompt.get("arguments")
     usable = [one for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
     return [one for one in usable if isinstance(one.get("name"), str)]
@@ -195,10 +191,7 @@ BATCHES: Final[tuple[OddMessage, ...]] = (
 
 # And one before there is a session.
 BATCH_INITIALIZE: Final = OddMessage(
-    "batch-initialize",
-    [{**_HELLO, "params": lifecycle.initialize_params(max(lifecycle.BATCHES))}, _PINGS[0]],
-    True,
-    None,
+    "batch-initialize", [{**_HELLO, "params": initialize_params(max(BATCHED))}, _PINGS[0]], True, None
 )
 
 
@@ -206,7 +199,7 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
     """Return the kinds of content in a call's result that belong only to other revisions."""
     content = (exchange.result or {}).get("content")
     kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    newest = REVISIONS[lifecycle.LATEST_MODERN].content
+    newest = REVISIONS[LATEST_MODERN].content
     return sorted(
         {kind for kind in kinds if isinstance(kind, str) and kind in newest and kind not in REVISIONS[revision].content}
     )
@@ -229,13 +222,13 @@ def newest_common(discover: WireExchange) -> str:
         data, dict
     ):  # of the error for a version that it does not have (basic/versioning)
         supported = data.get("supported")
-    return max((name for name in lifecycle.MODERNS if isinstance(supported, list) and name in supported), default="")
+    return max((name for name in MODERNS if isinstance(supported, list) and name in supported), default="")
 
 
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
 LATER_REVISION: Final = "2999-01-01"  # as a client of the future names it; no client of the per-request revisions names an earlier one than these
-NO_REVISION: Final = {key: value for key, value in lifecycle.initialize_params().items() if key != "protocolVersion"}
+NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
 
 
 LISTS: Final[Mapping[str, str]] = {

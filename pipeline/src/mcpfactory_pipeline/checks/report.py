@@ -83,7 +83,7 @@ class Report:
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked`
     are the ids of the applied rules, and `not_applicable` maps the others to the reason. `called` are the calls that
-    were made, `uncalled` the tools that were not called, `measured` the resources used (checks.measures), `matrix`
+    were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`), `matrix`
     the behavior while the API failed. `listed` are the tools as received, for callers that keep the contract.
 
     `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to that

@@ -45,6 +45,7 @@ class RuleOutcome:
 
 
 Check = Callable[["Evidence"], RuleOutcome]
+FindFaults = Callable[[WireExchange], Iterator[Fault]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,20 @@ class Rule:
     """
 
     id: str
-    family: str
     severity: Severity
-    gate: bool
     statement: str
     source: str
     hint: str
     check: Check
+    gate: bool = False
     since: str = ""
     until: str = ""
     ceiling: int = 100
+
+    @property
+    def family(self) -> str:
+        """The first part of the id."""
+        return self.id.partition(".")[0]
 
 
 def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:

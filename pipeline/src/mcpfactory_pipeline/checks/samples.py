@@ -189,7 +189,6 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """Return the target of a local reference (JSON pointer), or {} if not found."""
     value: Any = root
     if not reference.startswith("#"):
         return {}

@@ -15,8 +15,8 @@ from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.checks.examine import validate
+from mcpfactory_pipeline.checks.exchange import ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
-from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.adopted import Adopted
@@ -90,7 +90,6 @@ def _parsed(file: Path) -> ast.Module | None:
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of the functions that stand in a module itself."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, node.lineno
@@ -106,7 +105,6 @@ def _manifest_lines(root: Path, folder: Path) -> dict[str, Place]:
 
 
 def _server_lines(tree: ast.Module) -> Iterator[int]:
-    """Yield the lines on which a module makes a server and gives it a name."""
     for node in tree.body:
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Server":

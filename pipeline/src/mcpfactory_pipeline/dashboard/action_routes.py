@@ -1,4 +1,4 @@
-"""HTTP routes for actions: authentication, same-origin checks, and one ticket for each action.
+"""HTTP routes for actions, and to cancel a run: authentication, same-origin checks, and one ticket for each action.
 
 Requests are refused before the workspace is accessed, in this order: a foreign Host (checked for the whole
 dashboard), a foreign Origin, a missing login, an invalid ticket. Programs send their token with each request instead
@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
@@ -22,7 +23,7 @@ from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, DashboardSession, UsedTicketError
+from mcpfactory_pipeline.dashboard.access import AccessError, Caller, DashboardAccess, DashboardSession, UsedTicketError
 from mcpfactory_pipeline.dashboard.actions import (
     ABOUT,
     ACTIONS,
@@ -35,11 +36,10 @@ from mcpfactory_pipeline.dashboard.actions import (
 )
 from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.pages import decide_about, offered_actions
-from mcpfactory_pipeline.dashboard.proxy import Caller
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
-from mcpfactory_pipeline.dashboard.responses import wants_json
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
+from mcpfactory_pipeline.dashboard.runs import run_page
 from mcpfactory_pipeline.dashboard.trial_page import TrialPage, TrialResult, arguments_of, run_trial, trial_page
 from mcpfactory_pipeline.decisions.basis import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -269,7 +269,6 @@ class ActionRoutes:
         return await self._trial_response(request, session, given, tried)
 
     def _trial_form(self, request: Request, given: Mapping[str, Any]) -> str:
-        """Return the path of the trial form, with the given values if they can be read."""
         try:
             detail = self.reader.server(request.path_params["name"])
             arguments = arguments_of(detail, request.path_params["tool"], given)
@@ -289,7 +288,6 @@ class ActionRoutes:
         tried: TrialResult | None,
         error: ConfigError | None = None,
     ) -> Response:
-        """Return the page of a trial; an `error` in the given values is shown with the form."""
         name, tool = request.path_params["name"], request.path_params["tool"]
 
         def view() -> TrialPage:
@@ -317,6 +315,14 @@ class ActionRoutes:
             )
 
 
+def wants_json(request: Request) -> bool:
+    """Return True if the client is a program."""
+    if "format" in request.query_params:
+        return request.query_params["format"] == "json"
+    accept = request.headers.get("accept", "")
+    return "application/json" in accept and "text/html" not in accept
+
+
 async def read_body(request: Request) -> Mapping[str, Any]:
     """Return the fields of a form or of a JSON object.
 
@@ -340,11 +346,6 @@ async def read_body(request: Request) -> Mapping[str, Any]:
 
 
 async def _whole_body(request: Request) -> bytes:
-    """Return the body, within a time.
-
-    Raises:
-        ConfigError: it is too large, or takes too long.
-    """
     body = bytearray()
     try:
         async with asyncio.timeout(_BODY_SECONDS):
@@ -358,13 +359,11 @@ async def _whole_body(request: Request) -> bytes:
 
 
 def _caller(request: Request) -> Caller:
-    """Return the sender of the request, as determined by the guard of the dashboard."""
     found: Caller = request.state.caller
     return found
 
 
 def _hint(error: PipelineError) -> str:
-    """Return a hint for a program, which sends fields instead of commands."""
     if isinstance(error, StaleDecisionError):
         return f"look at changes, and send settled, whose `expect` is {error.basis.token}, with ticket if that is still wanted"
     return error.hint
@@ -379,7 +378,8 @@ def _action(request: Request) -> Action:
 
 def login_path(request: Request) -> str:
     """Return the path of the login page, which redirects back to the requested page."""
-    return f"{Links(request.url.path).to('/login/', {'next': _path_with_query(request)})}"
+    path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return f"{Links(request.url.path).to('/login/', {'next': path})}"
 
 
 def _cookie(request: Request) -> str:
@@ -398,12 +398,77 @@ def _with_values(path: str, values: Mapping[str, str]) -> str:
     return f"{path}?{query}" if query and len(query) < _MAX_QUERY else path
 
 
-def _path_with_query(request: Request) -> str:
-    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
-
-
 def _next_path(given: Mapping[str, Any]) -> str:
-    """Return the path to open after the login, always within this dashboard."""
     wanted = str(given.get("next", ""))
     fits = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted and wanted.isprintable()
     return wanted if fits else "/"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPage:
+    """The end of a run before it is complete. `steps` are at work now; `problem` is why it cannot be ended here, with a `hint`."""
+
+    workspace: str
+    run: str
+    steps: tuple[str, ...]
+    problem: str
+    hint: str
+    ticket: str
+
+
+class CancelRoutes:
+    """The routes that end a run."""
+
+    def __init__(self, acting: ActionRoutes) -> None:
+        self._acting = acting
+
+    def routes(self) -> list[Route]:
+        """Return the routes in addition to the pages of runs."""
+        return [
+            Route("/runs/{run}/actions/cancel/", self._check, methods=["GET"]),
+            Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),
+        ]
+
+    async def _check(self, request: Request) -> Response:
+        session = self._acting.session_or_login(request)
+        if session is None:
+            return RedirectResponse(login_path(request), 303)
+        view = await run_in_threadpool(self._page, request.path_params["run"])
+        if not view.problem:
+            view = replace(view, ticket=self._acting.access.ticket(session, view.run, "cancel"))
+        return self._response(request, view, 200)
+
+    async def _cancel(self, request: Request) -> Response:
+        session, run = self._acting.require_session(request), request.path_params["run"]
+        given = await read_body(request)
+        ticket, after = str(given.get("ticket", "")), [("The page of the run", f"/runs/{run}/")]
+        self._acting.use_ticket(session, ticket, run, "cancel", form=("Cancel the run", request.url.path), after=after)
+        try:
+            await run_in_threadpool(self._acting.runs.cancel, run)
+        except PromotionError as error:
+            view = await run_in_threadpool(partial(self._page, run, error))
+            return self._response(request, view, 409)
+        message = "the run is being ended: what had finished is kept, what was at work is recorded as interrupted"
+        if wants_json(request):
+            return JSONResponse({"run": run, "says": message})
+        session.message = message
+        return RedirectResponse(f"/runs/{run}/", 303)
+
+    def _page(self, run: str, error: PromotionError | None = None) -> CancelPage:
+        view = run_page(self._acting.reader.run(run))
+        if error is None and run not in self._acting.runs.going:
+            elsewhere = "this run was begun in a terminal, or by another program: it is ended there"
+            error = PromotionError(
+                elsewhere if view.going else "this run has ended", hint="its page says how it stands"
+            )
+        if error is not None:
+            return CancelPage(view.workspace, run, (), str(error), error.hint, "")
+        at_work = tuple(f"{step.server} {step.stage}" for step in view.steps if step.status.key == "running")
+        return CancelPage(view.workspace, run, at_work, "", "", "")
+
+    def _response(self, request: Request, view: CancelPage, status: int) -> Response:
+        if wants_json(request):
+            said = {"error": {"message": view.problem, "hint": view.hint}} if status >= 400 else {}
+            return JSONResponse({**said, **to_json(view)}, status)
+        page = render_form("cancel.html", Links(request.url.path), self._acting.visitor(request), view=view)
+        return HTMLResponse(page, status)

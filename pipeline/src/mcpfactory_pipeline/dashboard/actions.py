@@ -1,11 +1,12 @@
 """Dashboard actions: a table of actions, which call the same functions as the command line, and the page of one.
 
-Every action is checked before it can be confirmed.
+Every action is checked before it can be confirmed. Which are possible for a server, and for which channels or stages, is
+tried as a command (`possible_actions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.decisions import decision, promote, stage_decision
 from mcpfactory_pipeline.decisions.basis import BasisChange, StaleDecisionError, basis_changes
 from mcpfactory_pipeline.plan.plan import HELD
+from mcpfactory_pipeline.plan.policy import signing_option
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.timeline import withdrawals
@@ -85,7 +87,6 @@ class Action:
 
 
 def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    """Return the channels that require approvals, and those from which a candidate was rolled back and may return."""
     behind = [channel for channel in detail.channels if channel.source]
     return tuple(one.name for one in behind if one.approvals or withdrawals(detail.history, one.name))
 
@@ -121,7 +122,6 @@ def _deciding(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
 
 
 def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    """Every rule; first those that found something here."""
     reported = (str(finding.get("rule")) for finding in detail.validation.get("findings", ()))
     return tuple(dict.fromkeys((*reported, *sorted(rule.id for rule in RULES))))
 
@@ -210,122 +210,73 @@ def _channel(values: ActionChoices) -> ActionField:
     return ActionField("channel", "Channel", kind="choice", required=True, values=values)
 
 
-ACTIONS: Final[dict[str, Action]] = {
-    action.name: action
-    for action in (
-        Action(
-            "approve",
-            "Approve",
-            "Say that a candidate may go into a channel; it is not moved yet.",
-            (_channel(_approving), _CANDIDATE, _REASON, _EXPECT),
-            _decide(decision.approve, "{what} is approved for {channel}; it is not moved yet"),
+_ROWS: Final = (
+    Action(
+        "approve", "Approve", "Say that a candidate may go into a channel; it is not moved yet.",
+        (_channel(_approving), _CANDIDATE, _REASON, _EXPECT),
+        _decide(decision.approve, "{what} is approved for {channel}; it is not moved yet"),
+    ),
+    Action(
+        "reject", "Reject", "Say that a candidate may not go into a channel; its approvals are gone.",
+        (_channel(_approving), _CANDIDATE, _REQUIRED_REASON, _EXPECT),
+        _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone"),
+    ),
+    Action(
+        "approve-stage", "Approve a stage", "Say that what a stage of kind approval shows is as it should be.",
+        (_STAGE, _REASON, _EXPECT), _decide_stage(stage_decision.approve_stage, "approved"),
+    ),
+    Action(
+        "reject-stage", "Reject a stage", "Say that what a stage of kind approval shows may not pass.",
+        (_STAGE, _REQUIRED_REASON, _EXPECT), _decide_stage(stage_decision.reject_stage, "rejected"),
+    ),
+    Action(
+        "promote", "Promote", "Move a candidate into a channel when the channel's policy allows it.",
+        (_channel(_channels), _CANDIDATE, _REASON, _EXPECT), _decide(promote.promote, "{what} is in {channel}"),
+    ),
+    Action(
+        "rollback", "Roll back", "Bring an older candidate back into a channel, and hold the channel.",
+        (
+            _channel(_offering),
+            replace(_CANDIDATE, about="By default the last older one that the channel offered."),
+            _REQUIRED_REASON, _EXPECT,
         ),
-        Action(
-            "reject",
-            "Reject",
-            "Say that a candidate may not go into a channel; its approvals are gone.",
-            (_channel(_approving), _CANDIDATE, _REQUIRED_REASON, _EXPECT),
-            _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone"),
-        ),
-        Action(
-            "approve-stage",
-            "Approve a stage",
-            "Say that what a stage of kind approval shows is as it should be.",
-            (_STAGE, _REASON, _EXPECT),
-            _decide_stage(stage_decision.approve_stage, "approved"),
-        ),
-        Action(
-            "reject-stage",
-            "Reject a stage",
-            "Say that what a stage of kind approval shows may not pass.",
-            (_STAGE, _REQUIRED_REASON, _EXPECT),
-            _decide_stage(stage_decision.reject_stage, "rejected"),
-        ),
-        Action(
-            "promote",
-            "Promote",
-            "Move a candidate into a channel when the channel's policy allows it.",
-            (_channel(_channels), _CANDIDATE, _REASON, _EXPECT),
-            _decide(promote.promote, "{what} is in {channel}"),
-        ),
-        Action(
-            "rollback",
-            "Roll back",
-            "Bring an older candidate back into a channel, and hold the channel.",
-            (
-                _channel(_offering),
-                ActionField(
-                    "candidate",
-                    "Candidate",
-                    "By default the last older one that the channel offered.",
-                    "choice",
-                    values=_candidates,
-                ),
-                _REQUIRED_REASON,
-                _EXPECT,
+        _decide(promote.rollback, "{what} is back in {channel}, which is held"),
+    ),
+    Action(
+        "hold", "Hold", "Keep a channel as it is, until it is released.",
+        (_channel(_free), _REQUIRED_REASON, _EXPECT),
+        _decide(decision.hold, "{channel} of {server} is held: neither a run nor a promotion moves it", of_candidate=False),
+    ),
+    Action(
+        "release", "Release", "Lift a hold: the channel may move again.",
+        (_channel(_held), _REASON, _EXPECT),
+        _decide(decision.release, "{channel} of {server} is released: the next run may move it", of_candidate=False),
+    ),
+    Action("revive", "Revive", "Take the retirement of the server back: runs take care of it again.", (_REASON,), _revive),
+    Action(
+        "rerun", "Run", "Run what is due: generate, build, test, validate, promote to staging.",
+        (
+            ActionField(
+                "again", "Again from", "This stage and those that need it run even where they are up to date.",
+                "choice", values=_stages,
             ),
-            _decide(promote.rollback, "{what} is back in {channel}, which is held"),
+            ActionField("until", "Stop after", "By default every stage.", "choice", values=_stages),
+            ActionField("force", "Also what is up to date", kind="flag"),
         ),
-        Action(
-            "hold",
-            "Hold",
-            "Keep a channel as it is, until it is released.",
-            (_channel(_free), _REQUIRED_REASON, _EXPECT),
-            _decide(
-                decision.hold,
-                "{channel} of {server} is held: neither a run nor a promotion moves it",
-                of_candidate=False,
-            ),
+        _rerun,
+    ),
+    Action(
+        "waive", "Waive", "Accept a rule's findings for a time, by name and with a reason.",
+        (
+            ActionField("rule", "Rule", kind="choice", required=True, values=_rules),
+            ActionField("tool", "Tool", "For this tool only; empty for all."),
+            ActionField("until", "Until", "The last day on which it is accepted, as 2031-01-31.", "date", required=True),
+            _REQUIRED_REASON,
         ),
-        Action(
-            "release",
-            "Release",
-            "Lift a hold: the channel may move again.",
-            (_channel(_held), _REASON, _EXPECT),
-            _decide(
-                decision.release, "{channel} of {server} is released: the next run may move it", of_candidate=False
-            ),
-        ),
-        Action(
-            "revive",
-            "Revive",
-            "Take the retirement of the server back: runs take care of it again.",
-            (_REASON,),
-            _revive,
-        ),
-        Action(
-            "rerun",
-            "Run",
-            "Run what is due: generate, build, test, validate, promote to staging.",
-            (
-                ActionField(
-                    "again",
-                    "Again from",
-                    "This stage and those that need it run even where they are up to date.",
-                    "choice",
-                    values=_stages,
-                ),
-                ActionField("until", "Stop after", "By default every stage.", "choice", values=_stages),
-                ActionField("force", "Also what is up to date", kind="flag"),
-            ),
-            _rerun,
-        ),
-        Action(
-            "waive",
-            "Waive",
-            "Accept a rule's findings for a time, by name and with a reason.",
-            (
-                ActionField("rule", "Rule", kind="choice", required=True, values=_rules),
-                ActionField("tool", "Tool", "For this tool only; empty for all."),
-                ActionField(
-                    "until", "Until", "The last day on which it is accepted, as 2031-01-31.", "date", required=True
-                ),
-                _REQUIRED_REASON,
-            ),
-            _waive,
-        ),
-    )
-}
+        _waive,
+    ),
+)  # fmt: skip
+ACTIONS: Final[dict[str, Action]] = {action.name: action for action in _ROWS}
 
 # The action for a suggested command; the user fills in the other form fields.
 _FOR_COMMAND: Final[Mapping[str, str]] = {
@@ -480,3 +431,48 @@ def _input(
     if one.kind == "choice" and not value and choices:
         value = choices[0]
     return FormInput(one.name, one.label, one.about, one.kind, one.required, value, choices)
+
+
+def possible_actions(detail: ServerDetail, goes_through: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
+    """Return the available actions of a server with their channels or stages; ("",) for actions without either.
+
+    `goes_through` tries a command in the name of a permitted person. Decisions that must be signed are left to a
+    terminal; the policy determines these (`decision_refusal`), and they are not tried.
+    """
+    if detail.facts.row.get("problem"):  # nothing of it is known to be so
+        return {}
+    server = detail.facts.name
+    if detail.state.get("retired"):
+        return {"revive": ("",)} if goes_through(f"mcpfactory pipeline revive {server}") else {}
+    found: dict[str, list[str]] = {"rerun": [""], "waive": [""]}
+    for action, about, command in (*_of_channels(detail), *_of_stages(detail)):
+        if goes_through(command):
+            found.setdefault(action, []).append(about)
+    return {name: tuple(found[name]) for name in ACTIONS if name in found}
+
+
+def _of_channels(detail: ServerDetail) -> Iterator[tuple[str, str, str]]:
+    server, due = detail.facts.name, set(decidable(detail))
+    for channel in detail.channels:
+        name, about = channel.name, f"{server} --channel {channel.name}"
+        signed = signing_option(signed=channel.signed)
+        if name in due and channel.source:
+            yield "approve", name, f"mcpfactory pipeline approve {about}{signed}"
+            yield "reject", name, f"mcpfactory pipeline reject {about} --reason '…'{signed}"
+        if name in due:
+            yield "promote", name, f"mcpfactory pipeline promote {about}"
+        if detail.state.get("channels", {}).get(name, {}).get("before"):
+            yield "rollback", name, f"mcpfactory pipeline rollback {about} --reason '…'"
+        if name in detail.state.get("holds", {}):
+            yield "release", name, f"mcpfactory pipeline unhold {about}"
+        else:
+            yield "hold", name, f"mcpfactory pipeline hold {about} --reason '…'"
+
+
+def _of_stages(detail: ServerDetail) -> Iterator[tuple[str, str, str]]:
+    for stage in detail.stages:
+        if stage.approval:
+            about = f"{detail.facts.name} --stage {stage.name}"
+            signed = signing_option(signed=stage.approval.signed)
+            yield "approve-stage", stage.name, f"mcpfactory pipeline approve {about}{signed}"
+            yield "reject-stage", stage.name, f"mcpfactory pipeline reject {about} --reason '…'{signed}"

@@ -1,7 +1,8 @@
 """The dashboard live: a Starlette application that reads the workspace at every request. Without people who may act it changes nothing.
 
 Meant for loopback. A request whose Host is not a loopback name is refused before anything else: a page of another site
-that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard with the user's browser.
+that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard with the user's browser. Errors are answered
+as JSON or as a page.
 """
 
 from __future__ import annotations
@@ -20,30 +21,20 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess
-from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
+from mcpfactory_pipeline.dashboard.access import AccessError, Caller, DashboardAccess, TrustedProxy
+from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, CancelRoutes, wants_json
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
-from mcpfactory_pipeline.dashboard.cancel_routes import CancelRoutes
 from mcpfactory_pipeline.dashboard.facts import to_json
-from mcpfactory_pipeline.dashboard.live import Followers, Snapshot, watch_run, watch_workspace
-from mcpfactory_pipeline.dashboard.log import opened_log
+from mcpfactory_pipeline.dashboard.files import opened_log
+from mcpfactory_pipeline.dashboard.live import Followers, Snapshot, TooManyFollowersError, watch_run, watch_workspace
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.proxy import Caller, TrustedProxy
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, prepare, render
-from mcpfactory_pipeline.dashboard.responses import (
-    gone_response,
-    not_allowed_response,
-    not_found_response,
-    problem_response,
-    short_query,
-    wants_json,
-)
+from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, prepare, render, render_problem
 from mcpfactory_pipeline.dashboard.runs import RunPage
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -159,7 +150,6 @@ def _endpoint(
 
 
 def _live(page: Page, view: object, request: Request, links: Links, seen: str) -> str:
-    """Return the path of the events for changes to a page after `seen`, or "" for a static page."""
     if page.name in _FOLLOWED:
         return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
     if isinstance(view, RunPage) and view.going:
@@ -170,8 +160,6 @@ def _live(page: Page, view: object, request: Request, links: Links, seen: str) -
 def _events(
     reader: WorkspaceReader, followers: Followers, page: Page | None
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return the events of a run's page, or of the workspace."""
-
     async def follow(request: Request) -> Response:
         if request.method == "HEAD":  # its answer has no body, and would not end before the stream does
             return Response(media_type="text/event-stream")
@@ -226,13 +214,11 @@ class _HostGuard:
 
 
 def _host(header: str) -> str:
-    """Return the name in a Host header, in lower case, without its port."""
     name, colon, port = header.strip().lower().rpartition(":")
     return name if colon and port.isdecimal() else header.strip().lower()
 
 
 async def _raw_log(reader: WorkspaceReader, request: Request) -> Response:
-    """Return all bytes of the log of a stage, a little at a time, as a file."""
     facts = await run_in_threadpool(reader.log, request.path_params["name"], request.path_params["stage"])
     stack = ExitStack()
     stream = await run_in_threadpool(stack.enter_context, opened_log(facts))
@@ -254,3 +240,68 @@ async def _asset(request: Request) -> Response:
     if name not in ASSETS:
         return PlainTextResponse("no such file\n", 404)
     return Response(asset(name), media_type=ASSETS[name], headers={"Cache-Control": "no-cache"})
+
+
+_VALUE: Final = 200  # characters of one value of a query: what is longer names nothing that there is
+_VALUES: Final = 20
+
+# The first that fits. What is not among them is our own trouble.
+_STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
+    (NotFoundError, 404),
+    (PromotionError, 409),
+    (ConfigError, 422),
+    (TooManyFollowersError, 503),
+)
+
+
+def short_query(request: Request) -> dict[str, str]:
+    """Return the query of a request, cut to what a page may repeat: it stands in fields and links of the page. Spaces around a value do not count."""
+    return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
+
+
+async def problem_response(request: Request, error: Exception) -> Response:
+    """Return the answer to a request that could not be fulfilled."""
+    assert isinstance(error, PipelineError)  # registered for nothing else
+    if isinstance(error, AccessError):
+        status, title = error.status, error.title
+    else:
+        status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+        title = "No such page" if status == 404 else "Something is wrong"
+    ways = error.ways if isinstance(error, AccessError) else ()
+    answer = error_response(request, status, title, str(error), error.hint, ways=ways)
+    if status == 401:
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="mcpfactory dashboard"'
+    return answer
+
+
+async def not_found_response(request: Request, _error: Exception) -> Response:
+    """Return the answer where there is nothing."""
+    return error_response(
+        request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox."
+    )
+
+
+async def not_allowed_response(request: Request, _error: Exception) -> Response:
+    """Return the answer to a method that a path does not take, with those that it does (RFC 9110 §10.2.1)."""
+    here = (
+        one for one in request.app.routes if isinstance(one, Route) and one.matches(request.scope)[0] is not Match.NONE
+    )
+    methods = sorted({method for route in here for method in route.methods or ()})
+    message = f"{request.url.path} does not take {request.method}."
+    answer = error_response(request, 405, "No such method", message, f"It takes {', '.join(methods)}.")
+    answer.headers["Allow"] = ", ".join(methods)
+    return answer
+
+
+async def gone_response(_request: Request, _error: Exception) -> Response:
+    """Return the response for a client that disconnected during its request."""
+    return Response(status_code=400)
+
+
+def error_response(
+    request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
+) -> Response:
+    """Return a problem, in the form that is wanted; `ways` are links from there (words, path)."""
+    if wants_json(request):
+        return JSONResponse({"error": {"message": message, "hint": hint}}, status)
+    return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

@@ -13,9 +13,10 @@ from starlette.routing import Route
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.dashboard.access import DashboardSession
-from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, login_path, read_body
+from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, login_path, read_body, wants_json
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionPage
-from mcpfactory_pipeline.dashboard.batch import (
+from mcpfactory_pipeline.dashboard.facts import to_json
+from mcpfactory_pipeline.dashboard.inbox import (
     BATCHED,
     BatchChoice,
     BatchPage,
@@ -25,9 +26,7 @@ from mcpfactory_pipeline.dashboard.batch import (
     done_message,
     needs_reason,
 )
-from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.render import Links, render_form
-from mcpfactory_pipeline.dashboard.responses import wants_json
 
 
 class BatchRoutes:
@@ -94,7 +93,6 @@ class BatchRoutes:
     def _perform(
         self, session: DashboardSession, action: Action, calls: Sequence[tuple[str, Mapping[str, str]]]
     ) -> list[str | PipelineError]:
-        """Perform each action; return a description of its result, or its error."""
         told: list[str | PipelineError] = []
         for server, values in calls:
             try:
@@ -116,24 +114,13 @@ class BatchRoutes:
         before: Mapping[str, str] | None = None,
         error: PipelineError | None = None,
     ) -> ActionPage:
-        """Return one item in its current state; `before` are the values its reader saw, `error` its failure."""
         try:
             view = self._acting.page(session, choice.server, action, values, explain=explain, before=before)
         except PipelineError as trouble:  # a server that is gone, or cannot be read
             workspace = self._acting.reader.workspace_name()
+            about = (workspace, choice.server, action.name, action.title, action.about)
             return ActionPage(
-                workspace=workspace,
-                server=choice.server,
-                action=action.name,
-                title=action.title,
-                about=action.about,
-                inputs=(),
-                ready=False,
-                happens=(),
-                settled={},
-                problem=str(trouble),
-                hint=trouble.hint,
-                ticket="",
+                *about, (), ready=False, happens=(), settled={}, problem=str(trouble), hint=trouble.hint, ticket=""
             )
         if error and not view.changes and not view.problem:
             return replace(view, problem=str(error), hint=error.hint)

@@ -1,4 +1,4 @@
-"""The board: servers × stages, what needs a person first. Pure: facts in, view out."""
+"""The board and the graph: servers × stages, what needs a person first, and where all candidates are. Pure: facts in, view out."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from mcpfactory_pipeline.dashboard.facts import (
     paged,
     status_of,
 )
+from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, stands_of, workspace_places
 
 _REASONS: Final = 2  # of one cell that the board shows; the server's page has all
 _SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB
@@ -222,5 +223,51 @@ def _cell(name: str, stage: Mapping[str, Any], *, running: bool) -> Cell:
 
 
 def _ordered(names: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """Every name once, in the order in which they first come."""
     return tuple(dict.fromkeys(name for some in names for name in some))
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideCount:
+    """The number of servers that the graph leaves out: unreadable and retired ones."""
+
+    status: ShownStatus
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPage:
+    """The page. `counted` says that chips are numbers of servers; `shown` of `total` servers have a name that contains `query`."""
+
+    workspace: str
+    total: int
+    shown: int
+    query: str
+    counted: bool
+    running: int
+    places: tuple[GraphPlace, ...]
+    statuses: tuple[str, ...]
+    outside: tuple[OutsideCount, ...]
+
+
+def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
+    """Return the picture of a workspace. `query` keeps servers whose name contains it."""
+    kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
+    nodes = graph_of(facts.stages, None, facts.channels)
+    stands = [stand for one in kept for stand in stands_of(one.row, one.items, facts.stages, facts.channels)]
+    places = workspace_places(nodes, stands, len(kept))
+    outside = Counter(
+        "broken" if one.row.get("problem") else "retired"
+        for one in kept
+        if one.row.get("problem") or one.row.get("retired")
+    )
+    return GraphPage(
+        workspace=facts.name,
+        total=len(facts.servers),
+        shown=len(kept),
+        query=query,
+        counted=len(kept) > MANY,
+        running=sum(bool(one.row.get("at_work")) for one in kept),
+        places=places,
+        statuses=tuple(dict.fromkeys(chip.status for place in places for chip in place.chips)),
+        outside=tuple(OutsideCount(STATUSES[key], number) for key, number in outside.items()),
+    )

@@ -11,9 +11,15 @@ from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import format_time
-from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of, plain_figure
+from mcpfactory_pipeline.dashboard.candidates import (
+    CandidateView,
+    DecisionView,
+    FindingView,
+    candidates_of,
+    findings_of,
+    plain_figure,
+)
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
-from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, find_channel, missing_approvals
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
@@ -243,7 +249,6 @@ def _chosen(detail: ServerDetail, channel: str, candidate: str, known: Container
 def _contract(
     before: StoredCandidate, after: StoredCandidate, offered: str, chosen: str
 ) -> tuple[bool, Sequence[Change]]:
-    """Return True if the tools of both are known, and the changes for callers (all new if nothing is offered)."""
     known = bool(after.manifest and (before.manifest or not offered))
     if not known or offered == chosen:
         return known, ()
@@ -251,7 +256,6 @@ def _contract(
 
 
 def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
-    """Return the pending decision about a channel and the command that answers it; empty if nothing is pending."""
     asked = (one for one in detail.facts.items if one.about == channel and one.kind not in {"hold", "stale", "never"})
     return next(((one.message, one.command) for one in asked), ("", ""))
 
@@ -286,10 +290,7 @@ def _question(
 
 
 def _standing(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return why a candidate without a pending decision must not be promoted, and the command that resolves it.
-
-    The command is "" if none resolves it.
-    """
+    """Return why a candidate without a pending decision must not be promoted, and the command that resolves it, "" for none."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -302,10 +303,7 @@ def _approved(about: Iterable[DecisionView]) -> list[str]:
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the decisions that keep a candidate out of a channel.
-
-    These are rejections, and a rollback without a later approval.
-    """
+    """Return the rejections of a candidate for a channel, and its rollback without a later approval."""
     back = candidate in withdrawals(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
@@ -338,7 +336,6 @@ def _offered(state: Mapping[str, Any], channel: str) -> str:
 
 
 def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator[ToolChanges]:
-    """Yield the changes grouped by their effect on callers, breaking changes first."""
     kinds: dict[str, list[Change]] = {"breaking": [], "changed": [], "added": [], "wording": []}
     for change in changes:
         added = change.code == "tool-added"
@@ -350,10 +347,7 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
-    """Return a change for a list that shows the tool name separately.
-
-    A new tool is shown with its description from `manifest`, any other with its change.
-    """
+    """Return a change without the name of its tool; a new tool with its description from `manifest`."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()
@@ -371,7 +365,6 @@ def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tu
 
 
 def _beyond(some: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the findings that `others` has not, or not as often."""
     left, found = Counter(map(_finding_key, others)), []
     for one in some:
         left[_finding_key(one)] -= 1
@@ -400,7 +393,6 @@ def _facts(
     before: StoredCandidate,
     after: StoredCandidate,
 ) -> Iterator[ComparedFact]:
-    """Yield the figures that one weighs: checks, score, tests, tools, tokens, bytes."""
     sides = [dict(_figures(state, one, kept)) for one, kept in ((old, before), (new, after))]
     for name in dict.fromkeys((*sides[1], *sides[0])):
         a, b = sides[0].get(name, ""), sides[1].get(name, "")
@@ -429,7 +421,6 @@ def _figures(
 
 
 def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
-    """Return the actor who last moved a candidate into a channel."""
     moves = (e for e in reversed(history) if e.get("channel") == channel and e.get("candidate") == candidate)
     found = next((event for event in moves if event["event"] in {"promoted", "stage.finished", "rolled-back"}), None)
     return actor_of(found) if found else ""
@@ -438,10 +429,7 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command that shows the source changes between the commits of two candidates.
-
-    It is empty if one was built from uncommitted changes; the second value lists those versions.
-    """
+    """Return the command for the source changes of two candidates, and the versions built from uncommitted changes."""
     commits: dict[str, str] = {}
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))

@@ -50,7 +50,6 @@ def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
 
 
 def _write(out: Path, path: str, content: bytes) -> None:
-    """Write a file of the site, if it has other content. A link in its way is removed."""
     place = out
     for part in PurePosixPath(path).parts:
         place /= part
@@ -74,7 +73,6 @@ def _remove(out: Path, path: str) -> None:
 
 
 def _read_record(file: Path) -> set[str]:
-    """Return the files of an earlier export; nothing if its record cannot be read."""
     try:
         found = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -83,7 +81,6 @@ def _read_record(file: Path) -> set[str]:
 
 
 def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
-    """Yield each file of the site with its content."""
     facts = reader.workspace()  # before anything is written: is there one?
     yield ".nojekyll", b""  # static hosts that run Jekyll leave out what begins with an underscore
     for name in ASSETS:
@@ -101,7 +98,6 @@ def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
 
 
 def _instance(reader: WorkspaceReader, page: Page, values: dict[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield one page with its data, and the further pages of its list."""
     path, number, last = path_of(page, values), 1, 1
     while number <= last:
         view = page.view(reader, values, {"page": str(number)})

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from mcpfactory_pipeline.dashboard.action_routes import CancelPage
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionField, ActionPage
-from mcpfactory_pipeline.dashboard.batch import BATCHED, BatchPage
-from mcpfactory_pipeline.dashboard.cancel_routes import CancelPage
 from mcpfactory_pipeline.dashboard.facts import adapter
+from mcpfactory_pipeline.dashboard.inbox import BATCHED, BatchPage
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, PageParameter
 
 _BEARER: Final = {"type": "http", "scheme": "bearer", "description": "The token of a person who may act"}
@@ -50,7 +50,6 @@ def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
 
 @functools.cache
 def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """Return the schema of each page by its name, and the definitions that they refer to."""
     views = {**{page.name: page.type for page in PAGES}, "action": ActionPage, "batch": BatchPage, "cancel": CancelPage}
     found, document = TypeAdapter.json_schemas(
         [(name, "serialization", adapter(view)) for name, view in views.items()],
@@ -70,7 +69,6 @@ def _operation(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _actions(schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the paths of all that people can do."""
     found: dict[str, Any] = {}
     server = _parameter("name", "path", "The server.", _STRING)
     says = {"type": "string", "description": "What was done, in words"}
@@ -113,10 +111,7 @@ def _check_and_perform(
     fields: dict[str, Any],
     answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the OpenAPI operations that check an action (GET) and perform it (POST).
-
-    `words` are its name, title and description, `about` is the path parameter of its subject.
-    """
+    """`words` are the name, title and description of the action, `about` is the path parameter of its subject."""
     name, title, description = words
     ticket = {
         "ticket": {"type": "string", "description": "The ticket of the check, which was for exactly these values."}

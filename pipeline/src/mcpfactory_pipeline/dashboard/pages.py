@@ -8,13 +8,12 @@ from functools import cache, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.dashboard.allowed_actions import possible_actions
-from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
+from mcpfactory_pipeline.dashboard.actions import possible_actions
+from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, GraphPage, board, graph_page
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
 from mcpfactory_pipeline.dashboard.facts import STATUSES, LogFacts, ServerDetail, StoredCandidate
-from mcpfactory_pipeline.dashboard.graph import GraphPage, graph_page
+from mcpfactory_pipeline.dashboard.files import LogPage, log_page, opened_log
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
-from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.server import ServerPage, ToolsPage, server_page, tools_page

@@ -50,8 +50,15 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row, status_row
-from mcpfactory_pipeline.workspace.owners import CODEOWNERS, Owners, owners_of
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, explain_broken, is_name
+from mcpfactory_pipeline.workspace.workspace import (
+    CODEOWNERS,
+    Owners,
+    Workspace,
+    WorkspaceServer,
+    explain_broken,
+    is_name,
+    owners_of,
+)
 
 T = TypeVar("T")
 Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage
@@ -350,7 +357,6 @@ class WorkspaceReader:
 
 
 def _needs(workspace: Workspace) -> dict[str, Set[str]]:
-    """Return the stages that are run, in their order, each with all that it needs."""
     stages = workspace_stages(workspace)
     return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
 
@@ -371,13 +377,11 @@ def _refuse_unknown(workspace: Workspace, name: str) -> None:
 
 
 def _own_files(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
-    """Yield the paths of a server's folder and of its record."""
     yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
     yield from files_below(f"{workspace.root}/servers/{name}")
 
 
 def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
-    """Yield the files outside its folder and state that the row of a server depends on."""
     folder = workspace.artifacts / server.name
     yield from (file for _, file in _failed_logs(workspace, server.name, state))
     newest = state.candidates.get(state.candidate or "")
@@ -396,17 +400,13 @@ def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) 
 
 
 def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Iterator[tuple[str, Path]]:
-    """Yield the stages of a server that failed, and where their logs are, if they are on this machine."""
     for stage, record in state.stages.items():
         if record.outcome in _WRONG:
             yield stage, log_file(workspace, server, stage)
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the approvers of the candidate that is next for a channel.
-
-    If the candidate was in the channel before, some approvals are possibly void: it yields no names.
-    """
+    """Yield no names where the candidate was in the channel before: some approvals are possibly void."""
     for channel in channels:
         release = state.channels.get(channel.source or "")
         known = state.candidates.get(release.candidate) if release else None
@@ -415,10 +415,7 @@ def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterato
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
-    """Return the number of tools and tokens.
-
-    They come from the sources' own report, else from the candidate (as counted, or as listed by its tools).
-    """
+    """Return the tools and tokens of the sources' own report, else of the candidate (as counted, or as listed by its tools)."""
     report = read_json(_report(server))
     tools = report.get("tools")
     if isinstance(tools, list):
@@ -427,24 +424,16 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
     facts = candidate.facts if candidate else {}
     if "tools" in facts:
         return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
-    listed = _listed_sizes(workspace.artifacts / server.name / state.candidate) if state.candidate else {}
-    return {"tools": listed.get("tools"), "tokens": listed.get("tokens")}
-
-
-def _listed_sizes(candidate: Path) -> dict[str, int]:
-    """Return the number of tools and tokens that a candidate listed at validation; empty if unknown here."""
-    listed = _tools_in(candidate)
-    return {"tools": len(listed), "tokens": sum(map(count_tokens, listed))} if listed else {}
+    listed = _contract(workspace, server.name, state.candidate or "")
+    return (
+        {"tools": len(listed), "tokens": sum(map(count_tokens, listed))} if listed else {"tools": None, "tokens": None}
+    )
 
 
 def _contract(workspace: Workspace, server: str, candidate: str) -> tuple[Mapping[str, Any], ...]:
     """Return the tools that a candidate listed when it was validated; none where that is not on this machine."""
-    return _tools_in(workspace.artifacts / server / candidate) if candidate else ()
-
-
-def _tools_in(candidate: Path) -> tuple[Mapping[str, Any], ...]:
     try:
-        found = stored_contract(candidate)
+        found = stored_contract(workspace.artifacts / server / candidate) if candidate else None
     except PipelineError:
         return ()
     return found.tools if found else ()
@@ -470,10 +459,7 @@ def _events(store: Store, name: str) -> list[Event]:
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """Return the logs of a server's steps in a run.
-
-    A later run overwrites them; the hash shows if a log still belongs to this run.
-    """
+    """A later run overwrites the logs; the hash shows if one still belongs to this run."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":

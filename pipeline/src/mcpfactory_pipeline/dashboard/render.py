@@ -20,12 +20,11 @@ import jinja2
 
 from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
-from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
-from mcpfactory_pipeline.dashboard.charts import gantt
 from mcpfactory_pipeline.dashboard.facts import STATUSES, shorten
+from mcpfactory_pipeline.dashboard.inbox import mark_of
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.runs import RunPage
+from mcpfactory_pipeline.dashboard.runs import RunPage, gantt
 from mcpfactory_pipeline.views.advice import hinted_command
 from mcpfactory_pipeline.views.drawing import PICTURE_STYLE, SIGNS, draw
 from mcpfactory_pipeline.views.graph import candidate_anchor
@@ -39,7 +38,6 @@ POLICY: Final = (
 
 
 def _pretty(value: object, size: int) -> str:
-    """Return a value as indented JSON, cut after so many characters."""
     return shorten(json.dumps(value, indent=1, ensure_ascii=False), size)
 
 
@@ -78,10 +76,7 @@ _templates.globals |= {
 
 
 def _filled(template: str, **facts: object) -> str:
-    """Return a rendered template with invisible and reordering characters written out.
-
-    Every page and page part is rendered here.
-    """
+    """Write out invisible and reordering characters: every page and page part is rendered here."""
     return escape_invisible(_templates.get_template(template).render(**facts))
 
 

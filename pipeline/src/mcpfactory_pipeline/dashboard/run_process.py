@@ -43,15 +43,8 @@ class RunProcesses:
         workspace, run = Workspace.find(self._root), new_id()
         options = [word for name, stage in (("--until", until), ("--again", again)) if stage for word in (name, stage)]
         options += ["--force"] if force else []
-        command = [
-            sys.executable,
-            "-m",
-            "mcpfactory_pipeline.dashboard.run_process",
-            str(self._root),
-            server,
-            run,
-            *options,
-        ]
+        program = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process"]
+        command = [*program, str(self._root), server, run, *options]
         environ = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
         log = workspace.artifacts / server / "logs" / "run.log"
         with self._guard:

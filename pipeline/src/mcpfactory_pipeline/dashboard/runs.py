@@ -1,4 +1,4 @@
-"""Runs: which there were, and of one run every step with when, how long, why and how it ended. Pure: facts in, views out."""
+"""Runs of a workspace and the page of each, with its Gantt chart. Pure: facts in, view out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Final
 from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import STATUSES, Pager, RunFacts, ShownStatus, Status, outcome_status, paged
 from mcpfactory_pipeline.plan.stage import RUN_DIED, RUN_ENDED
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.schema import BEGINS, Event
 
 _SILENT: Final = "it was started, and nothing says how it ended"
-_BEGINS: Final = "stage.started"
 _LINES: Final = 60  # runs of a page
 _SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
 
@@ -163,7 +162,6 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
 
 @functools.lru_cache(maxsize=2)
 def _whole_run(facts: RunFacts) -> tuple[float, Mapping[str, tuple[RunStep, ...]], RunRow]:
-    """Return the common data of all pages of a run: start time, steps by server in list order, and its row."""
     ids = (str(event["id"]) for events in facts.events.values() for event in events)
     began = created_at(min(ids, default=facts.run))
     steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
@@ -178,7 +176,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
         at = format_time(datetime.fromtimestamp(created_at(run), UTC))
         return RunRow(run, STATUSES["running"], at, 0.0, "", 0, 0)
     first, last = min(every, key=_id), max(every, key=_id)
-    ends = [event for event in every if event["event"] != _BEGINS]
+    ends = [event for event in every if event["event"] != BEGINS]
     latest = {(run, server, str(one.get("stage", ""))): one for server, some in events.items() for one in some}
     statuses = (_stands(event, working=step in at_work) for step, event in latest.items())
     worst = min(statuses, key=lambda status: status.rank)
@@ -188,23 +186,19 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
 
 
 def _stands(last: Event, *, working: bool) -> Status:
-    """Return the status of a stage in a run, by its last event there.
-
-    A stage that began and is not running counts as interrupted, even if no event records the interruption.
-    """
-    if last["event"] == _BEGINS:
+    """A stage that began and is not running counts as interrupted, even if no event records the interruption."""
+    if last["event"] == BEGINS:
         return STATUSES["running" if working else "interrupted"]
     return _ended(last)
 
 
 def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[RunStep, ...]:
-    """Return a step for each start that was recorded, or end without one."""
     steps: list[RunStep] = []
     starts: dict[str, Event] = {}
     attempts: Counter[str] = Counter()
     for event in events:
         stage = str(event.get("stage", ""))
-        if event["event"] == _BEGINS:
+        if event["event"] == BEGINS:
             starts[stage] = event
             continue
         attempts[stage] += 1
@@ -257,7 +251,6 @@ def _ended(event: Event) -> Status:
 
 
 def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
-    """Return `cancelled` or `broke off` for an incomplete run; "" for a complete one."""
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
@@ -266,7 +259,6 @@ def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
 
 
 def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[RunStep]]) -> Iterator[str]:
-    """Yield the stages that did not run at a server because one that they need ran in the same run and did not pass."""
     ended = [{step.stage: step.status.key for step in steps} for steps in servers]  # by the last attempt
     for stage, before in needs.items():
         if any(stage not in last and any(last.get(one, "passed") != "passed" for one in before) for last in ended):
@@ -274,6 +266,63 @@ def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[RunStep
 
 
 def _worst(steps: Iterable[RunStep]) -> Status:
-    """Return the worst status of the steps, counting the last attempt at each."""
     last = {(step.server, step.stage): step.status for step in steps}
     return min(last.values(), key=lambda status: status.rank, default=STATUSES["never"])
+
+
+# of a Gantt chart: all of it, what the names have, one row
+_WIDTH: Final = 1000.0
+_NAMES: Final = 230.0
+_ROW: Final = 20.0
+_LEAST: Final = 2.0  # the width of a bar that would be too small to be seen
+_TICKS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class AxisTick:
+    """A place on an axis, with its text."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One step on a Gantt chart."""
+
+    step: RunStep
+    x: float
+    y: float
+    width: float
+    label: str  # "" where the row above is of the same server
+
+
+@dataclass(frozen=True, slots=True)
+class GanttChart:
+    """A Gantt chart: one row a step."""
+
+    width: float
+    height: float
+    left: float
+    row: float
+    bars: tuple[Bar, ...]
+    ticks: tuple[AxisTick, ...]
+
+
+def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
+    """Return the steps of a run that took so many seconds, from left to right in time."""
+    scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
+    bars, before = [], ""
+    for number, step in enumerate(steps):
+        x = min(_NAMES + step.start * scale, _WIDTH - _LEAST)
+        length = step.seconds if step.seconds is not None else max(0.0, seconds - step.start)
+        width = min(max(length * scale, _LEAST), _WIDTH - x)
+        bars.append(
+            Bar(step, round(x, 1), number * _ROW, round(width, 1), "" if step.server == before else step.server)
+        )
+        before = step.server
+    ticks = tuple(
+        AxisTick(round(_NAMES + (_WIDTH - _NAMES) * part / _TICKS, 1), f"{seconds * part / _TICKS:.1f} s")
+        for part in range(_TICKS + 1)
+    )
+    return GanttChart(_WIDTH, len(bars) * _ROW + _ROW, _NAMES, _ROW, tuple(bars), ticks)

@@ -12,7 +12,15 @@ from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
-from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, Fact, candidates_of, facts_of
+from mcpfactory_pipeline.dashboard.candidates import (
+    CandidateView,
+    DecisionView,
+    Fact,
+    FindingView,
+    candidates_of,
+    facts_of,
+    findings_of,
+)
 from mcpfactory_pipeline.dashboard.decision import decidable, decided_about, retirement
 from mcpfactory_pipeline.dashboard.facts import (
     STATUSES,
@@ -24,7 +32,6 @@ from mcpfactory_pipeline.dashboard.facts import (
     paged,
     shorten,
 )
-from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
@@ -96,7 +103,6 @@ def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
 
 
 def _arguments(tool: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the arguments of a tool that no API document describes."""
     schema = tool.get("inputSchema")
     names = schema.get("properties") if isinstance(schema, dict) else None
     return {str(name): {} for name in names} if isinstance(names, dict) else {}
@@ -364,7 +370,6 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
 
 
 def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelView]:
-    """Yield the state of each channel; `back` are the channels that can be rolled back."""
     offers, holds = detail.facts.row.get("channels", {}), detail.facts.row.get("holds", {})
     known = {channel.name: channel for channel in detail.channels}
     rejected = detail.facts.row.get("rejected", {})
@@ -418,7 +423,6 @@ def _published(detail: ServerDetail) -> Iterator[PublishedView]:
 
 
 def _requirements(channel: ChannelPolicy) -> str:
-    """Return the requirements of a channel for a candidate, as text."""
     words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
     words += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
     if channel.approvals:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcpfactory_pipeline.launch.diagnosis import client_failure
+from mcpfactory_pipeline.launch.command import client_failure
 from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
@@ -26,7 +26,6 @@ def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request to the API and the tool's result; `problem` if the call failed."""
     async with StubUpstream() as stub:
         if job["case"] is not None:
             stub.expect(lenient(job["case"]))

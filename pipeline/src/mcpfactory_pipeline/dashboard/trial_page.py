@@ -27,7 +27,7 @@ from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, shorten
 from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT, lenient
 from mcpfactory_pipeline.isolation.levels import clean_environ
-from mcpfactory_pipeline.launch.diagnosis import package_command
+from mcpfactory_pipeline.launch.command import package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -101,7 +101,8 @@ def trial_page(
     shown = _tool_of(detail, tool)
     case, problem, hint = None, "", ""
     try:
-        case, _python = _case_and_python(workspace, workspace.server(name), tool)
+        server = workspace.server(name)
+        case, _ = _case(server, tool), _python(workspace, server)
     except StageError as error:
         problem, hint = str(error), error.hint
     values = dict(given) if given is not None else _values(case["arguments"] if case else {})
@@ -160,7 +161,7 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
         StageError: if the candidate or the stub is not on this machine.
     """
     server = workspace.server(detail.facts.name)
-    case, python = _case_and_python(workspace, server, tool)
+    case, python = _case(server, tool), _python(workspace, server)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         wanted = dict.fromkeys(required_variables(server.folder), "stand-in")
@@ -198,7 +199,6 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
 
 
 def _unused(folder: Path, tool: str) -> str:
-    """Return an unused path, relative to the server's folder, for a test file of a tool."""
     plain = re.sub(r"[^\w.-]", "_", tool)
     names = (f"tests/{plain}{number or ''}.yaml" for number in range(1000))
     return next((name for name in names if not (folder / name).exists()), f"tests/{plain}.yaml")
@@ -237,15 +237,6 @@ def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)  # processes that the server left behind
     return found
-
-
-def _case_and_python(workspace: Workspace, server: WorkspaceServer, tool: str) -> tuple[Mapping[str, Any] | None, Path]:
-    """Return the case of a tool, None where no API document is, and the interpreter of the newest candidate.
-
-    Raises:
-        StageError: either is missing.
-    """
-    return _case(server, tool), _python(workspace, server)
 
 
 def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
@@ -309,7 +300,6 @@ def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _is_text(schema: Any) -> bool:
-    """Return True if a schema accepts only text, or text and null."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     return kind in ("string", ["string"], ["string", "null"], ["null", "string"])
 

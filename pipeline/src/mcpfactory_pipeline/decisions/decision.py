@@ -274,7 +274,6 @@ def stays_closed(channel: str, blockers: Sequence[Mapping[str, Any]]) -> list[st
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
-    """Refuse an approval of somebody who has given one."""
     if _lacks_signature(decision, candidate):
         return
     keys = {person_key(who) for who in _approvers(decision, candidate)}
@@ -287,7 +286,6 @@ def _refuse_repeated(decision: Decision, candidate: str) -> None:
 
 
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
-    """Refuse to approve a server that differs from the adopted one; a server at a URL is queried."""
     decision.ask_again("approved")
     if drift := decision.drift(candidate):
         words = "; ".join(one.message for one in drift)

@@ -7,8 +7,13 @@ from typing import Any, Unpack
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate, verify_files
-from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
+from mcpfactory_pipeline.channels.candidate import (
+    artifact_of,
+    prune_by_policy,
+    publish_candidate,
+    read_keep,
+    verify_files,
+)
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.decisions.integrity import refuse_unsound, require_sound
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
@@ -94,7 +99,6 @@ def require_promotable(
 
 
 def _refuse_move(decision: Decision, candidate: str) -> None:
-    """Refuse a candidate that is older than the channel's offer, or that the channel's policy forbids."""
     server, channel = decision.state.server, decision.policy.name
     _refuse_older(decision, candidate)
     if blockers := decision.blockers(candidate):
@@ -256,7 +260,6 @@ def _way_out(server: str, channel: str) -> str:
 
 
 def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> bool:
-    """Return True if the channel offers a candidate that was built after this one."""
     release = state.channels.get(channel.name)
     current = state.candidates.get(release.candidate) if release else None
     return current is not None and state.candidates[candidate].number < current.number

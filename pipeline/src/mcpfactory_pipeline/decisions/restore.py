@@ -11,13 +11,14 @@ import io
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from mcpfactory_pipeline.adoption.candidate import build_adopted
 from mcpfactory_pipeline.adoption.sources import Sources
-from mcpfactory_pipeline.base.errors import PipelineError, StateError
+from mcpfactory_pipeline.base.errors import JsonRecord, PipelineError, StateError
 from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.base.versions import tool_version
@@ -25,9 +26,7 @@ from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import (
-    BuiltCandidate,
     artifact_of,
-    build_adopted_candidate,
     build_candidate,
     channels_folder,
     publish_candidate,
@@ -36,11 +35,9 @@ from mcpfactory_pipeline.channels.candidate import (
 )
 from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
 from mcpfactory_pipeline.decisions.decision import choose_candidate
-from mcpfactory_pipeline.decisions.integrity import require_sound
-from mcpfactory_pipeline.decisions.offers import ghost_pages
+from mcpfactory_pipeline.decisions.integrity import ghost_pages, require_sound
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, joined_sources, own_files
-from mcpfactory_pipeline.plan.limits import isolation_settings
-from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, isolation_settings
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import read_adopted
@@ -50,7 +47,7 @@ _COMMITS: Final = 200  # so many commits of a server are searched for the source
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(JsonRecord):
     """The result of restoring one channel of one server.
 
     `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or
@@ -63,10 +60,6 @@ class Restored:
     outcome: str
     source: str = ""
     hint: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[Restored]:
@@ -95,7 +88,6 @@ def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild
 
 
 def _withdraw_ghosts(workspace: Workspace) -> Iterator[Restored]:
-    """Take the pages out of the channels that no state names."""
     for name, project in ghost_pages(workspace):
         withdraw(channels_folder(workspace), name, project)
         yield Restored(project, name, "", "withdrawn", "no state names it")
@@ -142,14 +134,8 @@ def _restore(
 
 
 def _restore_files(
-    workspace: Workspace,
-    server: WorkspaceServer,
-    state: ServerState,
-    candidate: str,
-    *,
-    rebuild: bool = True,
+    workspace: Workspace, server: WorkspaceServer, state: ServerState, candidate: str, *, rebuild: bool = True
 ) -> Restored:
-    """Restore a candidate's files on this machine where they are missing."""
     artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
     assert artifact is not None
     try:
@@ -201,7 +187,7 @@ def _built_again(
     if adopted is None:
         backend = str(known.facts.get("backend", ""))
         return build_candidate(folder, work, backend=backend, settings=kept_apart, version=known.version)
-    return build_adopted_candidate(Sources(server.name, adopted, folder, workspace.root, work, kept_apart), config)
+    return build_adopted(Sources(server.name, adopted, folder, workspace.root, work, kept_apart), config)
 
 
 @contextlib.contextmanager

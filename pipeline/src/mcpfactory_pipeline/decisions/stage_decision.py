@@ -46,8 +46,6 @@ class DecisionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _StageQuestion:
-    """A server whose state is locked during a decision about the output of one of its stages."""
-
     workspace: Workspace
     stage: Stage
     policy: ApprovalPolicy
@@ -86,7 +84,6 @@ class _StageQuestion:
         return {"server": state.server, **about, **found, **rests_on, "dry_run": self.dry_run}
 
     def _tools(self) -> contract.Contract | None:
-        """Return the tool list that the stage shows; None without one on this machine."""
         state, root = self.transaction.state, self.workspace.root
         kept = [
             root / one["file"] for one in shown_items(self.stage, state) if one["file"] and one["part"] in _WITH_TOOLS

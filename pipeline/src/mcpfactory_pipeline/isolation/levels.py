@@ -123,10 +123,6 @@ class Reach:
     rules: Path
     container: Container = Container()
 
-    def for_landlock(self) -> dict[str, list[str]]:
-        """Return the content of the file of rules."""
-        return {"read": [*system_paths(), *self.read], "write": [*DEVICES, *self.write]}
-
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -300,5 +296,6 @@ def make_sandbox(
         rules=work / f"{name}.{_RULES}",
         container=Container(**container) if isinstance(container, Mapping) else Container(),
     )
-    reach.rules.write_text(json.dumps(reach.for_landlock()), encoding="utf-8")
+    rules = {"read": [*system_paths(), *reach.read], "write": [*DEVICES, *reach.write]}
+    reach.rules.write_text(json.dumps(rules), encoding="utf-8")
     return Sandbox(level, folder, reach, environ)

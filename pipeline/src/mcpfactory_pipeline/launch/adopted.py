@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.adoption.candidate import build_adopted
-from mcpfactory_pipeline.adoption.ready import make_ready
+from mcpfactory_pipeline.adoption.candidate import build_adopted, make_ready
 from mcpfactory_pipeline.adoption.sources import Sources
 from mcpfactory_pipeline.base.errors import ServerError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, hash_record, source_files

@@ -17,10 +17,8 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.isolation.levels import PLAIN, clean_environ, foreign_path
-from mcpfactory_pipeline.launch.command import server_command, server_environ
-from mcpfactory_pipeline.launch.diagnosis import client_failure
-from mcpfactory_pipeline.workspace.model_files import PROGRAM
-from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+from mcpfactory_pipeline.launch.command import client_failure, server_command, server_environ
+from mcpfactory_pipeline.workspace.workspace import MODEL_PROGRAM, WorkspaceServer
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, connect_http, connect_stdio
 
 
@@ -74,7 +72,6 @@ async def connect_server(
 
 @asynccontextmanager
 async def _connected(server: WorkspaceServer, url: str, seconds: float) -> AsyncIterator[Client]:
-    """Connect to a server that was adopted at a URL."""
     try:
         async with connect_http(url, timeout=seconds) as client:
             yield client
@@ -98,7 +95,7 @@ class ModelledApi:
 
 def has_model(folder: Path) -> bool:
     """Return True if the server in `folder` has a model of its API."""
-    return (folder / PROGRAM).is_file()
+    return (folder / MODEL_PROGRAM).is_file()
 
 
 @asynccontextmanager
@@ -114,7 +111,7 @@ async def modelled_api(folder: Path) -> AsyncIterator[ModelledApi]:
     if not has_model(folder):
         yield ModelledApi()
         return
-    file = folder / PROGRAM
+    file = folder / MODEL_PROGRAM
     kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
     async with run_model([sys.executable, file.name], cwd=file.parent, environ=kept) as api:
         yield api
@@ -169,6 +166,6 @@ def _read(line: bytes) -> ModelledApi:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{PROGRAM} did not say where it serves: {line[:200]!r}",
+            f"{MODEL_PROGRAM} did not say where it serves: {line[:200]!r}",
             hint='its first line on stdout is {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}}',
         ) from error

@@ -22,8 +22,14 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder
 from mcpfactory_pipeline.build.distributions import distribution_wheel
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
-from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, unmet_requirement
-from mcpfactory_pipeline.launch.venv import READY, is_ready, venv_python
+from mcpfactory_pipeline.launch.requirements import (
+    READY,
+    RUNTIME,
+    Requirements,
+    is_ready,
+    unmet_requirement,
+    venv_python,
+)
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
@@ -61,7 +67,6 @@ def create_environment(
 
 
 def _hint(error: Exception, folder: Path) -> str:
-    """Return the hint for an environment that cannot be made: about the folder, the index, or the runtime."""
     said = str(error)
     if not isinstance(error, StageError) or re.search(r"permission denied|no space|read-only", said, re.IGNORECASE):
         return f"make {folder.parent} writable and free some space, or name another folder: MCPFACTORY_CACHE_DIR"
@@ -139,14 +144,12 @@ def _declared(needs: Requirements, wanted: Sequence[str]) -> list[str]:
 
 
 def _reason(said: str) -> str:
-    """Return uv's message without its boilerplate."""
     parts = [part.strip() for part in re.sub(r"^uv \w+ broke: ", "", said).split("; ")]
     parts = [re.sub(r"^(?:error:|×|cause:|╰─▶|├─▶|│)\s*", "", part) for part in parts]
     return "; ".join(part for part in parts if part and not part.startswith(_KNOWN))
 
 
 def _remove_unused(environments: Path) -> None:
-    """Delete environments that were not used for long."""
     for mark in environments.glob(f"*/{READY}"):
         with suppress(OSError, StateError):
             if time.time() - mark.stat().st_mtime > _UNUSED:

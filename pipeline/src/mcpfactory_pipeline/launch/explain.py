@@ -91,18 +91,15 @@ class _Sources:
         self.project = f"{self.home}/pyproject.toml"
 
     def contains(self, file: str) -> bool:
-        """Return True if a file belongs to the server."""
         return self._own(file) is not None
 
     def display_path(self, file: str) -> str:
-        """Return the path to show in messages, relative to the workspace root or the library folder."""
         own = self._own(file)
         if own is not None:
             return f"{self.home}/{own}"
         return _installed(file) or file
 
     def module(self, name: str) -> Path:
-        """Return the path of a module of the server's package, without `.py`."""
         return self.folder / "src" / Path(*name.split("."))
 
     @staticmethod
@@ -135,7 +132,6 @@ def _message(error: BaseException) -> str:
 
 
 def _marked_line(error: SyntaxError) -> list[str]:
-    """Return the line, and a mark below the place in it."""
     line = (error.text or "").rstrip("\n")
     bare = line.lstrip()
     column = (error.offset or 0) - 1 - (len(line) - len(bare))
@@ -186,7 +182,6 @@ def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _S
 
 
 def _own_module(name: str, sources: _Sources) -> str:
-    """Return the hint for an import of a missing module of the server."""
     place = sources.module(name)
     if place == sources.module(sources.package) or not place.parent.is_dir():
         return f"make src/{name.replace('.', '/')}/ in {sources.home}, or correct server.package in {sources.home}/mcpfactory.toml"

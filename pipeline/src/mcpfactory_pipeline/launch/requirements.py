@@ -1,11 +1,14 @@
-"""Requirements of a server, and a check that they are installed."""
+"""Requirements of a server, and the virtual environments that meet them."""
 
 from __future__ import annotations
 
+import os
 import re
+import time
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -43,7 +46,7 @@ class Requirements:
     @property
     def names(self) -> frozenset[str]:
         """The distributions that are named."""
-        return frozenset(normalized_name(match[1]) for text in self.dependencies if (match := _NAME.match(text)))
+        return frozenset(canonicalize_name(match[1]) for text in self.dependencies if (match := _NAME.match(text)))
 
     @property
     def runtime(self) -> bool:
@@ -78,18 +81,13 @@ def read_requirements(folder: Path, shown: str) -> Requirements:
     return Requirements(file, needs.dependencies, python, f"{folder}\n{sources}" if sources else "")
 
 
-def normalized_name(name: str) -> str:
-    """Return a distribution's name as indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
     """Return the places that uv takes named distributions from, in place of the index; that of the runtime is the factory's to say."""
     table = project.get("tool", {}).get("uv", {}).get("sources", {})
     own = {
-        normalized_name(name): where
+        canonicalize_name(name): where
         for name, where in table.items()
-        if normalized_name(name) in names and normalized_name(name) != RUNTIME
+        if canonicalize_name(name) in names and canonicalize_name(name) != RUNTIME
     }
     return repr(sorted(own.items())) if own else ""
 
@@ -117,7 +115,6 @@ def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str
 
 
 def _version_of(venv: Path) -> str:
-    """Return the version of an environment's interpreter; "" when it does not say."""
     try:
         lines = (venv / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -160,8 +157,29 @@ def unmet_requirement(needed: Iterable[str], paths: Sequence[str], python: str =
 
 
 def _applies(wanted: Requirement, extras: frozenset[str], environment: Environment) -> bool:
-    """Return True if a requirement applies on this machine with the requested extras."""
     if wanted.marker is None:
         return True
     values: dict[str, str | AbstractSet[str]] = {name: str(value) for name, value in environment.items()}
     return any(wanted.marker.evaluate({**values, "extra": extra}) for extra in (extras or {""}))
+
+
+READY: Final = "ready.json"  # written last
+_MARKED: Final = 86_400  # seconds; how exactly it is known when an environment was last used
+
+
+def venv_python(folder: Path) -> Path:
+    """Return the interpreter of a virtual environment."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def is_ready(folder: Path) -> bool:
+    """Return True if an environment is complete, and record its use in a file's modification time."""
+    mark = folder / READY
+    try:
+        used = mark.stat().st_mtime
+    except OSError:
+        return False
+    if time.time() - used > _MARKED:
+        with suppress(OSError):
+            mark.touch()
+    return venv_python(folder).exists()  # the link may point to a deleted interpreter

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final
+from typing import Final
 
-from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceError
+from mcpfactory_pipeline.base.errors import JsonRecord, RefusedError, StateError, WorkspaceError
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.decisions.decision import projects_of
-from mcpfactory_pipeline.decisions.offers import leftover_projects
+from mcpfactory_pipeline.decisions.integrity import leftover_projects
 from mcpfactory_pipeline.delivery.clients.files import Home
 from mcpfactory_pipeline.delivery.clients.installed import Installed, installed
 from mcpfactory_pipeline.state.state import ServerState
@@ -31,7 +31,7 @@ _SUBMODULE: Final = "160000 "  # the mode of a repository inside, in the index
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(JsonRecord):
     """Result of a removal, or of its dry run.
 
     `folder` is below the workspace, "" if it was already deleted. `channels` are those that offered the server;
@@ -48,10 +48,6 @@ class Removal:
     published: tuple[str, ...]
     clients: tuple[dict[str, str], ...]
     dry_run: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def remove(

@@ -18,7 +18,7 @@ from mcpfactory_codegen.servers.build import Notify, no_notice
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
 from mcpfactory_codegen.servers.values import ServerConfigError
-from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
+from mcpfactory_pipeline.base.errors import JsonRecord, RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.delivery.clients.files import Home
 from mcpfactory_pipeline.lifecycle.remove import client_entries, close_history, describe_published, exclusive_access
@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class ServerRename:
+class ServerRename(JsonRecord):
     """Result of a rename, or of its dry run.
 
     `changed` are the user's files in which names were replaced, `mentions` lines that still contain the old name,
@@ -49,10 +49,6 @@ class ServerRename:
     published: tuple[str, ...]
     clients: tuple[dict[str, str], ...]
     dry_run: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def rename(
@@ -136,7 +132,6 @@ def _stated_name(folder: Path) -> str:
 
 
 def _refuse_history(store: Store, new: str) -> None:
-    """Raise `RefusedError` for a name under which another server has a history that was never closed."""
     state = store.state(new) if new in store.servers() else ServerState(new)
     if state != ServerState(new) and not (state.retired and "gone" in state.retired):
         raise RefusedError(

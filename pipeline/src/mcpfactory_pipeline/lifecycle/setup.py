@@ -19,11 +19,156 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.versions import python_version
 from mcpfactory_pipeline.delivery.ci.github import PLACE, workflow
-from mcpfactory_pipeline.delivery.ci.origin import FOLDER, Origin, read_origin, with_uv_tables
+from mcpfactory_pipeline.delivery.ci.origin import (
+    FOLDER,
+    Origin,
+    differences,
+    own_wheels,
+    read_origin,
+    refresh,
+    with_uv_tables,
+)
 from mcpfactory_pipeline.delivery.ci.settings import read_ci
-from mcpfactory_pipeline.delivery.ci.vendored import differences, own_wheels, refresh
-from mcpfactory_pipeline.lifecycle.files import ATTRIBUTES, CODEOWNERS, IGNORED, NOBODY, PYPROJECT, workspace_files
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
+
+_CONFIG: Final = """\
+# A workspace of MCP servers, kept by mcpfactory.
+[workspace]
+name = {name}
+{factory}
+[pipeline]
+# attempts = 2          # how often a stage is tried when the machinery breaks; a failed stage is never repeated
+# backoff = 2           # seconds before the second attempt; doubled each time
+
+# Channels (docs: how-to/approve-and-roll-back). These two are there when none is named:
+# [[pipeline.channels]]
+# name = "staging"        # the first: the run fills it
+# [[pipeline.channels]]
+# name = "production"
+# from = "staging"
+# approvals = 1
+
+# A stage of your own, between `build` and promotion (docs: how-to/write-a-stage):
+# [[pipeline.stages]]
+# name = "licences"
+# command = ["python", "tools/licences.py"]
+{ci}"""
+
+_FACTORY: Final = """\
+# Where jobs and uv take mcpfactory from (docs: how-to/run-in-ci); `mcpfactory ci --factory` changes it:
+factory = {factory}
+"""
+
+_CI: Final = """
+[ci]
+branch = {branch}
+python = {python}         # as on the machine that made this: another version makes every server stale
+"""
+
+PYPROJECT: Final = """\
+# A uv workspace with a virtual root: every server is a package of its own.
+[tool.uv.workspace]
+members = ["servers/*"]
+"""
+
+# Lines to add to the files of an existing repository if they are missing; they must not affect files that are not
+# ours.
+IGNORED: Final = (
+    "/pipeline/artifacts/",
+    "/pipeline/channels/",
+    "/pipeline/locks/",
+    "/pipeline/state/.*.tmp",
+    "/servers/**/.venv/",
+    "/servers/**/__pycache__/",
+    "/servers/**/dist/",
+    "/servers/**/.env",
+)
+ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
+
+_GITIGNORE: Final = """\
+.venv/
+__pycache__/
+*.pyc
+.pytest_cache/
+dist/
+build/
+*.egg-info/
+.env
+# Made anew from the sources and the tracked state:
+pipeline/artifacts/
+pipeline/channels/
+pipeline/locks/
+pipeline/state/.*.tmp
+"""
+
+_GITATTRIBUTES: Final = """\
+# Histories only grow, and every line has an id: two branches that both added lines are merged by keeping all of them.
+pipeline/history/*.jsonl merge=union
+"""
+
+CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # where forges look
+_OWNED: Final = """\
+# Who has to agree to a change of what the pipeline believes: what happened, who may sign, what channels ask for, what is waived,
+# and what CI runs. It holds where the branch is protected and asks for reviews from code owners.
+/pipeline/history/ {owner}
+/pipeline/state/ {owner}
+/pipeline/allowed_signers {owner}
+/mcpfactory.toml {owner}
+/servers/*/waivers.toml {owner}
+/.github/ {owner}
+/.gitlab/ {owner}
+/.gitlab-ci.yml {owner}
+/CODEOWNERS {owner}
+/tools/mcpfactory/ {owner}
+"""
+NOBODY: Final = "@OWNER"  # until a person names somebody
+
+_README: Final = """\
+# {name}
+
+MCP servers, made and kept healthy by `mcpfactory`.
+
+```
+mcpfactory new --from-openapi api.yaml     # a server from an API document
+mcpfactory new notes --template minimal    # a server from a template
+mcpfactory pipeline run                    # generate, build, test, validate, promote to staging
+mcpfactory pipeline status                 # where every server stands
+```
+
+| folder | holds |
+|---|---|
+| `servers/<name>/` | one server, one package |
+| `pipeline/state/` | where each server stands; tracked, one file per server |
+| `pipeline/history/` | how it got there; tracked, only ever added to |
+| `pipeline/artifacts/`, `pipeline/channels/` | wheels, reports, logs, and the indexes to install from; not tracked |
+"""
+
+
+def workspace_files(
+    name: str, origin: Origin | None = None, *, branch: str = "main", python: str = "", owner: str = NOBODY
+) -> dict[str, str]:
+    """Every file of a new workspace with that name: path below its root → text.
+
+    With an origin the workspace says where jobs and uv take the factory from, on which branch results are kept and by which
+    Python they are made. `owner` has to agree to changes of what the pipeline believes.
+    """
+    config = _CONFIG.format(
+        name=json.dumps(name),  # a JSON string is a TOML string
+        factory=_FACTORY.format(factory=json.dumps(str(origin))) if origin else "",
+        ci=_CI.format(branch=json.dumps(branch), python=json.dumps(python)) if origin else "",
+    )
+    return {
+        "mcpfactory.toml": config,
+        "pyproject.toml": with_uv_tables(PYPROJECT, origin) if origin else PYPROJECT,
+        "README.md": _README.format(name=name),
+        ".gitignore": _GITIGNORE,
+        ".gitattributes": _GITATTRIBUTES,
+        CODEOWNERS[0]: _OWNED.format(owner=owner),
+        PLACE.as_posix(): workflow(read_ci(tomllib.loads(config))),
+        "servers/.gitkeep": "",
+        "pipeline/state/.gitkeep": "",
+        "pipeline/history/.gitkeep": "",
+    }
 
 
 def root_of(folder: Path) -> Path | None:
@@ -55,12 +200,6 @@ def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
     """Those of the paths below a folder that git would not track."""
     named = list(paths)
     return git_text(folder, "check-ignore", *named).splitlines() if named else []
-
-
-def init_repository(folder: Path) -> None:
-    """Start a repository unless the folder is in one. Git is optional: state is stored in files."""
-    if root_of(folder) is None:
-        git_text(folder, "init", "--quiet", "--initial-branch", "main")
 
 
 def _existing(folder: Path) -> Path:
@@ -175,9 +314,7 @@ def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
 def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | None:
     """Return the change to one file of a workspace; None if it does not change."""
     file = folder / path
-    if above := next(
-        (p for p in reversed(file.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
-    ):
+    if above := _file_above(folder, file.parent):
         return SetupChange(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
     if file.is_dir():
         return SetupChange(path, BLOCKED, note="is a folder")
@@ -196,13 +333,17 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | N
     return _lines(file, path, added) if added and not known else None
 
 
+def _file_above(folder: Path, place: Path) -> Path | None:
+    """Return the file that stands below the folder where `place`, or a folder above it, has to be."""
+    above = (one for one in (place, *place.parents) if one.is_relative_to(folder))
+    return next((one for one in above if one.exists() and not one.is_dir()), None)
+
+
 def _paths(text: str) -> list[str]:
-    """Return the paths that a file of owners names."""
     return [line.split()[0] for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> SetupChange | None:
-    """Return the lines that a file lacks. A pattern without a place holds everywhere."""
     text = file.read_text(encoding="utf-8", errors="replace")
     there = {line.strip().strip("/") for line in text.splitlines()}
     lacking = [line for line in wanted if not there & {line.strip("/"), line.rpartition("**/")[2].strip("/")}]
@@ -219,9 +360,7 @@ def _wheels(folder: Path, origin: Origin | None) -> Iterator[SetupChange]:
     if origin is None or origin.kind != FOLDER:
         return
     place = folder / origin.place
-    if above := next(
-        (p for p in (place, *place.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
-    ):
+    if above := _file_above(folder, place):
         yield SetupChange(origin.place, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
     elif differences(place):
         yield SetupChange(origin.place, WHEELS, note="the wheels of this factory")
@@ -267,7 +406,7 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
         yield SetupChange(_FILE, BLOCKED, note=f"cannot be read: {error}")
         return
     made, problem = text, ""
-    if not known and not _has_members(data):
+    if not known and _MEMBERS not in data.get("tool", {}).get("uv", {}).get("workspace", {}).get("members", []):
         problem = _unsafe(folder, data)
         if not problem:
             made = f"{text.rstrip()}\n\n{PYPROJECT}" if text.strip() else PYPROJECT
@@ -283,10 +422,6 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
         yield SetupChange(
             _FILE, ADD, "\n" * (2 - text.endswith("\n")) + added, "where uv finds servers and their runtime"
         )
-
-
-def _has_members(data: dict[str, Any]) -> bool:
-    return _MEMBERS in data.get("tool", {}).get("uv", {}).get("workspace", {}).get("members", [])
 
 
 def _unsafe(folder: Path, data: dict[str, Any]) -> str:
@@ -344,6 +479,6 @@ def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
         raise WorkspaceError(
             f"{setup.folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
         ) from error
-    if git:
-        init_repository(setup.folder)
+    if git and root_of(setup.folder) is None:  # git is optional: state is stored in files
+        git_text(setup.folder, "init", "--quiet", "--initial-branch", "main")
     return Workspace.find(setup.folder)

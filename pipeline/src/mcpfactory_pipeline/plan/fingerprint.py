@@ -16,10 +16,9 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.adopted import offered_now, read_known_drift
-from mcpfactory_pipeline.workspace.model_files import is_evaluation, model_files
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
-from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, WorkspaceServer, is_evaluation, model_files
 
 
 @dataclass(frozen=True)  # no slots: cached properties

@@ -76,9 +76,12 @@ def plan(
     are built again.
     """
     steps = _steps(stages, state, inputs, force, {})
-    if present or not any(step.verdict == RUN and "candidate" in _stage(stages, step).reads for step in steps):
+    reading = {stage.name for stage in stages if "candidate" in stage.reads}
+    if present or not any(step.verdict == RUN and step.stage in reading for step in steps):
         return steps
-    missing = {stage.name: "the candidate's files are not on this machine" for stage in stages if _builds(stage)}
+    missing = {
+        stage.name: "the candidate's files are not on this machine" for stage in stages if "candidate" in stage.writes
+    }
     return _steps(stages, state, inputs, force, missing)
 
 
@@ -205,11 +208,3 @@ def describe_change(name: str, before: str | None, after: str | None) -> str:
 
 def _is_content(value: str) -> bool:
     return value == ABSENT or value.startswith("sha256:")
-
-
-def _stage(stages: Sequence[Stage], step: PlanStep) -> Stage:
-    return next(stage for stage in stages if stage.name == step.stage)
-
-
-def _builds(stage: Stage) -> bool:
-    return "candidate" in stage.writes

@@ -23,17 +23,12 @@ from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, wrap
 
 # Every mark is readable without colour.
 OUTCOME_LABELS: Final = {
-    "passed": ("ok", "green"),
-    "failed": ("FAILED", "red"),
-    "errored": ("ERROR", "red"),
-    "interrupted": ("interrupted", "yellow"),
-    "inconclusive": ("unclear", "yellow"),
-    "blocked": ("blocked", "yellow"),
-    "held": ("held", "yellow"),
-    "up-to-date": ("up to date", "dim"),
-    "running": ("running", "cyan"),
+    "passed": ("ok", "green"), "failed": ("FAILED", "red"), "errored": ("ERROR", "red"),
+    "interrupted": ("interrupted", "yellow"), "inconclusive": ("unclear", "yellow"),
+    "blocked": ("blocked", "yellow"), "held": ("held", "yellow"),
+    "up-to-date": ("up to date", "dim"), "running": ("running", "cyan"),
     "waiting": ("waiting", "dim"),
-}
+}  # fmt: skip
 _INDENT: Final = "    "
 
 
@@ -162,7 +157,6 @@ def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *, held: bool) -> str:
-    """Return a channel's version, its candidate unless that is the newest, and a mark if it has a hold."""
     words = f"{name} {release['version']}" if release else name
     other = f" ({release['candidate'][:8]})" if release and release["candidate"] != newest else ""
     return words + other + (" held" if held else "")

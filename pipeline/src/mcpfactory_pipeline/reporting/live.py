@@ -175,7 +175,6 @@ class RunTable:
         return table
 
     def _brief(self, servers: Sequence[str], name: int) -> Table:
-        """Return the narrow table, without a column per stage: completed stages, and a running or failed one."""
         table = _new_table(name)
         table.add_column("DONE", no_wrap=True, width=5)
         table.add_column("STAGE", no_wrap=True)

@@ -12,7 +12,6 @@ from typing import Any, Final
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
-from mcpfactory_pipeline.reporting.messages import BODIES
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 from mcpfactory_runtime.urls import split_web_url
 
@@ -24,6 +23,7 @@ KINDS: Final = (*RUN_KINDS, *DECISIONS, "waits")
 # What chat and incident tools want; the rest is for looking on.
 DEFAULT_KINDS: Final = ("step.finished", "trouble", "run.finished", *DECISIONS)
 FOR_PEOPLE: Final = ("waits",)  # default for chats and mail: only events that require action
+FORMATS: Final = ("json", "slack", "teams")
 _FIELDS: Final = (
     *("log", "webhook", "webhook_variable", "secret_variable", "format"),
     *("dashboard", "kinds", "timeout", "attempts", "mail"),
@@ -59,7 +59,7 @@ class EventSettings:
     """Receivers of events. `log` is a path below the workspace; `timeout` is in seconds, for one attempt.
 
     `problem` is the reason why no webhook is called although one is configured. `form` is the body format of the
-    webhook (one of `words.BODIES`), `dashboard` the dashboard's public URL, with its last slash, "" if unset.
+    webhook (one of `FORMATS`), `dashboard` the dashboard's public URL, with its last slash, "" if unset.
     """
 
     kinds: frozenset[str] = frozenset(DEFAULT_KINDS)
@@ -91,8 +91,8 @@ def read_events(workspace: Workspace) -> EventSettings:
         raise setting_error(*found)
     url, secret, problem = _target(table)
     form = _text(table, "format") or "json"
-    if form not in BODIES:
-        raise _bad(f"there is no format {form!r}", listed(form, BODIES, "formats"))
+    if form not in FORMATS:
+        raise _bad(f"there is no format {form!r}", listed(form, FORMATS, "formats"))
     timeout = _number(table, "timeout", 5.0, 60)
     return EventSettings(
         _kinds(table, DEFAULT_KINDS if form == "json" else FOR_PEOPLE),

@@ -23,7 +23,7 @@ from distributed.scheduler import KilledWorker
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
-from mcpfactory_pipeline.run.local import LocalExecutor, available_slots
+from mcpfactory_pipeline.run.executor import LocalExecutor, available_slots
 
 _dask: Any = distributed  # its classes have no types
 _POLL: Final = 0.5  # seconds between two checks of a job
@@ -87,10 +87,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """Return the client, None if the run was ended.
-
-        A new cluster is started with the first job, because a run can be without jobs.
-        """
+        """A new cluster is started with the first job, because a run can be without jobs; None if the run was ended."""
         with self._guard:
             if self._cancelled.is_set():
                 return None
@@ -112,7 +109,6 @@ class DaskExecutor:
             return self._client
 
     def _threads(self) -> list[int]:
-        """Return the number of parallel jobs per worker."""
         assert self._client is not None
         return [int(worker["nthreads"]) for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()]
 

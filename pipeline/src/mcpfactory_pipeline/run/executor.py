@@ -1,17 +1,39 @@
-"""Executors of jobs: they take a job as plain data and return the stage's result. They never write state."""
+"""Executors of jobs: they take a job as plain data and return the stage's result. They never write state.
+
+The one here runs jobs as processes on this machine: as many as it has cores and memory for, each within its limits of time
+and memory.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.plan.stage import StageOutputs
-from mcpfactory_pipeline.run.local import LocalExecutor
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.build.programs import job_environ
+from mcpfactory_pipeline.isolation.processes import hide_process
+from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
-__all__ = ["EXECUTORS", "Executor", "LocalExecutor", "make_executor"]
+_ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
+_POLL: Final = 0.25  # seconds between two checks of a job
+_ENDING: Final = 20.0  # seconds; a supervisor looks for processes for ten at most
+_PROC: Final = Path("/proc")
+
+
+def available_slots() -> int:
+    """Return the number of parallel jobs for this machine: one per usable core with 512 MiB of free memory."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    free = memory_available()
+    return max(1, cores if free is None else min(cores, free // _ROOM))
 
 
 class Executor(Protocol):
@@ -29,39 +51,141 @@ class Executor(Protocol):
         """Release what the executor holds; the run is over."""
 
 
-def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
-    """Return the executor that is wanted, else that of `[pipeline] executor`, else `local`.
+class LocalExecutor:
+    """Processes on this machine, one for each job.
 
-    `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`); `jobs` bounds how much runs at
-    a time.
-
-    Raises:
-        ConfigError: for anything else, and for an extra that is not installed.
+    A job that dies takes nothing else with it. `abandoned` says that a job is no longer wanted; it is called a few times a second.
     """
-    name: Any = wanted or workspace.settings.get("executor", "local")
-    if isinstance(name, str) and name in EXECUTORS:
-        return EXECUTORS[name]("", jobs)
-    if isinstance(name, str) and "://" in name:
-        return EXECUTORS["dask"](name, jobs)
-    where = "--executor" if wanted else f"{workspace.root / CONFIG}: pipeline.executor"
-    raise ConfigError(
-        f"{where} is {name!r}", hint=f"one of {', '.join(EXECUTORS)}, or tcp://host:port of a dask scheduler"
-    )
+
+    def __init__(self, jobs: int | None = None, *, abandoned: Callable[[], bool] = lambda: False) -> None:
+        self.slots = jobs or available_slots()
+        self._guard = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._cancelled = False
+        self._abandoned = abandoned
+
+    def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
+        """Run a job in a separate process."""
+        work = Path(job["inputs"]["work"])
+        job_file, result_file = work / "job.json", work / "result.json"
+        try:
+            job_file.write_text(json.dumps(job), encoding="utf-8")
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("wb") as stream:
+                return self._run(job, [str(job_file), str(result_file)], result_file, stream.fileno())
+        except OSError as error:
+            raise StateError(
+                f"a job cannot be started: {error}", hint="free space, or make the folder writable"
+            ) from error
+
+    def _run(self, job: Mapping[str, Any], arguments: list[str], result_file: Path, log: int) -> StageOutputs:
+        command = [sys.executable, "-m", "mcpfactory_pipeline.run.job", *arguments]
+        with self._guard:
+            if self._cancelled:
+                return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
+            hide_process()  # Where no level of isolation does it, this keeps our environment from the code of servers.
+            process = subprocess.Popen(
+                command,
+                env=None if job["environ"] == "caller" else job_environ(),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            self._running.add(process)
+        try:
+            if excess := self._watch(process, job["limits"]):
+                _end(process)
+                return excess
+        finally:
+            with self._guard:
+                self._running.discard(process)
+            assert process.stdin is not None
+            process.stdin.close()
+        return self._outputs(process.returncode, result_file)
+
+    def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
+        """Wait for the end of a job; return the outcome to end it with when it exceeds a limit or is no longer wanted."""
+        deadline = time.monotonic() + limits["timeout"]
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, min(_POLL, deadline - time.monotonic())))
+                return None
+            if time.monotonic() >= deadline:
+                return StageOutputs("errored", f"took longer than its {limits['timeout']:g} seconds")
+            if memory_used(process.pid) > limits["memory"]:
+                return StageOutputs("errored", f"took more than its {limits['memory'] / 2**20:,.0f} MiB of memory")
+            if self._abandoned():
+                return StageOutputs("interrupted", RUN_ENDED)
+
+    def _outputs(self, code: int, result_file: Path) -> StageOutputs:
+        if code == 0 and result_file.exists():
+            return StageOutputs.from_json(json.loads(result_file.read_text(encoding="utf-8")))
+        if self._cancelled:
+            return StageOutputs("interrupted", RUN_ENDED)
+        if code < 0:
+            return StageOutputs("interrupted", f"the process of the stage was killed by signal {-code}")
+        return StageOutputs("errored", f"the process of the stage ended with exit {code}; its log says why")
+
+    def cancel(self) -> None:
+        """End all jobs."""
+        with self._guard:
+            self._cancelled = True
+            running = list(self._running)
+        for process in running:
+            _end(process)
+
+    def close(self) -> None:
+        """Nothing to give back: every process ended with its job."""
 
 
-def _local(_address: str, jobs: int | None) -> Executor:
-    return LocalExecutor(jobs)
-
-
-def _dask(address: str, jobs: int | None) -> Executor:
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a job by closing the stdin of its supervisor, which ends all processes of the job."""
+    if process.returncode is not None:
+        return  # its number may be somebody else's by now
+    assert process.stdin is not None
+    process.stdin.close()
     try:
-        from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - an optional extra, and a second to load
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"the executor dask needs {error.name}, which is not installed",
-            hint="pip install 'mcpfactory[dask]'",
-        ) from error
-    return DaskExecutor(address, jobs)
+        process.wait(_ENDING)
+    except subprocess.TimeoutExpired:  # something stopped the supervisor
+        if os.name == "posix":
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()
 
 
-EXECUTORS: Final[dict[str, Callable[[str, int | None], Executor]]] = {"local": _local, "dask": _dask}
+def memory_used(leader: int) -> int:
+    """Bytes of resident memory of a process, its session and all that descends from it; 0 where the system does not say."""
+    parents: dict[int, int] = {}
+    sessions: dict[int, int] = {}
+    resident: dict[int, int] = {}
+    try:
+        names = os.listdir(_PROC)  # noqa: PTH208 - read several times a second for each job
+    except OSError:
+        return 0
+    for name in names:
+        if name.isdigit():
+            try:
+                fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
+            except OSError:
+                continue  # it ended meanwhile
+            pid = int(name)
+            parents[pid], sessions[pid], resident[pid] = int(fields[1]), int(fields[3]), int(fields[21])
+    ours = {pid for pid, session in sessions.items() if session == leader} | {leader}
+    grown = True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in ours and pid not in ours}
+        ours |= more
+        grown = bool(more)
+    return sum(resident.get(pid, 0) for pid in ours) * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_available() -> int | None:
+    """Bytes that new processes may take without swapping; None where the system does not say."""
+    try:
+        lines = (_PROC / "meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return None

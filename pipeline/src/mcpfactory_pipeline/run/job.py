@@ -22,8 +22,7 @@ from typing import Any, Final, NoReturn
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.isolation.hiding import hide_process
-from mcpfactory_pipeline.isolation.orphans import adopt_orphans, die_with_parent, end_descendants
+from mcpfactory_pipeline.isolation.processes import adopt_orphans, die_with_parent, end_descendants, hide_process
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 SCHEMA: Final = 1
@@ -81,7 +80,6 @@ def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
 
 
 def _kill_at_eof(pid: int) -> None:
-    """Kill the worker when stdin closes."""
     with contextlib.suppress(OSError, ValueError):
         while sys.stdin.buffer.read(1):
             pass

@@ -1,4 +1,4 @@
-"""Planning and running the stages of many servers."""
+"""Planning and running the stages of many servers, and the table of executors that can run their jobs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
-from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
+from mcpfactory_pipeline.channels.candidate import prune_by_policy, read_keep
 from mcpfactory_pipeline.decisions.integrity import name_clashes
-from mcpfactory_pipeline.plan.limits import level_here
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
-from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.plan.stage import Stage, level_here
 from mcpfactory_pipeline.reporting import NotifyingReporter, make_notifier
-from mcpfactory_pipeline.run.executor import Executor, make_executor
-from mcpfactory_pipeline.run.local import LocalExecutor
+from mcpfactory_pipeline.run.executor import Executor, LocalExecutor
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, broken_off, server_plan, with_broken_off
 from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
 from mcpfactory_pipeline.state.schema import Event
@@ -110,7 +108,6 @@ def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[st
 
 
 def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
-    """Return the servers that can run, and those that cannot: their files, or their distribution names."""
     servers, broken = workspace.survey(names)
     refused = name_clashes(workspace, [server.name for server in servers])
     return [server for server in servers if server.name not in refused], [*broken, *refused.values()]
@@ -286,3 +283,40 @@ def _backoff(workspace: Workspace) -> float:
             f"{workspace.root / CONFIG}: pipeline.backoff is {value!r}", hint="a number of seconds from 0 to 60"
         )
     return float(value)
+
+
+def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
+    """Return the executor that is wanted, else that of `[pipeline] executor`, else `local`.
+
+    `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`); `jobs` bounds how much runs at
+    a time.
+
+    Raises:
+        ConfigError: for anything else, and for an extra that is not installed.
+    """
+    name: Any = wanted or workspace.settings.get("executor", "local")
+    if isinstance(name, str) and name in EXECUTORS:
+        return EXECUTORS[name]("", jobs)
+    if isinstance(name, str) and "://" in name:
+        return EXECUTORS["dask"](name, jobs)
+    where = "--executor" if wanted else f"{workspace.root / CONFIG}: pipeline.executor"
+    raise ConfigError(
+        f"{where} is {name!r}", hint=f"one of {', '.join(EXECUTORS)}, or tcp://host:port of a dask scheduler"
+    )
+
+
+def _dask(address: str, jobs: int | None) -> Executor:
+    try:
+        from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - an optional extra, and a second to load
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"the executor dask needs {error.name}, which is not installed",
+            hint="pip install 'mcpfactory[dask]'",
+        ) from error
+    return DaskExecutor(address, jobs)
+
+
+EXECUTORS: Final[dict[str, Callable[[str, int | None], Executor]]] = {
+    "local": lambda _address, jobs: LocalExecutor(jobs),
+    "dask": _dask,
+}

@@ -339,7 +339,6 @@ class Runner:
     def _execute_all(
         self, server: WorkspaceServer, stages: Sequence[Stage], state: ServerState
     ) -> Iterator[tuple[StageOutputs, float]]:
-        """Run the jobs of stages at the same time; yield outputs and seconds of each, in the order of the stages."""
         artifact = artifact_of(self.workspace, state)
         if len(stages) == 1:
             yield self._execute(server, stages[0], artifact, state)

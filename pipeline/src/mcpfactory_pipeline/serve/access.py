@@ -86,10 +86,7 @@ class WorkspaceAccess:
         )
 
     def _is_permitted_address(self, url: str) -> bool:
-        """Return True if a URL resolves to public addresses only, or its host was allowed by a person.
-
-        A host that does not resolve is allowed, because no request can reach it.
-        """
+        """A host that does not resolve is allowed, because no request can reach it."""
         place = host_port_of(url)
         host, _, port = place.rpartition(":")
         if {place, host} & {one.lower() for one in self.documents}:
@@ -131,7 +128,6 @@ class WorkspaceAccess:
 
 
 def _is_folder(place: str) -> bool:
-    """Return True if a user's value is a folder and not a host."""
     return place.startswith(("/", ".", "~")) or Path(place).is_absolute()
 
 

@@ -252,7 +252,6 @@ class DecisionTools:
 def _or_stale(
     workspace: Workspace, decide: Callable[..., Json], *about: Any, **options: Any
 ) -> Json | StaleDecisionError:
-    """Return the decision, or the error that its basis has changed since the person was asked."""
     try:
         return decide(workspace, *about, **options)
     except StaleDecisionError as error:
@@ -291,10 +290,7 @@ class _Question:
 
 
 def _refuse_agents_at_stage(workspace: Workspace, name: str, stage: str) -> None:
-    """Raise `PromotionError` unless an approval stage permits the decision to agents.
-
-    For any other stage, the decision itself raises the error.
-    """
+    """Leave any stage that is no approval stage to the decision itself, which raises the error."""
     known = {one.name: one.approval for one in workspace_stages(workspace)}
     policy = known.get(stage)
     if policy is not None and name not in policy.agents:
@@ -307,7 +303,6 @@ def _refuse_agents_at_stage(workspace: Workspace, name: str, stage: str) -> None
 
 
 def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:
-    """Raise `PromotionError` unless the channel's policy leaves the decision to agents."""
     policy = find_channel(read_channels(workspace), channel)
     if name not in policy.agents:
         raise PromotionError(

@@ -164,7 +164,9 @@ class ReadTools:
         Args:
             server: its name.
         """
-        from mcpfactory_pipeline.checks.evaluation import confused_pairs, read_reports, server_tools  # noqa: PLC0415 - for this tool only
+        from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs  # noqa: PLC0415 - for this tool only
+        from mcpfactory_pipeline.checks.evaluation.offer import server_tools  # noqa: PLC0415 - for this tool only
+        from mcpfactory_pipeline.checks.evaluation.recorded import read_reports  # noqa: PLC0415 - for this tool only
 
         known = self._access.workspace().server(server)
         reports = read_reports(known.folder)

@@ -62,8 +62,6 @@ class FactoryResources:
         return [name for name in names if name.startswith(argument.value)]
 
     async def _read(self, function: Any, *arguments: Any, **options: Any) -> Any:
-        """Return the result of a workspace function; None if the server or report does not exist."""
-
         def read(workspace: Workspace) -> Any:
             try:
                 return function(workspace, *arguments, **options)

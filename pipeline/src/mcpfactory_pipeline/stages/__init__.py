@@ -1,4 +1,9 @@
-"""The stages: one file each, and one line in the registry below."""
+"""The stages: one file each, one line in the registry below, and the promotion into the first channel.
+
+The promotion is the candidate whose checks passed, byte for byte. Its job proves that the bytes exist and are those that
+were checked. The process that runs the stages then moves the channel and writes the state in one transaction, so that a
+hold set in the meantime is respected.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,52 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed
-from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.plan.limits import apply_isolation, apply_limits
+from mcpfactory_pipeline.base.errors import NotFoundError, StageError
+from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.plan.order import arrange, channels_before, needed_stages, required_stages, source_channels
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits, read_channels
-from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages import build, generate, staging, test, validate
+from mcpfactory_pipeline.plan.policy import DEFAULT, ChannelPolicy, cost_limits, read_channels
+from mcpfactory_pipeline.plan.stage import (
+    Artifact,
+    Built,
+    Stage,
+    StageInputs,
+    StageOutputs,
+    apply_isolation,
+    apply_limits,
+)
+from mcpfactory_pipeline.stages import build, generate, test, validate
 from mcpfactory_pipeline.stages.evaluate import evaluation_stage
 from mcpfactory_pipeline.stages.own import check_restart, never_run, own_stages
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
+
+
+def promote(inputs: StageInputs) -> StageOutputs:
+    """Read the candidate's files, and build the runtime's where no public index has it."""
+    candidate = inputs.candidate
+    if candidate is None:
+        raise StageError("there is no candidate to promote", hint="run the stage build first")
+    for name, content in candidate.files.items():
+        read_verified(candidate.folder / name, content)
+    if candidate.offered.suffix == ".whl":  # an adopted server has its requirements in its own lock
+        runtime_wheel(inputs.artifacts)
+    channel = str(inputs.settings["channel"])
+    return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)
+
+
+_PROMOTION: Final = Stage(
+    name=DEFAULT[0].name,
+    needs=(),  # every check that waits for no channel: the registry knows them
+    reads=("candidate", "checks"),
+    writes=("channel",),
+    version=2,
+    run=promote,
+    timeout=120,
+    settings={"channel": DEFAULT[0].name},
+    channel=DEFAULT[0],
+)
+
 
 __all__ = [
     "STAGES",
@@ -34,7 +75,7 @@ _CHANNEL: Final = "channel:"
 _BEFORE: Final[tuple[Stage, ...]] = (generate.STAGE, build.STAGE, test.STAGE, validate.STAGE)
 STAGES: Final[tuple[Stage, ...]] = (
     *_BEFORE,
-    replace(staging.STAGE, needs=tuple(stage.name for stage in _BEFORE if stage.check)),
+    replace(_PROMOTION, needs=tuple(stage.name for stage in _BEFORE if stage.check)),
 )
 
 
@@ -65,7 +106,6 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[str, Any]:
-    """Return the settings of `validate`: the channels' cost limits and the waiver policy, if configured."""
     limits, waivers = cost_limits(channels), workspace.config.get("waivers", {})
     read_waiver_policy(waivers)
     return ({"limits": limits} if limits else {}) | ({"waivers": waivers} if waivers else {})
@@ -113,7 +153,6 @@ def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[Chann
 
 
 def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> None:
-    """Raise an error for channels that require unknown checks."""
     names = [stage.name for stage in stages if stage.check]
     for channel in channels:
         if missing := [name for name in channel.checks or () if name not in names]:

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_pipeline.adoption.candidate import Record
+from mcpfactory_pipeline.adoption.candidate import KINDS, ReadyServer, Record, build_adopted, make_ready
 from mcpfactory_pipeline.adoption.drift_check import look_now
-from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.adoption.npm import scripted_packages
 from mcpfactory_pipeline.adoption.project_tests import run_own_tests
-from mcpfactory_pipeline.adoption.ready import ReadyServer, make_ready
 from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
@@ -22,7 +20,7 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.channels.candidate import build_adopted_candidate, store_candidate
+from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, foreign_path, make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, Built, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, Adopted
@@ -31,9 +29,9 @@ from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waive
 from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_toml
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.declared import DeclaredOutcome, DeclaredTest
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome, DeclaredTest, ServerSetup
+    from mcpfactory_pipeline.checks.exchange import ValidationTarget
     from mcpfactory_pipeline.checks.report import Report
-    from mcpfactory_pipeline.checks.target import ValidationTarget
 
 
 _CRITICAL: Final = 5  # the worst severity (docs/reference/rules.md)
@@ -71,7 +69,6 @@ def summarise(
 
 
 def _waived(report: Report) -> dict[str, Any]:
-    """Return the number of waived findings, and their rules; empty if none were waived."""
     rules = sorted({entry.rule for entry in report.waived})
     return {"waived": len(report.waived), "waived_rules": rules} if rules else {}
 
@@ -109,7 +106,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     adopted = _adopted(inputs)
     sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     try:
-        made = build_adopted_candidate(sources, read_toml(inputs.folder / CONFIG))
+        made = build_adopted(sources, read_toml(inputs.folder / CONFIG))
     except (ProgramRefusedError, ConfigError) as error:
         hint = getattr(error, "hint", "") or "the log has all of it"
         return StageOutputs("failed", f"there is nothing to run: {error}; hint: {hint}")
@@ -128,7 +125,7 @@ def build(inputs: StageInputs) -> StageOutputs:
 def test(inputs: StageInputs) -> StageOutputs:
     """Run the server's own tests by their command, and the declared tests next to its `mcpfactory.toml`."""
     candidate, adopted = _candidate(inputs), _adopted(inputs)
-    from mcpfactory_pipeline.checks.declared import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     declared = read_tests(inputs.folder) if KINDS[adopted.kind].program else ()
     facts: dict[str, Any] = dict.fromkeys(_FACTS, 0)
@@ -162,22 +159,29 @@ def test(inputs: StageInputs) -> StageOutputs:
 
 
 def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
-    from mcpfactory_pipeline.checks.declared import ServerSetup, run_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy, and only this job needs it
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
     environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
     bench = ServerSetup(sandbox.command(ready.command), environ, cwd=empty)
+    return run_declared(declared, bench)
+
+
+def run_declared(declared: Sequence[DeclaredTest], bench: ServerSetup) -> list[DeclaredOutcome]:
+    """Run declared tests, and print what came of each: stdout of a job is the log of its stage."""
+    from mcpfactory_pipeline.checks.declared_tests import run_tests  # noqa: PLC0415 - heavy, and only this job needs it
+
     outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
-        print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - as said
     return outcomes
 
 
 def validate(inputs: StageInputs) -> StageOutputs:
     """Start the collected server, or connect to its URL, and apply the rules for servers without source review."""
     candidate = _candidate(inputs)
-    from mcpfactory_pipeline.checks import ValidationTarget  # noqa: PLC0415 - heavy, and only this job needs it
-    from mcpfactory_pipeline.checks import validate as examine  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.examine import validate as examine  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy, and only this job needs it
 
     calls = inputs.folder / CALLS
     about: dict[str, Any] = {
@@ -235,11 +239,7 @@ def _local_target(
 
 
 def _start_hint(record: Record, folder: Path, said: str) -> str:
-    """Return the hint for a server that does not start.
-
-    If a package fails because of an incompatible dependency: pin an older one. If it has installation scripts, which
-    are not run: adopt it as a command.
-    """
+    """Pin an older dependency where one is incompatible; installation scripts are not run: adopt the server as a command."""
     lock = folder / LOCKS["node"]
     if lock.name in record.files and (scripted := scripted_packages(lock.read_bytes())):
         return (

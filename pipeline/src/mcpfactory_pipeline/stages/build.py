@@ -13,9 +13,9 @@ from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import entry_pattern, foreign_entries, wheel_version
-from mcpfactory_pipeline.channels.candidate import BuiltCandidate, build_candidate, store_candidate
+from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
-from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_versions

@@ -17,7 +17,6 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
 from mcpfactory_pipeline.build.programs import run_program
 from mcpfactory_pipeline.plan.fingerprint import SHOWN
-from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
 from mcpfactory_pipeline.plan.policy import read_duration
 from mcpfactory_pipeline.plan.stage import (
     AGENT_DECISIONS,
@@ -27,6 +26,8 @@ from mcpfactory_pipeline.plan.stage import (
     Stage,
     StageInputs,
     StageOutputs,
+    read_memory,
+    read_timeout,
 )
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
@@ -45,18 +46,9 @@ def read_texts(table: Mapping[str, Any], stage: str, key: str, default: tuple[st
 
 
 _APPROVAL_FIELDS: Final = (
-    "name",
-    "kind",
-    "needs",
-    "before",
-    "shows",
-    "approvals",
-    "approvers",
-    "message",
-    "on_rejection",
-    "signed",
+    "name", "kind", "needs", "before", "shows", "approvals", "approvers", "message", "on_rejection", "signed",
     "agents",
-)
+)  # fmt: skip
 _RESTART: Final = "restart:"
 
 

@@ -7,7 +7,6 @@ before pytest did, or that wrote its own report, has no nonce.
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,12 +22,12 @@ from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for
 from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
 from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_level, make_sandbox
-from mcpfactory_pipeline.launch.diagnosis import STARTERS, diagnose_start, one_line, package_command
+from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, one_line, package_command
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.declared import DeclaredOutcome, DeclaredTest
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome, DeclaredTest
 
 
 PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # what the process of the tests has to be able to read
@@ -216,7 +215,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     if candidate is None:
         raise StageError("there is no candidate to test", hint="run the stage build first")
     tests = source_files(inputs.folder / "tests")
-    from mcpfactory_pipeline.checks.declared import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     declared = read_tests(inputs.folder)
     if not declared and not any(path.endswith(".py") for path in tests):
@@ -255,7 +254,6 @@ def _with_history(
 def _run_pytest(
     inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox
 ) -> tuple[StageOutputs, Observed]:
-    """Run pytest on a copy of the tests; return the outputs and the plugin's observations."""
     bench = sandbox.folder / "bench"  # the tests and their settings, without the sources: an import finds the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
@@ -286,11 +284,10 @@ def _run_pytest(
 def _run_declared(
     inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest], sandbox: Sandbox
 ) -> list[DeclaredOutcome]:
-    """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
     from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - heavy, and only this job needs it
-    from mcpfactory_pipeline.checks.declared import ServerSetup, run_tests  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.checks.source import FULL_TOOL_SET  # noqa: PLC0415 - as above
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
@@ -300,10 +297,7 @@ def _run_declared(
     empty.mkdir()
     environ = {**sandbox.environ, **dummies, **modes}
     bench = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
-    outcomes = asyncio.run(run_tests(declared, bench))
-    for one in outcomes:
-        print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
-    return outcomes
+    return adopted.run_declared(declared, bench)
 
 
 def _combine(judged: StageOutputs | None, observed: Observed, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:

@@ -1,23 +1,32 @@
-"""`validate`: the server is started from its wheel and checked by the rules."""
+"""`validate`: the server is started from its wheel and checked by the rules, its evaluation cases against the model of its API."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_validate
+from mcpfactory_pipeline.base.hashing import source_files
+from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_model, environment_for_validate
+from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.isolation.levels import make_sandbox
-from mcpfactory_pipeline.launch.diagnosis import STARTERS, diagnose_start, one_line
-from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, make_sandbox
+from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, one_line
+from mcpfactory_pipeline.plan.stage import Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.stages.adopted import keep_report, summarise
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
+from mcpfactory_pipeline.workspace.workspace import MODEL_PROGRAM, model_files
 from mcpfactory_runtime.server.generated.search_mode import CALLS
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.checks.declared_calls import Evaluations
+    from mcpfactory_pipeline.launch.connection import ModelledApi
 
 _SHOWN: Final = 3  # files that a message names
 
@@ -27,14 +36,13 @@ def run(inputs: StageInputs) -> StageOutputs:
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to validate", hint="run the stage build first")
-    from mcpfactory_pipeline.stages.api_model import make_evaluations  # noqa: PLC0415 - heavy, and only this job needs it
-
     try:
         environment = environment_for_validate(inputs, candidate)
-        evaluations, state = make_evaluations(inputs, candidate)
+        evaluations, state = _make_evaluations(inputs, candidate)
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
-    from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.examine import validate  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
@@ -73,6 +81,49 @@ def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
     found = contract.stored_contract(folder, manifest=True) if searching else None
     return found.tools if found else ()
+
+
+def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluations | None, tuple[Path, ...]]:
+    """Return the evaluations with everything to run them, and the state folders that the server can write.
+
+    None if the server has no cases, or is made from a document and has no model of its API.
+    """
+    from mcpfactory_pipeline.checks.declared_calls import Evaluations  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - as above
+
+    cases = read_cases(inputs.folder)
+    modelled = model_files(source_files(inputs.folder))
+    generated = (inputs.folder / "tests" / "_generated" / "cases.json").exists()
+    if not cases or (generated and not modelled):
+        return None, ()
+    state = inputs.work / "state"
+    state.mkdir()
+    homes = (clean_environ(state / f"home-{number}") for number in itertools.count(1))
+    if not modelled:
+        return Evaluations(cases, None, lambda: next(homes)), (state,)
+    python = environment_for_model(inputs, candidate)
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(python.folder,), name="model")
+    copy_files(inputs.folder, modelled, sandbox.folder)
+    model = _Model(sandbox, str(python.python))
+    return Evaluations(cases, model.serve, lambda: next(homes)), (state, Path(sandbox.environ["TMPDIR"]))
+
+
+class _Model:
+    """The program of the model, for as many processes as there are cases."""
+
+    def __init__(self, sandbox: Sandbox, python: str) -> None:
+        self._sandbox = sandbox
+        self._python = python
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[ModelledApi]:
+        """Serve the API on loopback until the block ends."""
+        from mcpfactory_pipeline.launch.connection import run_model  # noqa: PLC0415 - heavy, and only this job needs it
+
+        file = self._sandbox.folder / MODEL_PROGRAM
+        command = self._sandbox.command([self._python, file.name])
+        async with run_model(command, cwd=file.parent, environ=self._sandbox.environ) as api:
+            yield api
 
 
 STAGE: Final = Stage(

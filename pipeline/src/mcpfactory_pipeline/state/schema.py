@@ -160,14 +160,14 @@ RECORDS: Final[Mapping[str, CoreSchema]] = {
     ),
     "sent_back": _TEXT_BY_NAME,
 }
-_LATER: Final = ("published", "publishing", "decisions", "sent_back")  # optional: absent if empty
+OPTIONAL: Final = ("published", "publishing", "decisions", "sent_back")  # tables that are left out when empty
 
 
 @functools.cache
 def _states() -> SchemaValidator:
     tables = {name: _by_name(record) for name, record in RECORDS.items()}
-    needed = {name: table for name, table in tables.items() if name not in _LATER}
-    optional = {name: tables[name] for name in _LATER}
+    needed = {name: table for name, table in tables.items() if name not in OPTIONAL}
+    optional = {name: tables[name] for name in OPTIONAL}
     facts = {"server": _TEXT, "candidate": _PERHAPS_TEXT, "retired": nullable_schema(_TEXT_BY_NAME)}
     return SchemaValidator(_record({"state": _COUNT, **facts, **needed}, optional))
 
@@ -255,7 +255,7 @@ def _first(error: ValueError) -> Mapping[str, Any]:
     return first
 
 
-_BEGINS: Final = "stage.started"
+BEGINS: Final = "stage.started"
 _ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
 Step = tuple[object, object]
@@ -280,7 +280,7 @@ class StagesUnderWay:
 
     def take(self, event: Event) -> None:
         """Go on with one more event."""
-        if event["event"] == _BEGINS:
+        if event["event"] == BEGINS:
             self._starts[_step(event)] = event
         elif event["event"] in _ENDS:
             self._starts.pop(_step(event), None)
@@ -302,7 +302,7 @@ def misplaced(events: Iterable[Event]) -> Iterator[str]:
         under_way.take(event)
         if event["event"] in _ENDS:
             ended[_step(event)] = str(event["event"])
-        elif event["event"] == _BEGINS:
+        elif event["event"] == BEGINS:
             ended.pop(_step(event), None)
 
 

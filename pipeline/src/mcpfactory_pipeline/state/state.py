@@ -22,7 +22,7 @@ offers or offered before, and those that are published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
@@ -30,32 +30,11 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_text
-from mcpfactory_pipeline.state.schema import UPGRADE, Event, explain, read_state
-
-__all__ = [
-    "OPTIONAL",
-    "RULES",
-    "SCHEMA",
-    "Candidate",
-    "Event",
-    "Publication",
-    "Release",
-    "ServerState",
-    "StageDecision",
-    "StageRecord",
-    "apply",
-    "finished_record",
-    "fold",
-    "newer_schema",
-    "parse",
-    "repair_hint",
-    "to_text",
-]
+from mcpfactory_pipeline.state.schema import OPTIONAL, UPGRADE, Event, explain, read_state
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
 _OFFERED_BEFORE: Final = 5  # how many candidates back a channel can be rolled
-OPTIONAL: Final = ("published", "publishing", "decisions", "sent_back")  # tables that are left out when empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +169,7 @@ def apply(state: ServerState, event: Event) -> ServerState:
         ) from error
 
 
-def _started(state: ServerState, _event: Event) -> ServerState:
-    return state
-
-
 def _unchanged(state: ServerState, _event: Event) -> ServerState:
-    """Return the state unchanged: the event concerns data in a separate file, waivers.toml."""
     return state
 
 
@@ -234,10 +208,6 @@ def _promoted(state: ServerState, event: Event) -> ServerState:
     return _with_release(state, str(event["channel"]), str(event["candidate"]), str(event["version"]))
 
 
-def _rolled_back(state: ServerState, event: Event) -> ServerState:
-    return _held(_promoted(state, event), event)
-
-
 def _held(state: ServerState, event: Event) -> ServerState:
     return replace(state, holds={**state.holds, str(event["channel"]): _who(event)})
 
@@ -245,14 +215,6 @@ def _held(state: ServerState, event: Event) -> ServerState:
 def _released(state: ServerState, event: Event) -> ServerState:
     channel = str(event["channel"])
     return replace(state, holds={name: hold for name, hold in state.holds.items() if name != channel})
-
-
-def _approved(state: ServerState, event: Event) -> ServerState:
-    return _decided(state, event, "approvals", "rejections")
-
-
-def _rejected(state: ServerState, event: Event) -> ServerState:
-    return _decided(state, event, "rejections", "approvals")
 
 
 def _decided(state: ServerState, event: Event, kind: str, against: str) -> ServerState:
@@ -321,20 +283,20 @@ def _who(event: Event) -> dict[str, str]:
     return {"actor": str(event["actor"]), "reason": str(event.get("reason", ""))}
 
 
-RULES: Final = {
-    "stage.started": _started,
+RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
+    "stage.started": _unchanged,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,
-    "approved": _approved,
-    "rejected": _rejected,
-    "rolled-back": _rolled_back,
+    "approved": lambda state, event: _decided(state, event, "approvals", "rejections"),
+    "rejected": lambda state, event: _decided(state, event, "rejections", "approvals"),
+    "rolled-back": lambda state, event: _held(_promoted(state, event), event),
     "held": _held,
     "released": _released,
     "retired": _retired,
     "revived": _revived,
     "renamed": _revived,
-    "waived": _unchanged,
+    "waived": _unchanged,  # it concerns data in a separate file, waivers.toml
     "publish.started": _publishing,
     "published": _published,
 }

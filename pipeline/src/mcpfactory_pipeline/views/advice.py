@@ -44,7 +44,6 @@ class _Parser(argparse.ArgumentParser):
 
 @functools.cache
 def _parser() -> _Parser:
-    """Return the cached parser for the options of every command: creating it takes longer than parsing."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     for name in ("channel", "candidate", "stage", "reason", "sign-with", "server", "tool", "expires"):
         parser.add_argument(f"--{name}", default="")

@@ -34,24 +34,16 @@ _Link = Callable[[str], str]
 
 # Word, tone, and sign (of `_SHAPES`) of each status. The dashboard uses the same for its statuses.
 SIGNS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "running": ("running", "busy", "play"),
-    "failed": ("failed", "bad", "cross"),
-    "errored": ("errored", "bad", "alert"),
-    "interrupted": ("interrupted", "warn", "pause"),
-    "inconclusive": ("inconclusive", "warn", "question"),
-    "gate": ("gate closed", "warn", "lock"),
-    "held": ("held", "warn", "lock"),
-    "approval": ("to approve", "warn", "hand"),
-    "rejected": ("rejected", "bad", "cross"),
-    "waiting": ("waiting", "warn", "hand"),
-    "blocked": ("blocked", "none", "dash"),
-    "ready": ("ready", "good", "play"),
-    "stale": ("stale", "warn", "redo"),
-    "run": ("will run", "warn", "redo"),
-    "never": ("not run", "none", "dash"),
-    "passed": ("passed", "good", "check"),
+    "running": ("running", "busy", "play"), "failed": ("failed", "bad", "cross"),
+    "errored": ("errored", "bad", "alert"), "interrupted": ("interrupted", "warn", "pause"),
+    "inconclusive": ("inconclusive", "warn", "question"), "gate": ("gate closed", "warn", "lock"),
+    "held": ("held", "warn", "lock"), "approval": ("to approve", "warn", "hand"),
+    "rejected": ("rejected", "bad", "cross"), "waiting": ("waiting", "warn", "hand"),
+    "blocked": ("blocked", "none", "dash"), "ready": ("ready", "good", "play"),
+    "stale": ("stale", "warn", "redo"), "run": ("will run", "warn", "redo"),
+    "never": ("not run", "none", "dash"), "passed": ("passed", "good", "check"),
     "offered": ("offered", "good", "check"),
-}
+}  # fmt: skip
 _KINDS: Final[Mapping[str, str]] = {"approval": "hand", "gates": "lock"}
 _SHAPES: Final[Mapping[str, str]] = {
     "check": "M3 8.5l3.2 3.2L13 4.8",
@@ -80,7 +72,6 @@ DARK: Final[Mapping[str, str]] = {
 
 
 def _style(colour: Callable[[str], str]) -> str:
-    """Return the rules of the picture with colours by name."""
     ink, quiet, line, card = (colour(name) for name in ("ink", "quiet", "line", "card"))
     rules = [
         f".flow text{{fill:{ink};font-size:12px}}",
@@ -259,7 +250,6 @@ def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, in
 
 
 def _lanes(spans: Mapping[int, int]) -> dict[int, int]:
-    """Return a lane for each span, by its beginning: the nearest that no other is in."""
     ends: list[int] = []
     lanes = {}
     for start, end in sorted(spans.items()):
@@ -270,7 +260,6 @@ def _lanes(spans: Mapping[int, int]) -> dict[int, int]:
 
 
 def _tone(place: GraphPlace) -> str:
-    """Return the tone of a place: of a running chip, or of the node's status."""
     if any(chip.status == "running" for chip in place.chips):
         return "busy"
     return SIGNS[place.node.status][1] if place.node.status in SIGNS else "none"
@@ -345,7 +334,6 @@ def _text(x: int, y: int, kind: str, text: str, room: int) -> str:
 
 
 def _sentence(place: GraphPlace) -> str:
-    """Return a text description of a place."""
     node = place.node
     said = f"{node.name}: {_said(place)}" if _said(place) else node.name
     note = f" – {node.note}" if node.note and node.note not in said else ""

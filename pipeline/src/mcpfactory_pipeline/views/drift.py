@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.decisions.drift import is_of_other_offer, way_to_offer
-from mcpfactory_pipeline.decisions.offers import find_orphans, ghost_pages, state_faults
+from mcpfactory_pipeline.decisions.integrity import find_orphans, ghost_pages, state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
@@ -153,7 +153,6 @@ def _lock(case: _DriftInputs) -> dict[str, Any]:
 
 
 def _readme(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare the number of tools with the sentence that the template wrote into the README."""
     made = case.generated.summary.get("tools") if case.generated else None
     if made is None:
         return
@@ -270,14 +269,13 @@ def _upstream(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _adopted(case: _DriftInputs) -> Iterator[Drift]:
-    """Yield the recorded drift from the last check of an adopted server."""
     for one in read_known_drift(case.server.folder, case.server.adopted):
         yield Drift(one.kind, one.message, one.means, one.command)
 
 
 def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drift]:
     from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
-    from mcpfactory_codegen.servers.layout import document_files  # noqa: PLC0415 - as above
+    from mcpfactory_codegen.servers.documents import document_files  # noqa: PLC0415 - as above
 
     try:
         fresh = document_files(load(document.source), document.label)

@@ -331,7 +331,6 @@ def _before_channels(
 def _offered(
     row: Mapping[str, Any], failed: Mapping[str, str], channels: Sequence[ChannelPolicy], nodes: set[str]
 ) -> Iterator[Stand]:
-    """Yield the channels' releases. Each links to a pending decision for the next channel, or to the candidate."""
     offers, server, holds = row.get("channels", {}), str(row["server"]), row.get("holds", {})
     for name, offer in offers.items():
         if name not in nodes:

@@ -31,11 +31,11 @@ from mcpfactory_pipeline.plan.policy import (
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import broken_off
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.git_diff import head_histories
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import decisions_about, failing_since, in_channel_since, last_time, soaked_since
+from mcpfactory_pipeline.state.verify import head_histories
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
@@ -300,10 +300,7 @@ class InboxReader:
         }
 
     def _may_follow(self, state: ServerState, message: str) -> bool:
-        """Return True if the first channel can be promoted to the newest candidate, which it does not offer yet.
-
-        Other channels are handled by `_channels`.
-        """
+        """Return True if the first channel can be promoted to the newest candidate; other channels are handled by `_channels`."""
         first = self.channels[0]
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False
@@ -312,10 +309,7 @@ class InboxReader:
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Return the first stage that must run; "" if none must.
-
-        Stages that are soaking, and those that wait for them, only need time.
-        """
+        """Stages that are soaking, and those that wait for them, only need time."""
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():
@@ -360,7 +354,6 @@ class InboxReader:
                 return
 
     def _approval(self, state: ServerState, stage: Stage, reasons: Sequence[str]) -> InboxItem:
-        """Return the item of an approval stage: the question, its content, and the missing approvers."""
         assert stage.approval is not None
         shown = [item["file"] or item["text"] or item["part"] for item in shown_items(stage, state)]
         words = "; ".join([*filter(None, [stage.approval.message]), *reasons, f"look at: {', '.join(shown)}"])
@@ -450,7 +443,6 @@ class InboxReader:
                 yield InboxItem("hold", state.server, channel.name, message, unhold_command(state.server, channel))
 
     def _publishing(self, state: ServerState) -> Iterator[InboxItem]:
-        """Yield the items for interrupted publishing to a target."""
         if not state.publishing or is_locked(Store(self.workspace).locks / f"{state.server}.publish.lock"):
             return
         for target, known in sorted(state.publishing.items()):
@@ -461,7 +453,6 @@ class InboxReader:
             )
 
     def _waivers(self, server: WorkspaceServer) -> Iterator[InboxItem]:
-        """Waivers that end soon, or have ended: what they excuse will count again."""
         try:
             ending = expiring(server.folder, clock=lambda: self.now)
         except ConfigError as error:
@@ -512,7 +503,6 @@ class InboxReader:
 
 
 def _covers_known(waiver: Waiver, server: WorkspaceServer) -> bool:
-    """Return True if a drift waiver covers the drift known now."""
     offer = offered_now(read_known_drift(server.folder, server.adopted))
     return bool(offer) and not uncovering(waiver, offer)
 
@@ -524,10 +514,7 @@ def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command that shows why a stage failed.
-
-    For a server at a URL, this validates again, because a repair there is not visible here.
-    """
+    """For a server at a URL, validate again, because a repair there is not visible here."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

@@ -195,7 +195,6 @@ def broken_row(one: BrokenServer) -> dict[str, Any]:
 
 
 def _rejected(state: ServerState, policy: ChannelPolicy) -> dict[str, Any]:
-    """Return the next candidate of a channel with its rejections; empty if it was not rejected."""
     source, there = state.channels.get(policy.source or ""), state.channels.get(policy.name)
     known = state.candidates.get(source.candidate) if source else None
     if (

@@ -224,6 +224,5 @@ def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[KnownDrift
 
 
 def _pinned(folder: Path, adopted: Adopted) -> str:
-    """Return one hash for what pins an adopted server."""
     pins = {"kind": adopted.kind, "package": adopted.package, "version": adopted.version, "hash": adopted.hash}
     return hash_record({**pins, "url": adopted.url, "offers": hash_file(folder / OFFERS)})

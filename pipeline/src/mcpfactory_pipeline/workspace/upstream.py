@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.naming import variable_prefix
+from mcpfactory_codegen.naming.variables import variable_prefix
 from mcpfactory_codegen.servers.report import published
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -88,7 +88,6 @@ def _whose(server: Mapping[str, Any]) -> str:
 
 
 def _permitted(settings: Settings, addresses: Addresses, place: str, private: Sequence[str]) -> str:
-    """Return the setting that permits a private address of the document; "" if none does."""
     if settings.value("ALLOW_PRIVATE") == "1":
         return settings.set_by("ALLOW_PRIVATE")
     if place in private or place.rpartition(":")[0] in private:
@@ -162,7 +161,6 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
 
 
 def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str:
-    """Return the instruction to set a variable or run a command."""
     if scheme.kind != "oauth2":
         needed = scheme.variables[:2] if scheme.kind == "awsSigV4" else scheme.variables
         return f"export {' '.join(f'{name}=…' for name in needed)} before `mcpfactory run {server}`"

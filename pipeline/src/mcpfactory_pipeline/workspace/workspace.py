@@ -1,17 +1,21 @@
-"""Workspace: a repository with many servers, and the keys of its `mcpfactory.toml`.
+"""Workspace: a repository with many servers, the keys of its `mcpfactory.toml`, and the owners of servers.
 
 The keys are checked whenever the file is read, so that the first command reports a mistyped key, not only the command
 that needs it. The content below a field listed here is checked by its own reader.
+
+Owners are in `[owners]`, as `"billing-*" = ["Linus"]`: the longest matching pattern counts. Without that table they are those
+of the CODEOWNERS file: the last line that matches `servers/<name>/` counts, as on forges.
 """
 
 from __future__ import annotations
 
 import errno
+import fnmatch
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,16 +62,8 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "workspace": ("name", "factory"),
     "pipeline": (
-        "attempts",
-        "backoff",
-        "executor",
-        "channels",
-        "stages",
-        "limits",
-        "events",
-        "isolation",
-        "container",
-        "evaluation",
+        *("attempts", "backoff", "executor", "channels", "stages"),
+        *("limits", "events", "isolation", "container", "evaluation"),
     ),
     "artifacts": ("keep",),
     "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
@@ -301,9 +297,8 @@ def _read_server(folder: Path) -> WorkspaceServer:
         )
     package, adopted = values["package"], read_adopted(file, config)
     if adopted is None and not all(part.isidentifier() for part in package.split(".")):
-        raise ConfigError(
-            f"{file}: server.package {package!r} is no import name", hint=f'package = "{_suggest_package(folder.name)}"'
-        )
+        suggested = re.sub(r"\W+", "_", folder.name.lower()) + "_mcp"
+        raise ConfigError(f"{file}: server.package {package!r} is no import name", hint=f'package = "{suggested}"')
     return WorkspaceServer(
         name=folder.name,
         folder=folder,
@@ -335,10 +330,6 @@ def _text(file: Path, table: Mapping[str, Any], key: str) -> str | None:
     return value or None
 
 
-def _suggest_package(name: str) -> str:
-    return re.sub(r"\W+", "_", name.lower()) + "_mcp"
-
-
 def setting_error(message: str, hint: str) -> ConfigError:
     """Return the error for a setting of the root `mcpfactory.toml`."""
     return ConfigError(f"{CONFIG}: {message}", hint=hint)
@@ -356,3 +347,91 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file} is not TOML: {error}", hint="mend the line that is named") from error
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+
+
+MODEL_PROGRAM: Final = "tests/upstream.py"
+_EVALUATION: Final = re.compile(r"evals/[^/]+\.ya?ml")
+_NO_MODEL: Final = re.compile(r"tests/(_generated/.*|(.*/)?(test_[^/]*|[^/]*_test|conftest)\.py)")
+
+
+def is_evaluation(path: str) -> bool:
+    """Return True if a file, by its path below the server's folder, contains evaluation cases."""
+    return _EVALUATION.fullmatch(path) is not None
+
+
+def model_files(paths: Iterable[str]) -> list[str]:
+    """Return the files that the model can use; empty without a model.
+
+    These are the files below `tests/`, except tests and generated files.
+    """
+    found = [path for path in paths if path.startswith("tests/") and not _NO_MODEL.fullmatch(path)]
+    return found if MODEL_PROGRAM in found else []
+
+
+CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+_LARGEST: Final = 1_000_000  # characters of a file that are read
+
+Owners = Callable[[str], tuple[str, ...]]
+"""The owners of a server, by its name."""
+
+
+def owners_of(workspace: Workspace) -> Owners:
+    """Return the lookup of server owners; a server without a matching line has no owners.
+
+    Raises:
+        ConfigError: `[owners]` is invalid.
+    """
+    if "owners" in workspace.config:
+        return read_owners(workspace.config["owners"])
+    for name in CODEOWNERS:
+        try:
+            text = (workspace.root / name).read_text("utf-8", errors="replace")[:_LARGEST]
+        except OSError:
+            continue
+        return _codeowners(text)
+    return lambda _server: ()
+
+
+def read_owners(table: object) -> Owners:
+    """Return the same for a table `[owners]`.
+
+    Raises:
+        ConfigError: for one that cannot be used.
+    """
+    if not isinstance(table, Mapping):
+        raise setting_error("owners is not a table", '[owners]\n"*" = ["Ada"]')
+    for pattern, people in table.items():
+        if not isinstance(people, list) or not all(isinstance(one, str) and one.strip() for one in people):
+            raise setting_error(f"owners.{pattern} is not a list of names", f'"{pattern}" = ["Ada", "Grace"]')
+    patterns = sorted(table, key=len, reverse=True)
+
+    def of(server: str) -> tuple[str, ...]:
+        found = next((pattern for pattern in patterns if fnmatch.fnmatchcase(server, pattern)), None)
+        return tuple(table[found]) if found is not None else ()
+
+    return of
+
+
+def _codeowners(text: str) -> Owners:
+    rows: list[tuple[re.Pattern[str], tuple[str, ...]]] = []
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if words and not words[0].startswith(
+            ("[", "^[", "!")
+        ):  # sections of GitLab, and what GitHub does not know either
+            rows.append((_pattern(words[0]), tuple(who.removeprefix("@") for who in words[1:])))
+
+    def of(server: str) -> tuple[str, ...]:
+        return next((people for pattern, people in reversed(rows) if pattern.match(f"servers/{server}/")), ())
+
+    return of
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern of CODEOWNERS as one of paths: `*` stays within a folder, `**` does not, a leading slash is the root."""
+    rooted = "/" in text.rstrip("/")
+    parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile(
+        ("" if rooted else "(?:.*/)?") + "".join(signs.get(part, re.escape(part)) for part in parts) + "(?:/|$)"
+    )

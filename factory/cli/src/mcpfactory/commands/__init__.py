@@ -1,1 +1,1 @@
-"""One module a command: parse, call one function, print."""
+"""One module for each noun: parse, call one function, print."""

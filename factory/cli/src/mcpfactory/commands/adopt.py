@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _What = Annotated[
     str,
     typer.Argument(
-        metavar="[SERVER]",
-        help="Project folder, program, pypi:NAME==VERSION, npm:NAME@VERSION, or server URL",
+        metavar="[SERVER]", help="Project folder, program, pypi:NAME==VERSION, npm:NAME@VERSION, or server URL"
     ),
 ]
 _Constraint = Annotated[
@@ -41,8 +40,7 @@ _Variables = Annotated[
     ),
 ]
 _Start = Annotated[
-    str,
-    typer.Option("--started-by", help="Start command, or arguments of the program, if not detected"),
+    str, typer.Option("--started-by", help="Start command, or arguments of the program, if not detected")
 ]
 
 

@@ -94,8 +94,8 @@ async def _call(
     server: Any, offer: dict[str, str], tool: str, typed: _TypedArguments, timeout: float
 ) -> dict[str, Any]:
     from mcpfactory_codegen.text import nearest
+    from mcpfactory_pipeline.launch.command import find_tool_failure
     from mcpfactory_pipeline.launch.connection import connect_server
-    from mcpfactory_pipeline.launch.diagnosis import find_tool_failure
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_runtime import McpError
 
@@ -112,8 +112,10 @@ async def _call(
                 Exit.NOT_FOUND,
             )
         schema = tools[tool]["inputSchema"]
+        properties = schema.get("properties", {})
+        arguments = typed.whole | {name: _value(properties.get(name, {}), text) for name, text in typed.pairs}
         try:
-            result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, typed))
+            result: dict[str, Any] = await client.call_tool(tool, arguments)
         except McpError as error:
             output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NO)
     for line in client.stderr.splitlines():
@@ -127,19 +129,9 @@ async def _call(
 
 
 def _describe_arguments(schema: dict[str, Any]) -> str:
-    """Return the argument names of a tool as text, with the required ones marked."""
     required = schema.get("required", [])
     names = [f"{name} (required)" if name in required else name for name in schema.get("properties", {})]
     return ", ".join(names) or "no arguments"
-
-
-def _arguments(schema: dict[str, Any], typed: _TypedArguments) -> dict[str, Any]:
-    """Return the tool's arguments from the command line.
-
-    A value stays text if the schema accepts text; otherwise it is parsed as JSON.
-    """
-    properties = schema.get("properties", {})
-    return typed.whole | {name: _value(properties.get(name, {}), text) for name, text in typed.pairs}
 
 
 def _value(schema: Any, text: str) -> Any:

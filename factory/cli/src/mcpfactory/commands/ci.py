@@ -31,8 +31,7 @@ def ci(
     against: Annotated[
         str,
         typer.Option(
-            metavar="BASE",
-            help="With --check: base commit of a pull request; refuse invalid history changes",
+            metavar="BASE", help="With --check: base commit of a pull request; refuse invalid history changes"
         ),
     ] = "",
     pushed: Annotated[
@@ -126,7 +125,6 @@ def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
 
 
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
-    """Print what the person has to see to."""
     from mcpfactory_pipeline.delivery.ci.origin import in_words, read_origin, unconfigured_project
 
     origin = read_origin(workspace.config)
@@ -139,10 +137,7 @@ def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
 
 
 @app.command()
-def matrix(
-    provider: Provider = "",
-    as_json: AsJson = False,
-) -> None:
+def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     """Assign servers with stages to run to CI jobs.
 
     Folders with an invalid server name are reported and skipped. With --provider, print the input of the next step:
@@ -184,8 +179,7 @@ def run(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder (created if missing)")],
     names: Names = None,
     servers: Annotated[
-        str,
-        typer.Option(metavar="NAMES", help="Server names in one string, separated by spaces, as in the matrix"),
+        str, typer.Option(metavar="NAMES", help="Server names in one string, separated by spaces, as in the matrix")
     ] = "",
     run_id: RunId = "",
 ) -> None:
@@ -198,7 +192,7 @@ def run(
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
     from mcpfactory_pipeline.delivery.ci.fold import read_run
-    from mcpfactory_pipeline.isolation.orphans import adopt_orphans, end_descendants
+    from mcpfactory_pipeline.isolation.processes import adopt_orphans, end_descendants
     from mcpfactory_pipeline.reporting import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
 
@@ -247,11 +241,7 @@ def fold(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with the results of the jobs")],
     run_id: RunId = "",
     assigned: Annotated[
-        str,
-        typer.Option(
-            metavar="MATRIX",
-            help="Matrix of the jobs; FOLDER/shard-N contains the results of job N",
-        ),
+        str, typer.Option(metavar="MATRIX", help="Matrix of the jobs; FOLDER/shard-N contains the results of job N")
     ] = "",
     server: Annotated[
         str, typer.Option(metavar="NAME", help="Instead of --assigned: the server that the job of each FOLDER ran")
@@ -260,11 +250,7 @@ def fold(
         str, typer.Option(metavar="BRANCH", help="Branch with histories of people's decisions to include")
     ] = "",
     released: Annotated[
-        bool,
-        typer.Option(
-            "--released",
-            help="Folders come from the publish job; accept promote and publish events",
-        ),
+        bool, typer.Option("--released", help="Folders come from the publish job; accept promote and publish events")
     ] = False,
     summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file")] = None,
 ) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,23 +12,19 @@ from mcpfactory.options import AsJson, Host, Port, workspace_in
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.dashboard.proxy import TrustedProxy
+    from mcpfactory_pipeline.dashboard.access import TrustedProxy
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
 
 _Export = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Export a static site to this folder and exit; replaces an earlier export",
-    ),
+    typer.Option(metavar="FOLDER", help="Export a static site to this folder and exit; replaces an earlier export"),
 ]
 _AllowActions = Annotated[
     bool,
     typer.Option(
-        "--allow-actions",
-        help="Allow actions after login with MCPFACTORY_DASHBOARD_TOKEN or a token of --token-file",
+        "--allow-actions", help="Allow actions after login with MCPFACTORY_DASHBOARD_TOKEN or a token of --token-file"
     ),
 ]
 _TokenFile = Annotated[
@@ -41,10 +38,7 @@ _ProxyHeader = Annotated[
         help="With --allow-actions: header in which a proxy names the user; requires MCPFACTORY_DASHBOARD_PROXY_SECRET",
     ),
 ]
-_PublicUrl = Annotated[
-    str,
-    typer.Option(metavar="URL", help="Public URL of the dashboard, if it is behind a proxy"),
-]
+_PublicUrl = Annotated[str, typer.Option(metavar="URL", help="Public URL of the dashboard, if it is behind a proxy")]
 
 
 def dashboard(
@@ -68,7 +62,7 @@ def dashboard(
     if (token_file or proxy_header) and not allow_actions:
         option = "--token-file" if token_file else "--proxy-header"
         output.fail(f"{option} requires --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
-    from mcpfactory_pipeline.dashboard.proxy import public_origin
+    from mcpfactory_pipeline.dashboard.access import public_origin
     from mcpfactory_runtime.transports.http.serve import listen, listening_hint
 
     origin, proxy = public_origin(public_url), _proxy(proxy_header)
@@ -120,9 +114,7 @@ def _proxy(header: str) -> TrustedProxy | None:
     """Return the proxy that authenticates people, with its secret, which no process that is started from here will see."""
     if not header:
         return None
-    import os
-
-    from mcpfactory_pipeline.dashboard.proxy import PROXY_SECRET_VARIABLE, read_proxy
+    from mcpfactory_pipeline.dashboard.access import PROXY_SECRET_VARIABLE, read_proxy
 
     proxy = read_proxy(os.environ, header)
     os.environ.pop(PROXY_SECRET_VARIABLE, None)
@@ -132,8 +124,6 @@ def _proxy(header: str) -> TrustedProxy | None:
 
 def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
     """Those who may act, with their tokens, which no process that is started from here will see."""
-    import os
-
     from mcpfactory_pipeline.base.ids import actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
 

@@ -101,7 +101,7 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
     """Diagnose the isolation that confines server code to its folder when the pipeline runs it on this machine."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
     from mcpfactory_pipeline.isolation.levels import NONE, describe_lacking, find_level
-    from mcpfactory_pipeline.plan.limits import wanted_level
+    from mcpfactory_pipeline.plan.stage import wanted_level
 
     try:
         wanted = wanted_level(workspace.settings)
@@ -124,8 +124,13 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
 def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     """Check whether jobs get the factory that is at work here, and uv its runtime."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.delivery.ci.origin import FOLDER, read_origin, stale_wheels, unconfigured_project
-    from mcpfactory_pipeline.delivery.ci.vendored import own_wheels
+    from mcpfactory_pipeline.delivery.ci.origin import (
+        FOLDER,
+        own_wheels,
+        read_origin,
+        stale_wheels,
+        unconfigured_project,
+    )
     from mcpfactory_pipeline.lifecycle.setup import ignored
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,7 +17,10 @@ from mcpfactory.output import progress
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.evaluation import Attempt, CaseWorth, Evaluation, EvaluationCase, ModelReport
+    from mcpfactory_pipeline.checks.evaluation.evaluation import Evaluation
+    from mcpfactory_pipeline.checks.evaluation.judgement import Attempt
+    from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
+    from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
@@ -47,15 +50,12 @@ def ask_model(
 ) -> ModelReport:
     """Ask the model every case in every setting and return its report. Show progress meanwhile."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.checks.evaluation import (
-        LISTS,
-        AskOptions,
-        Setting,
-        ask_cases,
-        find_endpoint,
-        read_evaluation,
-        read_prices,
-    )
+    from mcpfactory_pipeline.checks.evaluation.ask import AskOptions, ask_cases
+    from mcpfactory_pipeline.checks.evaluation.cases import LISTS
+    from mcpfactory_pipeline.checks.evaluation.judgement import Setting
+    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint
+    from mcpfactory_pipeline.checks.evaluation.model_report import read_prices
+    from mcpfactory_pipeline.checks.evaluation.recorded import read_evaluation
 
     known = read_evaluation(workspace).endpoints.get(wish.model, {})
     endpoint = find_endpoint(wish.model, known, url=wish.endpoint, timeout=wish.timeout)
@@ -84,8 +84,7 @@ def ask_model(
 
 def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> None:
     """Print or keep the report, and end with 1 where it is not good enough, with 7 where not all was answered."""
-    from mcpfactory_pipeline.checks.evaluation import load_report, write_report
-    from mcpfactory_pipeline.checks.evaluation.pages import against_rows
+    from mcpfactory_pipeline.checks.evaluation.recorded import against_rows, load_report, write_report
 
     earlier = load_report(wish.against) if wish.against else None
     if wish.keep:
@@ -105,32 +104,29 @@ def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> 
         )
     missing = sum(report.missing(one) for one in report.settings)
     if missing:
-        output.error(f"incomplete report: {missing} questions have no answer", _why_missing(report, wish))
+        silent = [one.faults[0] for one in report.attempts if not one.answered]
+        why = silent[-1] if silent else f"--max-cost {wish.max_cost:g} is reached: raise it, or lower --repeat"
+        output.error(f"incomplete report: {missing} questions have no answer", why)
     if low or missing:
         raise typer.Exit(Exit.NO if low else Exit.NOT_SHOWN)
 
 
-def _why_missing(report: ModelReport, wish: AskWish) -> str:
-    silent = [one.faults[0] for one in report.attempts if not one.answered]
-    return silent[-1] if silent else f"--max-cost {wish.max_cost:g} is reached: raise it, or lower --repeat"
-
-
 def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
-    from mcpfactory_pipeline.checks.evaluation import pages as page
+    from mcpfactory_pipeline.checks.evaluation import recorded
 
-    output.table(page.SETTING_HEADER, page.setting_rows(report))
+    output.table(recorded.SETTING_HEADER, recorded.setting_rows(report))
     for setting in report.settings:
         output.line()
         output.line(setting.title)
-        output.table(page.CASE_HEADER, page.model_case_rows(report, setting))
-        mistaken = [row for row in page.confusion_rows(report, setting) if row[1] != "the same"]
+        output.table(recorded.CASE_HEADER, recorded.model_case_rows(report, setting))
+        mistaken = [row for row in recorded.confusion_rows(report, setting) if row[1] != "the same"]
         if mistaken:
             output.line()
-            output.table(page.CONFUSION_HEADER, mistaken)
-        if wrong := page.wrong_rows(report, setting):
+            output.table(recorded.CONFUSION_HEADER, mistaken)
+        if wrong := recorded.wrong_rows(report, setting):
             output.line()
-            output.table(page.WRONG_HEADER, wrong)
-        for case, verdict, faults in page.failure_rows(report, setting):
+            output.table(recorded.WRONG_HEADER, wrong)
+        for case, verdict, faults in recorded.failure_rows(report, setting):
             output.line(f"{case}: {verdict}: {faults}")
     if compared:
         output.line()
@@ -139,7 +135,8 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 
 def show_worth(workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish) -> None:
     """Show what each case is worth, by a model or by the search index, and end with 1 where one is worth nothing."""
-    from mcpfactory_pipeline.checks.evaluation import LISTS, found_worth, model_worth, server_tools
+    from mcpfactory_pipeline.checks.evaluation.cases import LISTS, found_worth, model_worth
+    from mcpfactory_pipeline.checks.evaluation.offer import server_tools
 
     if wish.model and (list(wish.modes) != ["full"] or len(wish.profiles) > 1):
         output.fail("--check-cases swaps words in one list", "leave --mode out, and name one --profile", Exit.USAGE)
@@ -155,7 +152,10 @@ def show_worth(workspace: Workspace, server: WorkspaceServer, cases: Sequence[Ev
         asked = {"asked": wish.model or "the search index", "report": report and report.to_json()}
         output.data({**asked, "cases": [one.to_json() for one in found]})
     else:
-        output.table(("case", *LISTS, "is worth"), [_row(one, LISTS) for one in found])
+        output.table(
+            ("case", *LISTS, "is worth"),
+            [(one.case, *(f"{one.passed[name]:.0%}" for name in LISTS), one.words) for one in found],
+        )
     if worthless := [one.case for one in found if one.worth == "worthless"]:
         output.error(
             f"worthless cases: {', '.join(worthless)}",
@@ -164,13 +164,11 @@ def show_worth(workspace: Workspace, server: WorkspaceServer, cases: Sequence[Ev
         raise typer.Exit(Exit.NO)
 
 
-def _row(one: CaseWorth, lists: Sequence[str]) -> tuple[str, ...]:
-    return (one.case, *(f"{one.passed[name]:.0%}" for name in lists), one.words)
-
-
 def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
     """Show the tools that were confused, or compete, with what each says of itself."""
-    from mcpfactory_pipeline.checks.evaluation import confused_pairs, read_reports, server_tools
+    from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
+    from mcpfactory_pipeline.checks.evaluation.offer import server_tools
+    from mcpfactory_pipeline.checks.evaluation.recorded import read_reports
 
     with progress(quiet=as_json) as step:
         step(f"the tools of {server.name}")
@@ -196,18 +194,11 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
 
 def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
     """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
-    from dataclasses import asdict
-
     from mcpfactory_pipeline.base.files import replace_file
-    from mcpfactory_pipeline.checks.evaluation import (
-        PROPOSALS,
-        example_calls,
-        proposals_text,
-        propose_cases,
-        read_cases,
-        read_reports,
-        server_tools,
-    )
+    from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
+    from mcpfactory_pipeline.checks.evaluation.offer import server_tools
+    from mcpfactory_pipeline.checks.evaluation.recorded import PROPOSALS, read_reports
+    from mcpfactory_pipeline.workspace.evaluation_case import read_cases
 
     with progress(quiet=as_json) as step:
         step(f"the tools of {server.name}")
@@ -241,17 +232,14 @@ _REPORTS: Final = Path("evals", "reports")
 _MODES: Final = ("full", "search")
 
 _Model = Annotated[
-    str,
-    typer.Option(metavar="KIND:MODEL", help="Model to ask: openai:MODEL or anthropic:MODEL, or any compatible API"),
+    str, typer.Option(metavar="KIND:MODEL", help="Model to ask: openai:MODEL or anthropic:MODEL, or any compatible API")
 ]
 _Endpoint = Annotated[
-    str,
-    typer.Option(metavar="URL", help="Model endpoint [default: from the workspace, else the vendor's]"),
+    str, typer.Option(metavar="URL", help="Model endpoint [default: from the workspace, else the vendor's]")
 ]
 _Repeat = Annotated[int, typer.Option(metavar="N", help="Number of times to ask each question", min=1)]
 _Modes = Annotated[
-    list[str] | None,
-    typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)"),
+    list[str] | None, typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)")
 ]
 _Profiles = Annotated[
     list[str] | None, typer.Option(help="Tool profile of a generated server: full, read-only or your own")
@@ -271,21 +259,15 @@ _Min = Annotated[
     ),
 ]
 _Baseline = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Earlier model report to compare with, with confidence intervals"),
+    Path | None, typer.Option(metavar="FILE", help="Earlier model report to compare with, with confidence intervals")
 ]
 _Report = Annotated[
-    bool,
-    typer.Option(
-        "--report",
-        help=f"Save a report: {_PAGE}, or for a model {_REPORTS}/KIND-MODEL.md and .json",
-    ),
+    bool, typer.Option("--report", help=f"Save a report: {_PAGE}, or for a model {_REPORTS}/KIND-MODEL.md and .json")
 ]
 _CheckCases = Annotated[
     bool,
     typer.Option(
-        "--check-cases",
-        help="Also ask with swapped descriptions and names; a case that still passes is worthless",
+        "--check-cases", help="Also ask with swapped descriptions and names; a case that still passes is worthless"
     ),
 ]
 _Suggest = Annotated[
@@ -298,8 +280,7 @@ _Suggest = Annotated[
 _Propose = Annotated[
     bool,
     typer.Option(
-        "--propose",
-        help="Run no evaluation; propose cases from descriptions, examples, workflows and reports",
+        "--propose", help="Run no evaluation; propose cases from descriptions, examples, workflows and reports"
     ),
 ]
 _Timeout = Annotated[float, typer.Option(help="Seconds to wait for each response", min=0.001)]
@@ -362,7 +343,6 @@ def evaluate(
 
 
 def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[str]:
-    """Return the values of a repeatable option, or the first known value if the option is not given."""
     for one in typed or ():
         if one not in known:
             output.fail(f"unknown value {one!r} for {option}", f"one of {', '.join(known)}", Exit.USAGE)
@@ -370,7 +350,7 @@ def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
-    from mcpfactory_pipeline.checks.evaluation import read_cases
+    from mcpfactory_pipeline.workspace.evaluation_case import read_cases
 
     cases = read_cases(server.folder)
     if not cases:
@@ -383,7 +363,7 @@ def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
 
 
 def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish) -> Evaluation:
-    from mcpfactory_pipeline.checks.evaluation import evaluate_server
+    from mcpfactory_pipeline.checks.evaluation.evaluation import evaluate_server
 
     with progress(quiet=wish.as_json) as step:
         step(f"{len(cases)} questions")
@@ -400,7 +380,7 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wis
 
 def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish) -> None:
     from mcpfactory_pipeline.base.files import replace_file
-    from mcpfactory_pipeline.checks.evaluation import markdown_page
+    from mcpfactory_pipeline.checks.evaluation.recorded import markdown_page
 
     if wish.keep:
         replace_file(server.folder / _PAGE, markdown_page(found).encode())
@@ -416,8 +396,8 @@ def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish) -> None:
 
 
 def _print_evaluation(found: Evaluation) -> None:
-    from mcpfactory_pipeline.checks.evaluation import case_rows, found_rows
     from mcpfactory_pipeline.checks.evaluation.offer import WITHIN
+    from mcpfactory_pipeline.checks.evaluation.recorded import case_rows, found_rows
 
     output.table(("case", *(f"place ({mode})" for mode in found.lists), "calls"), case_rows(found))
     output.line()

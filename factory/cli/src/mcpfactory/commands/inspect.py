@@ -30,8 +30,7 @@ def inspect(
     name: OptionalName = "",
     start: _Start = False,
     texts: Annotated[
-        bool,
-        typer.Option("--texts", help="With --start: print all texts of its tools that models read, for review"),
+        bool, typer.Option("--texts", help="With --start: print all texts of its tools that models read, for review")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -80,7 +79,6 @@ def inspect(
 
 
 def _list(*, as_json: bool) -> None:
-    """List the servers of this workspace."""
     from mcpfactory_pipeline.views.status import list_servers
 
     rows = list_servers(workspace_in())
@@ -99,7 +97,6 @@ def _server_row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _print_settings(shown: dict[str, Any], name: str) -> None:
-    """Print where the API is, and what the server reads of its environment."""
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     if address := shown.get("address"):
@@ -185,12 +182,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
     operation = tool["operation"]
     bound = {argument: f"({where['in']})" if "in" in where else "" for argument, where in tool["arguments"].items()}
     arguments = ", ".join(f"{printable_line(argument)}{where}" for argument, where in bound.items())
-    return (
-        tool["name"],
-        operation_name(operation) if operation else "-",
-        arguments or "-",
-        str(tool["tokens"]),
-    )
+    return (tool["name"], operation_name(operation) if operation else "-", arguments or "-", str(tool["tokens"]))
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -91,7 +90,10 @@ def install(
 
     rows, home, folder = select_clients(clients), this_machine(os.environ), Path.cwd() if project else None
     local = bool(source or env or workspace)
-    env = _environment(what, env or [], workspace, ask=not (project or show or as_json))
+    env = env or []
+    if "://" not in what:
+        ask = not (project or show or as_json)
+        env = _entry_variables(workspace_in(workspace).server(what), env, ask=ask)
     if "://" in what:
         target = _remote(what, name, token_variable, local=local)
     elif token_variable:
@@ -104,9 +106,8 @@ def install(
     if show:
         output.line("\n".join(snippet(row, target, home, project=folder).rstrip("\n") for row in rows))
         return
-    changes = [
-        install_entry(row, target, home, project=folder, dry_run=True, force=force) for row in rows
-    ]  # all of them, or none
+    # all of them, or none
+    changes = [install_entry(row, target, home, project=folder, dry_run=True, force=force) for row in rows]
     if not dry_run:
         changes = [install_entry(row, target, home, project=folder, force=force) for row in rows]
     _print(changes, as_json, dry_run=dry_run)
@@ -121,18 +122,14 @@ def _print_notes(rows: Sequence[ClientProfile], *, project: bool) -> None:
             output.note(f"{row.title}: {words}")
 
 
-def _environment(what: str, given: list[str], workspace: Path | None, *, ask: bool) -> list[str]:
-    """Return the variables of the entry, as the command line and the shell say; a URL takes none from the shell."""
-    return given if "://" in what else _entry_variables(workspace_in(workspace).server(what), given, ask=ask)
-
-
 def _print_address(what: str, env: list[str], workspace: Path | None) -> None:
     """Report API addresses that are private, or that the server cannot call when the client starts it."""
+    from mcpfactory_pipeline.workspace.coverage import inspection_report
+
     if "://" in what:
         return
     server = workspace_in(workspace).server(what)
-    report = server.folder / ".mcpfactory" / "report.json"
-    address = json.loads(report.read_bytes()).get("address", {}) if report.exists() else {}
+    address = (inspection_report(server.folder) or {}).get("address", {})
     written = dict(one.split("=", 1) for one in env if "=" in one)
     print_addresses(server.name, address, written, setting="--env")
 
@@ -235,7 +232,9 @@ def _entry_variables(server: WorkspaceServer, given: list[str], *, ask: bool) ->
     found = shell_variables(server, wanted, os.environ, given)
     settings = dict(found.settings)
     if ask and sys.stdin.isatty() and sys.stderr.isatty():
-        settings = {name: value for name, value in settings.items() if _confirm(name, value)}
+        for name, value in found.settings.items():
+            if not typer.confirm(f"Write {name}={value} into the configuration?", default=True, err=True):
+                del settings[name]
     elif settings:
         names = " ".join(f"--env {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
         output.note(f"note: set in this shell and not written: {', '.join(settings)}; hint: {names}")
@@ -251,7 +250,3 @@ def _own_address(server: WorkspaceServer, url: str) -> str:
     from mcpfactory_pipeline.workspace.upstream import address_variable
 
     return f"--env {address_variable(server)}={url}"
-
-
-def _confirm(name: str, value: str) -> bool:
-    return typer.confirm(f"Write {name}={value} into the configuration?", default=True, err=True)

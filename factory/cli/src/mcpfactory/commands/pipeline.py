@@ -32,16 +32,8 @@ Again = Annotated[
         autocompletion=complete.stages,
     ),
 ]
-_SHOWN_FIELDS: Final = (
-    "stage",
-    "target",
-    "channel",
-    "outcome",
-    "candidate",
-    "gone",
-    "previous",
-    "reason",
-)  # of an event, in a table
+# of an event, in a table
+_SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
 _NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
 
 
@@ -144,7 +136,7 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
 def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
     """Warn, once per run, if server code ran without isolation although that was not configured."""
     from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
-    from mcpfactory_pipeline.plan.limits import wanted_level
+    from mcpfactory_pipeline.plan.stage import wanted_level
 
     if outcome.ran and outcome.isolation == NONE.name and wanted_level(workspace.settings) == AUTO:
         output.warning(f"code of servers ran with nothing that keeps it apart ({describe_lacking()})")
@@ -265,8 +257,7 @@ def verify(
         ),
     ] = False,
     against: Annotated[
-        str,
-        typer.Option(metavar="BASE", help="Commit whose history events must all still exist, unchanged"),
+        str, typer.Option(metavar="BASE", help="Commit whose history events must all still exist, unchanged")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -277,8 +268,7 @@ def verify(
     machine: pages, bytes, and files that no server's state lists.
     """
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.decisions.integrity import signature_faults
-    from mcpfactory_pipeline.decisions.offers import served_faults
+    from mcpfactory_pipeline.decisions.integrity import served_faults, signature_faults
     from mcpfactory_pipeline.state.store import Store
     from mcpfactory_pipeline.state.verify import mend as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
@@ -320,8 +310,7 @@ def _print_difference(entry: dict[str, Any]) -> None:
 def restore(
     names: Names = None,
     candidate: Annotated[
-        str,
-        typer.Option(metavar="CANDIDATE", help="Restore this candidate's files instead; requires one NAME"),
+        str, typer.Option(metavar="CANDIDATE", help="Restore this candidate's files instead; requires one NAME")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -357,18 +346,14 @@ def restore(
 
 
 @app.command()
-def prune(
-    names: Names = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Delete files of candidates that are no longer kept.
 
     The files of candidates that [artifacts] keep does not list are deleted, except candidates that are in a channel
     or that a rollback can return to.
     """
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.channels.prune import prune as prune_files
+    from mcpfactory_pipeline.channels.candidate import prune as prune_files
 
     found = prune_files(workspace_in(), names or None, dry_run=dry_run)
     if as_json:

@@ -1,3 +1,5 @@
+"""`mcpfactory template`: list, show, make and check the templates that servers are made from."""
+
 from __future__ import annotations
 
 import json
@@ -13,10 +15,11 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.options import AsJson, workspace_in
 from mcpfactory.output import progress
-from mcpfactory_runtime.errors import Exit
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 if TYPE_CHECKING:
     from mcpfactory_codegen.servers.answers import TemplateVariant
+    from mcpfactory_codegen.servers.create import Created
     from mcpfactory_codegen.servers.scaffold import ServerTemplate
 
 app = typer.Typer(help="Manage server templates: shipped, folder, git or package.")
@@ -111,7 +114,7 @@ def new(
     Its files pass `mcpfactory template check`.
     """
     from mcpfactory_codegen.servers.config import NAME
-    from mcpfactory_codegen.servers.new_template import new_template
+    from mcpfactory_codegen.servers.scaffold import new_template
 
     if not NAME.match(name):
         output.fail(f"{name!r} is no name of a template", "a name is [a-z][a-z0-9-]*", Exit.USAGE)
@@ -137,10 +140,7 @@ class _Step(NamedTuple):
 
 
 @app.command("check")
-def check(
-    source: Source,
-    as_json: AsJson = False,
-) -> None:
+def check(source: Source, as_json: AsJson = False) -> None:
     """Check a template with every choice of every question.
 
     Make a server with the defaults and with each choice, and lint, type-check, test and validate it.
@@ -176,23 +176,14 @@ def check(
 def _described(template: ServerTemplate) -> dict[str, Any]:
     """Return the properties of a template as plain data; its files are those created with the default answers."""
     from mcpfactory_codegen.servers.answers import questions, refused_settings
-    from mcpfactory_codegen.servers.create import create_server
-    from mcpfactory_runtime.errors import McpfactoryError
 
     asked = [one for one in questions(template) if not one.hidden and one.name not in _TOLD]
     files: list[str] = []
     refused = list(refused_settings(template))
     if not refused:
         with TemporaryDirectory(prefix="mcpfactory-show-") as folder:
-            document = Path(folder, "words.json")
-            document.write_text(json.dumps(_DOCUMENT))
-            wish = str(document) if template.of_document else None
-            place = template.source if template.origin or template.shipped else str(template.folder)
             try:
-                made = create_server(
-                    Path(folder, "servers"), name="my-server", template=place, source=wish, dry_run=True
-                )
-                files = sorted(made.files)
+                files = sorted(_made(Path(folder), template, "my-server", dry_run=True).files)
             except McpfactoryError as error:
                 refused = [str(error)]
     return {
@@ -210,17 +201,21 @@ def _described(template: ServerTemplate) -> dict[str, Any]:
     }
 
 
-def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name: str) -> list[_Step]:
-    """Make a server of one variant, and judge it; what follows a server that cannot be made is left out."""
+def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> Created:
+    """Return a server of the template, below `servers/` of a folder; one that needs a document gets a small one."""
     from mcpfactory_codegen.servers.create import create_server
-    from mcpfactory_runtime.errors import McpfactoryError
 
     document = root / "words.json"
     document.write_text(json.dumps(_DOCUMENT))
     place = template.source if template.origin or template.shipped else str(template.folder)
     wish = str(document) if template.of_document else None
+    return create_server(root / "servers", name=name, template=place, source=wish, **options)
+
+
+def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name: str) -> list[_Step]:
+    """Make a server of one variant, and judge it; what follows a server that cannot be made is left out."""
     try:
-        made = create_server(root / "servers", name=name, template=place, source=wish, answers=variant.answers)
+        made = _made(root, template, name, answers=variant.answers)
     except McpfactoryError as error:
         return [_Step(variant.name, "render", False, f"{error}; hint: {error.hint}")]
     steps = [_Step(variant.name, "render", True, f"{len(made.files)} files")]

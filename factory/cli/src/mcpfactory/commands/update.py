@@ -9,17 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import (
-    Answers,
-    AsJson,
-    DryRun,
-    Name,
-    TemplateOption,
-    Trust,
-    answers_of,
-    trusted,
-    workspace_in,
-)
+from mcpfactory.options import Answers, AsJson, DryRun, Name, TemplateOption, Trust, answers_of, trusted, workspace_in
 from mcpfactory.output import print_addresses, print_changes, print_problems, progress
 from mcpfactory_runtime.errors import Exit
 
@@ -38,14 +28,12 @@ def update(
         ),
     ] = None,
     api: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL", help="Read only this document of several (repeatable)"),
+        list[str] | None, typer.Option(metavar="LABEL", help="Read only this document of several (repeatable)")
     ] = None,
     accept_origin: Annotated[
         bool,
         typer.Option(
-            "--accept-origin",
-            help="Allow a new host for the API or its token endpoint; credentials are sent there",
+            "--accept-origin", help="Allow a new host for the API or its token endpoint; credentials are sent there"
         ),
     ] = False,
     template: TemplateOption = "",
@@ -77,7 +65,12 @@ def update(
         template=template,
         answers=answers_of(None, answer),
     )
-    trusted(template, lambda: _written(make(dry_run=True)), trust=trust or dry_run, as_json=as_json)
+    trusted(
+        template,
+        lambda: [file.path for file in make(dry_run=True).files if file.action not in _QUIET],
+        trust=trust or dry_run,
+        as_json=as_json,
+    )
     with progress(quiet=as_json) as tell:
         updated = make(dry_run=dry_run, notify=tell)
     if as_json:
@@ -86,10 +79,6 @@ def update(
         _print_text(updated, dry_run=dry_run)
     if updated.conflicts:
         raise typer.Exit(Exit.NO)
-
-
-def _written(updated: Any) -> list[str]:
-    return [file.path for file in updated.files if file.action not in _QUIET]
 
 
 def _print_text(updated: Any, *, dry_run: bool) -> None:

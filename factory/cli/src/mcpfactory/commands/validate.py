@@ -1,4 +1,4 @@
-"""Validate an MCP server, and accept findings with a waiver."""
+"""`mcpfactory validate`, `waive` and `test`: check a server against the rules, and by its declared tests."""
 
 from __future__ import annotations
 
@@ -12,22 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.options import AsJson, RequiredReason, workspace_in
+from mcpfactory.options import AsJson, Name, RequiredReason, workspace_in
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks import Report
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome
+    from mcpfactory_pipeline.checks.report import Report
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
-_FORMATS: Final = (
-    "text",
-    "json",
-    "junit",
-    "sarif",
-    "markdown",
-    "html",
-    "badge",
-)  # of checks.formats, which is not loaded for help
+# of checks.formats, which is not loaded for help
+_FORMATS: Final = ("text", "json", "junit", "sarif", "markdown", "html", "badge")
 _POLICIES: Final = ("findings", "promotion")
 _STYLES: Final = {"passed": "good", "not shown": "warn", "refused": "bad"}
 _Destinations = list[tuple[str, Path | None]]
@@ -72,8 +67,7 @@ _PolicyName = Annotated[
 ]
 
 _Explain = Annotated[
-    str,
-    typer.Option(metavar="RULE", help="Print what a rule requires, its source and the fix; examine nothing"),
+    str, typer.Option(metavar="RULE", help="Print what a rule requires, its source and the fix; examine nothing")
 ]
 
 
@@ -85,8 +79,7 @@ def validate(
     url: Annotated[str, typer.Option(help="URL of an MCP server over Streamable HTTP")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds for the whole validation", min=1)] = 60.0,
     format_: Annotated[
-        list[str] | None,
-        typer.Option("--format", "-f", help=f"Report format (repeatable): {', '.join(_FORMATS)}"),
+        list[str] | None, typer.Option("--format", "-f", help=f"Report format (repeatable): {', '.join(_FORMATS)}")
     ] = None,
     outputs: Annotated[
         list[Path] | None,
@@ -140,7 +133,6 @@ def validate(
 
 
 def _check_words(name: str, policy: str, *, foreign: bool) -> None:
-    """End the command where the words do not go together."""
     if policy not in _POLICIES:
         output.fail(f"there is no policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
     if name and foreign:
@@ -152,7 +144,6 @@ def _check_words(name: str, policy: str, *, foreign: bool) -> None:
 
 
 def _variables(words: Sequence[str], url: str) -> dict[str, str]:
-    """Return the variables that were typed."""
     if words and url:
         output.fail("--env cannot be combined with --url", "use --command instead of --url", Exit.USAGE)
     pairs = {
@@ -176,7 +167,7 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 def _report_start_failure(report: Report) -> None:
     """End the command where the server did not start by its owner's mistake: all that was found follows from it."""
-    from mcpfactory_pipeline.launch.diagnosis import read_failure
+    from mcpfactory_pipeline.launch.command import read_failure
 
     starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
     failure = next(filter(None, (read_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
@@ -185,7 +176,6 @@ def _report_start_failure(report: Report) -> None:
 
 
 def _limits(words: Sequence[str]) -> dict[str, float]:
-    """Return the limits that were typed."""
     from mcpfactory_pipeline.plan.gates import COSTS
 
     found: dict[str, float] = {}
@@ -202,7 +192,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 async def _examine(*words: Any, **options: Any) -> Report:
     """Return the report of `_judge` after ending all processes that it started, in any session."""
-    from mcpfactory_pipeline.isolation.orphans import adopt_orphans, descendants, end_descendants
+    from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())
     adopt_orphans()
@@ -215,16 +205,13 @@ async def _examine(*words: Any, **options: Any) -> Report:
 async def _judge(
     name: str, command: str, url: str, foreign: dict[str, Any], *, matrix: bool, timeout: float, **options: Any
 ) -> Report:
-    from mcpfactory_pipeline.checks import ValidationTarget, validate
+    from mcpfactory_pipeline.checks.examine import validate
+    from mcpfactory_pipeline.checks.exchange import ValidationTarget
     from mcpfactory_pipeline.checks.source import validate_source
 
     workspace = workspace_in() if name else None
     if matrix and not (workspace and workspace.server(name).cases.exists()):
-        output.fail(
-            "--matrix requires a server with cases",
-            "give the NAME of a generated server",
-            Exit.USAGE,
-        )
+        output.fail("--matrix requires a server with cases", "give the NAME of a generated server", Exit.USAGE)
     if workspace:
         return await validate_source(workspace, name, timeout=timeout, **options)
     target = ValidationTarget(command=_words(command) if command else None, url=url or None, **foreign, **options)
@@ -232,7 +219,6 @@ async def _judge(
 
 
 def _words(command: str) -> tuple[str, ...]:
-    """Return the argument list of a command as a shell would read it."""
     try:
         return tuple(shlex.split(command))
     except ValueError as error:
@@ -297,8 +283,7 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
 def waive(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule ID, as shown in reports")],
     server: Annotated[
-        str,
-        typer.Option("--server", metavar="NAME", help="Server in this workspace", autocompletion=complete.servers),
+        str, typer.Option("--server", metavar="NAME", help="Server in this workspace", autocompletion=complete.servers)
     ],
     reason: RequiredReason,
     expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Last day of the waiver")],
@@ -319,3 +304,70 @@ def waive(
         output.line(f"{rule}{about} is waived at {server} until {expires} by {made['person']}: {made['file']}")
         if covers := made.get("covers"):
             output.line(covers)
+
+
+def run_declared(
+    name: Name,
+    record: Annotated[
+        str, typer.Option(metavar="URL", help="Call the API at this URL and record its responses, without secrets")
+    ] = "",
+    live: Annotated[
+        bool, typer.Option("--live", help="Call the real API with read-only tools only; record nothing")
+    ] = False,
+    update: Annotated[bool, typer.Option("--update", help="Save the responses as the new snapshots")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the declared tests of a server.
+
+    The tests are in tests/*.yaml and run against recordings, or against the API with --record or --live.
+    """
+    from mcpfactory_pipeline.checks.call_plan import api_variables
+    from mcpfactory_pipeline.checks.declared_tests import ServerSetup, read_tests, run_tests
+    from mcpfactory_pipeline.launch.command import server_command, server_environ
+    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
+
+    if record and live:
+        output.fail("--record and --live cannot be combined", "mcpfactory test NAME --live", Exit.USAGE)
+    workspace = workspace_in()
+    server = workspace.server(name)
+    if live:
+        refuse_among_many(workspace, server, os.environ)
+    tests = read_tests(server.folder)
+    if not tests:
+        output.fail(
+            f"{name} has no declared tests",
+            f"write servers/{name}/tests/NAME.yaml: docs/how-to/declare-tests.md",
+            Exit.NOT_FOUND,
+        )
+    environ = server_environ(server)
+    secrets = {one: environ[one] for one in _secret_names(server) if environ.get(one)}
+    if not (record or live):
+        environ |= {**dict.fromkeys(_secret_names(server), "dummy"), "MCPFACTORY_DEMO": "1"}
+        secrets = {}
+    environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
+    api = api_variables(server.folder)
+    bench = ServerSetup(server_command(server), environ, secrets=secrets, api=api)
+    mode = "record" if record else "live" if live else "replay"
+    found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
+    if as_json:
+        output.data([one.to_json() for one in found])
+    else:
+        _print_outcomes(found)
+    if any(one.faults for one in found) or all(one.skipped for one in found):
+        raise typer.Exit(Exit.NO)
+
+
+def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:
+    for one in found:
+        word, style = ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
+        output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")
+        for reason in (*one.faults, *filter(None, [one.skipped])):
+            output.line(f"         {reason}")
+    bad, skipped = sum(bool(one.faults) for one in found), sum(bool(one.skipped) for one in found)
+    output.line(f"{len(found) - bad - skipped} passed, {bad} failed, {skipped} skipped")
+
+
+def _secret_names(server: WorkspaceServer) -> list[str]:
+    from mcpfactory_pipeline.checks.call_plan import required_variables
+
+    return [name for name, secret in required_variables(server.folder).items() if secret]

@@ -23,14 +23,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
-from mcpfactory_codegen.cases.samples import (
-    NOTHING,
-    invalid_values,
-    lenient_sample,
-    neighbours,
-    sample,
-    two_items,
-)
+from mcpfactory_codegen.cases.samples import NOTHING, invalid_values, lenient_sample, neighbours, sample, two_items
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.effects import effect_of, is_certain, is_idempotent
 from mcpfactory_codegen.inputs import Input, inputs
@@ -68,13 +61,8 @@ _FREE: Final = frozenset(
     {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
 )
 _MADE: Final = "made to fail by a test"
-_WORDS: Final = (
-    "detail",
-    "message",
-    "error_description",
-    "error",
-    "title",
-)  # members that say why (RFC 9457 §3.1, RFC 6749 §5.2)
+# members that say why (RFC 9457 §3.1, RFC 6749 §5.2)
+_WORDS: Final = ("detail", "message", "error_description", "error", "title")
 _STEPS: Final = 9  # nearby values to try if another argument already has the value
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -133,9 +121,8 @@ class _Callee:
 def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """`{"tool", "arguments", "request", "response", "variants", "refused", "answers"}` for every tool that can be tested."""
     operations = api.by_key()
-    more = (
-        4 * len(tools) < 3 * MOST
-    )  # else three tests each are too many already, and what else there is would be cut again
+    # else three tests each are too many already, and what else there is would be cut again
+    more = 4 * len(tools) < 3 * MOST
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
     for key in ("refused", "answers", "variants"):  # in this order they can be done without
@@ -185,7 +172,9 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
     if any(item.required and item.slot not in built for item in one.items):
         return None
     required = one.tool.input_schema.get("required", ())
-    needed = {slot for name in required for slot in _slots(one, name)} | one.own
+    merged = one.tool.merged
+    filled = {member for name in required for member in (merged[name].members if name in merged else (name,))}
+    needed = {slot for slot, argument in one.arguments.items() if argument in filled} | one.own
     for chosen in (built.keys(), needed):
         values = {slot: value for slot, value in built.items() if slot in chosen and _is_passed(slot, one)}
         if one.takes(values):
@@ -194,7 +183,10 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
                 arguments = one.given(values)
                 response = _response(one)
                 case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
-                if _asks(one.operation):
+                if (
+                    not is_certain(one.operation.method, one.operation.path)
+                    and effect_of(one.operation).kind == "reads"
+                ):
                     case["reads"] = True
                 if one.operation.method not in _ONCE and not is_idempotent(
                     effect_of(one.operation), one.operation.method
@@ -208,11 +200,6 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
     return None
 
 
-def _asks(operation: ApiOperation) -> bool:
-    """Return True if an operation only reads although its method does not imply that."""
-    return not is_certain(operation.method, operation.path) and effect_of(operation).kind == "reads"
-
-
 def _listed_arguments(tool: ApiTool) -> Json:
     """Return the arguments that the list must show, in the order of the tool's schema."""
     required = tool.input_schema.get("required", [])
@@ -220,12 +207,6 @@ def _listed_arguments(tool: ApiTool) -> Json:
         "required": required,
         "optional": [name for name in tool.input_schema["properties"] if name not in required],
     }
-
-
-def _slots(one: _Callee, name: str) -> list[Slot]:
-    """Return the slots that an argument fills: its own, or those of all arguments merged into it."""
-    members = one.tool.merged[name].members if name in one.tool.merged else (name,)
-    return [slot for slot, argument in one.arguments.items() if argument in members]
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
@@ -347,7 +328,6 @@ def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
 
 
 def _is_free(schema: Any, one: _Callee) -> bool:
-    """Return True if a schema accepts any string."""
     schema = lookup(schema, one.api.schemas)
     return isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
 
@@ -379,7 +359,6 @@ def _invalid_for(item: Input, one: _Callee) -> Iterator[Any]:
 
 
 def _response(one: _Callee) -> Json:
-    """Return the documented success: status, media type and a sample body."""
     response = _success(one.operation.responses)
     if response is None and one.operation.method == "HEAD":
         return {"status": 200, "content_type": "", "body": None}  # RFC 9110 §9.3.2

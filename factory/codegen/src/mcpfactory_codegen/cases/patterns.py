@@ -56,7 +56,6 @@ def matches(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _validator(pattern: str) -> SchemaValidator | None:
-    """Return a validator for the pattern; None for unsupported syntax such as lookaround."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern))
     except SchemaError:
@@ -105,7 +104,6 @@ class _Reader:
         return text
 
     def _choice(self) -> str:
-        """Return the first non-empty choice, or "" if all are empty."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise _UnknownSyntaxError
@@ -133,7 +131,6 @@ class _Reader:
         return self._pattern[self._at : self._at + 1]
 
     def _unit(self) -> str:
-        """Return a text for one character, class or group."""
         sign = self._next()
         self._at += 1
         if sign in {"^", "$"}:
@@ -178,7 +175,6 @@ class _Reader:
         return sign
 
     def _count(self) -> tuple[int, int]:
-        """Return the minimum and maximum repeat count of the last item."""
         sign = self._next()
         found = _COUNT.match(self._pattern, self._at) if sign == "{" else None
         if found is not None:
@@ -197,7 +193,6 @@ class _Reader:
 
 @lru_cache(maxsize=2048)
 def _one_of(characters: str) -> str:
-    """Return a character of a class in brackets."""
     for candidate in _CANDIDATES + characters[1:-1]:
         if matches(f"^{characters}$", candidate):
             return candidate

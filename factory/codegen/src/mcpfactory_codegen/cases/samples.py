@@ -147,7 +147,6 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], depth: float) -> Any:
-    """Return a sample of the first usable branch, merged with the sibling keywords."""
     rest = {name: value for name, value in schema.items() if name != key}
     for branch in schema[key]:
         inner = lookup(branch, schemas)
@@ -177,7 +176,6 @@ _PLAIN: Final = ("string", "number", "integer", "boolean")
 
 
 def _describes_object(schema: dict[str, Any], schemas: dict[str, JsonSchema], levels: int = 3) -> bool:
-    """Return True if a schema, or a part of its `allOf`, describes an object."""
     if schema.get("type") == "object" or "properties" in schema:
         return True
     parts = [lookup(part, schemas) for part in schema.get("allOf", ())] if levels else []
@@ -188,9 +186,8 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
     """Objects merged; of anything else the parts' keywords together."""
     merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
     parts = [inner for part in schema["allOf"] if isinstance(inner := lookup(part, schemas), dict)]
-    if any(
-        _describes_object(part, schemas) for part in parts
-    ):  # drop scalar parts: no value is both an object and a scalar
+    # drop scalar parts: no value is both an object and a scalar
+    if any(_describes_object(part, schemas) for part in parts):
         parts = [part for part in parts if part.get("type", "object") not in _PLAIN]
     for inner in parts:
         for key, value in inner.items():
@@ -261,19 +258,11 @@ def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
             built[name] = value
     if not built and isinstance(extra, dict) and depth < _OPTIONAL_DEPTH:
         value = sample(extra, schemas, depth + 1)
-        name = sample({"type": "string", **_named(schema, schemas)}, schemas, depth + 1)
-        built = (
-            {}
-            if value is NOTHING or not isinstance(name, str)
-            else {name if "propertyNames" in schema else "key": value}
-        )
+        names = lookup(schema.get("propertyNames", {}), schemas)
+        name = sample({"type": "string", **(names if isinstance(names, dict) else {})}, schemas, depth + 1)
+        if value is not NOTHING and isinstance(name, str):
+            built = {name if "propertyNames" in schema else "key": value}
     return built
-
-
-def _named(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> dict[str, Any]:
-    """Return the schema for an object's property names."""
-    names = lookup(schema.get("propertyNames", {}), schemas)
-    return names if isinstance(names, dict) else {}
 
 
 def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
@@ -330,7 +319,6 @@ def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
 
 
 def _low(schema: dict[str, Any]) -> tuple[float, bool]:
-    """Return the lower bound and whether it is excluded."""
     low, exclusive = schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf)
     if isinstance(exclusive, bool):
         return low, exclusive
@@ -338,7 +326,6 @@ def _low(schema: dict[str, Any]) -> tuple[float, bool]:
 
 
 def _high(schema: dict[str, Any]) -> tuple[float, bool]:
-    """Return the upper bound and whether it is excluded."""
     high, exclusive = schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf)
     if isinstance(exclusive, bool):
         return high, exclusive
@@ -492,7 +479,6 @@ def _invalid_arrays(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> I
 
 
 def _one_kind(schema: dict[str, Any]) -> str:
-    """Return the one type of a schema; "" for several, or none."""
     kinds = schema.get("type")
     if isinstance(kinds, list):
         kinds = next((kind for kind in kinds if kind != "null"), "") if len(set(kinds) - {"null"}) == 1 else ""

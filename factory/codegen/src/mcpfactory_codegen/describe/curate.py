@@ -14,10 +14,18 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
-from mcpfactory_codegen.describe.curation import ArgumentCuration, MergeCuration, ToolCuration
-from mcpfactory_codegen.describe.tools import ApiTool, Binding, MergedArgument
+from mcpfactory_codegen.describe.tools import (
+    ApiTool,
+    ArgumentCuration,
+    Binding,
+    MergeCuration,
+    MergedArgument,
+    ToolCuration,
+)
+from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, references
-from mcpfactory_codegen.naming import Names, OperationNames, may_be_argument, may_be_tool
+from mcpfactory_codegen.naming import Names, OperationNames
+from mcpfactory_codegen.naming.tools import may_be_tool
 from mcpfactory_codegen.text import VERSION, clean, compact, count_tokens
 from mcpfactory_runtime.server.schema.json_schema import compile_schema
 from mcpfactory_runtime.server.schema.values import ArgumentError

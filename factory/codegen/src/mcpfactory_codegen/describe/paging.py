@@ -7,15 +7,14 @@ no matching member, that is reported, not guessed.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import takewhile
 from operator import eq
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.credentials import squashed
 from mcpfactory_codegen.effects import effect_of, verbs
 from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, lookup
@@ -84,7 +83,7 @@ def recognise(
         api: for the schemas of inputs.
         answer: returns the response in the plain form of `outputs`; called only if needed.
     """
-    found = {_plain(item.name): item for item in given.items if item.place in _PLACES and item.name}
+    found = {squashed(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
     if not candidates:
         return None, ""
@@ -158,12 +157,12 @@ class _AnswerMembers:
             path, plain, one = waiting.popleft()
             for name, inner in one.get("properties", {}).items():
                 kinds = _kinds(inner)
-                self.members.append(((*path, name), (*plain, _plain(name)), kinds))
+                self.members.append(((*path, name), (*plain, squashed(name)), kinds))
                 if "array" in kinds:
                     known = _ITEMS.index(name.lower()) if name.lower() in _ITEMS else len(_ITEMS)
                     lists.append((len(path), known, (*path, name)))
                 elif "object" in kinds and len(path) < depth - 1:
-                    waiting.append(((*path, name), (*plain, _plain(name)), inner))
+                    waiting.append(((*path, name), (*plain, squashed(name)), inner))
         top = [one for one in lists if one[0] == min(lists)[0]]
         if self.items is None and top and (min(top)[1] < len(_ITEMS) or len(top) == 1):
             self.items = min(top)[2]
@@ -193,7 +192,7 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     place = seen.at(_NEXT) or seen.at(_URLS)
     if not name or not place:
         return None
-    if name in _LAST and _plain(place[-1]) == "cursor":  # both could be the page that was asked for
+    if name in _LAST and squashed(place[-1]) == "cursor":  # both could be the page that was asked for
         return None
     return _PagingMatch("cursor", name, place)
 
@@ -211,11 +210,6 @@ def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     """Return an argument that takes the id of the last item, and a flag that says whether that was the last of all."""
     name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
     return _PagingMatch("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
-
-
-@lru_cache(maxsize=4096)
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _kinds(shape: Mapping[str, Any]) -> frozenset[str]:

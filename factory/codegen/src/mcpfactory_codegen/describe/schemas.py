@@ -154,7 +154,6 @@ def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first_level(schema: JsonSchema) -> JsonSchema:
-    """Return only the type and the enumerated values of a member."""
     if not isinstance(schema, dict):
         return schema
     short: dict[str, Any] = {key: schema[key] for key in ("type", "const") if key in schema}
@@ -165,7 +164,6 @@ def _first_level(schema: JsonSchema) -> JsonSchema:
 
 
 def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
-    """Return the additions to a cleaned schema: the meanings of its values, or an example."""
     told = meanings(schema) or constant_title(schema)
     if told:
         text = schema["description"] if isinstance(schema.get("description"), str) else ""
@@ -385,7 +383,6 @@ class Outputs:
         return self._known[key]
 
     def _own(self, schema: dict[str, Any], depth: int) -> Shape:
-        """Return the shape from the schema's own keywords."""
         shape: Shape = {}
         values = [schema["const"]] if "const" in schema else schema.get("enum")
         kinds = _kinds(schema, values)

@@ -1,21 +1,137 @@
-"""Tools as a model sees them: name, description, input schema, hints, and what makes them hard."""
+"""Tools as a model sees them: name, description, input schema, hints, what makes them hard, and what a person decided about them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from mcpfactory_codegen.describe.curation import ResponseOptions
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
-from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
+from mcpfactory_codegen.describe.schemas import OUTPUT_TOKENS, Library, Output, OutputMode, Outputs
 from mcpfactory_codegen.describe.values import only_value
 from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text import count_tokens, fit, one_line, singular, words
+from mcpfactory_codegen.text import count_tokens, fit, nearest, one_line, singular, words
 from mcpfactory_runtime.upstream.operation import Paging
+from mcpfactory_runtime.upstream.secrets import MAX_TEXT
+
+# --- what a person decided about tools and their answers, in `[tools.<name>]` and `[responses]` of `mcpfactory.toml` ---
+
+
+_T = TypeVar("_T")
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
+"""A JSON value: no NaN, no infinity."""
+
+
+class ConfigRecord(BaseModel):
+    """A table of a person's `mcpfactory.toml`: unknown fields and values of other types are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ArgumentCuration(ConfigRecord):
+    """Curation of one argument.
+
+    A `default` of None is unset, because TOML has no null. A hidden argument is always sent with its default. `fix`
+    combines both: the value is always sent and the argument is hidden.
+    """
+
+    rename: str = ""
+    description: str = ""
+    default: FiniteJson = None
+    hide: bool = False
+    fix: FiniteJson = None
+
+
+class MergeCuration(ConfigRecord):
+    """Several arguments that become one. `separator`: its text is cut there, a piece for each; "": each has all of it."""
+
+    arguments: Annotated[list[str], Field(min_length=2, max_length=10)]
+    separator: Annotated[str, Field(max_length=10)] = ""
+    description: str = ""
+
+
+class ToolCuration(ConfigRecord):
+    """One tool; "" leaves a text as the API has it."""
+
+    rename: str = ""
+    title: str = ""
+    description: str = ""
+    hide: bool = False
+    arguments: Mapping[str, ArgumentCuration] = Field(default_factory=dict)
+    merge: Mapping[str, MergeCuration] = Field(default_factory=dict)
+
+
+def read_table(adapter: TypeAdapter[_T], table: Mapping[str, Any], name: str, *models: type[BaseModel]) -> _T:
+    """Return the table `[name]` of the user's `mcpfactory.toml`, validated against these models.
+
+    Raises:
+        ValueError: unknown key or value of the wrong type; the message names the place.
+    """
+    try:
+        return adapter.validate_python(dict(table))
+    except ValidationError as error:
+        raise ValueError(_first_wrong(error, name, *models)) from None
+
+
+_TOOLS: Final = TypeAdapter(dict[str, ToolCuration])
+
+
+def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
+    """Return the table `[tools]`, by the names that the tools have without it; errors as `read_table`."""
+    return read_table(_TOOLS, table, "tools", ToolCuration, ArgumentCuration, MergeCuration)
+
+
+# --- What a person decided about answers in `[responses]` of a server's `mcpfactory.toml`: the record, and its reader ---
+
+
+class ResponseOptions(ConfigRecord):
+    """`output` and `output_tokens` are those of `outputs.Outputs`; `select` gives tools an argument for JMESPath.
+
+    `max_text`: characters of one answer that a model is given.
+    """
+
+    output: OutputMode = "loose"
+    output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000)
+    select: bool = False
+    max_text: int = Field(default=MAX_TEXT, ge=1_000, le=10_000_000)
+
+
+_RESPONSES: Final = TypeAdapter(ResponseOptions)
+
+
+def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
+    """Return the table `[responses]`; errors as `read_table`."""
+    return read_table(_RESPONSES, table, "responses", ResponseOptions)
+
+
+# --- what pydantic says about a person's table, as one sentence ---
+
+
+def _first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
+    """Return the first thing that is wrong in `[table]`, whose records are these models."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join([table, *map(str, first["loc"])])
+    if first["type"] != "extra_forbidden":
+        return f"{where}: {first['msg']}"
+    close = nearest(str(first["loc"][-1]), [name for model in models for name in model.model_fields])
+    return f"{where}: nothing reads this field" + (f"; did you mean {close!r}?" if close else "")
+
+
+# --- the tools ---
+
 
 _DESCRIPTION: Final = 1024
 _TITLE: Final = 80
@@ -215,7 +331,6 @@ def _input_schema(items: Sequence[Input], named: OperationNames, library: Librar
 
 
 def _property(item: Input, library: Library) -> JsonSchema:
-    """Return the schema of one argument, described by its parameter or by its schema."""
     if item.encoding is not None and item.encoding.file:
         return _file(item, library)
     cleaned = library.clean(item.schema, 0)
@@ -232,7 +347,6 @@ def _property(item: Input, library: Library) -> JsonSchema:
 
 
 def _is_described(schema: dict[str, Any], library: Library) -> bool:
-    """Return True if a schema, or the definition that it references, has a description."""
     name = str(schema.get("$ref", "")).rpartition("/")[2]
     target = library.definition(name) if name else {}
     return "description" in schema or (isinstance(target, dict) and "description" in target)
@@ -248,7 +362,6 @@ def _file(item: Input, library: Library) -> dict[str, Any]:
 
 
 def _title(operation: ApiOperation, named: OperationNames) -> str:
-    """Return the summary; "" if it is missing or only repeats the name."""
     title = one_line(operation.summary, _TITLE).rstrip(".")[:_TITLE]
     said = {singular(word) for word in words(title)} - _ARTICLES
     return title if said - {singular(word) for word in words(named.tool)} or not title.isascii() else ""
@@ -321,7 +434,6 @@ def _is_open(schema: Any) -> bool:
 
 
 def _depth(schema: Any, known: Mapping[str, Any], seen: frozenset[str] = frozenset()) -> int:
-    """Return the nesting depth of required objects."""
     if not isinstance(schema, dict):
         return 0
     if isinstance(reference := schema.get("$ref"), str):
@@ -332,7 +444,6 @@ def _depth(schema: Any, known: Mapping[str, Any], seen: frozenset[str] = frozens
 
 
 def _needed(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the schemas of the required parts of a value."""
     properties = schema.get("properties", {})
     yield from (properties[name] for name in schema.get("required", ()) if name in properties)
     yield schema.get("items")

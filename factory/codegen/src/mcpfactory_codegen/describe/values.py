@@ -39,7 +39,6 @@ def meanings(schema: dict[str, Any]) -> str:
 
 
 def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
-    """Return the description of each value, by its index."""
     for key in _MEANINGS:
         if found := _texts(schema.get(key), values):
             return found

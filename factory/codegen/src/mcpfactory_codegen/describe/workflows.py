@@ -14,10 +14,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, JsonValue, TypeAdapter
 
-from mcpfactory_codegen.describe.curation import ConfigRecord, FiniteJson, read_table
-from mcpfactory_codegen.describe.tools import ApiTool
+from mcpfactory_codegen.describe.tools import ApiTool, ConfigRecord, FiniteJson, read_table
+from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Problem
-from mcpfactory_codegen.naming import may_be_argument
 from mcpfactory_codegen.text import clean
 from mcpfactory_runtime.server.schema.json_schema import compile_schema
 from mcpfactory_runtime.server.schema.references import UnusableSchemaError

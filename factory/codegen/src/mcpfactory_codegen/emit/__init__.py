@@ -5,7 +5,6 @@ Nothing from an API document reaches Python except as a literal or inside an esc
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
@@ -33,9 +32,6 @@ from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import fit, json_lines, one_line
 from mcpfactory_runtime.upstream.operation import Paging, Xml
 from mcpfactory_runtime.upstream.secrets import MAX_TEXT
-
-__all__ = ["Options", "emit"]
-
 
 HANDLERS: Final = "workflows"
 """The module below `_generated`."""
@@ -232,7 +228,7 @@ def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
 
 
 def _flow(flow: ApiOAuthFlow) -> str:
-    urls = {field.name: getattr(flow, field.name) for field in dataclasses.fields(flow)[1:]}
+    urls = {field.name: getattr(flow, field.name) for field in fields_of(flow)[1:]}
     return call("OAuthFlow", literal(flow.grant), **{name: literal(url) for name, url in urls.items() if url})
 
 
@@ -354,7 +350,6 @@ def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
 
 
 def _stated(record: ApiParameter | Encoding, *names: str) -> dict[str, str]:
-    """Return the fields that say something, as keywords."""
     values = {name: getattr(record, name) for name in names}
     return {name: literal(value) for name, value in values.items() if value or (name == "explode" and value is False)}
 
@@ -411,11 +406,12 @@ def function(one: Function) -> str:
             signature.append(f"{name}: {kind}")
         else:
             signature.append(f"{name}: {_optional(kind)} = UNSET")
-    given = ", ".join([*(entry for name in properties for entry in _entries(name, one.tool)), *_fixed(one.tool)])
+    entries = [entry for name in properties for entry in _entries(name, one.tool)]
+    entries += [f"{literal(name)}: {literal(value)}" for name, value in one.tool.fixed.items()]
     return (
         f"async def {one.named.function}({', '.join(signature)}) -> ToolResult:\n"
         f"{_docstring(one, properties)}\n"
-        f"    return await api.send({one.named.constant}, {{{given}}})"
+        f"    return await api.send({one.named.constant}, {{{', '.join(entries)}}})"
     )
 
 
@@ -439,12 +435,7 @@ def _entries(name: str, tool: ApiTool) -> list[str]:
     ]
 
 
-def _fixed(tool: ApiTool) -> list[str]:
-    return [f"{literal(name)}: {literal(value)}" for name, value in tool.fixed.items()]
-
-
 def _optional(kind: str) -> str:
-    """Return the annotation of an optional argument, with None last."""
     if kind == "Any":
         return kind
     return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"

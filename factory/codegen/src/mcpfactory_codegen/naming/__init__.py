@@ -17,31 +17,15 @@ Rules, in this order:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mcpfactory_codegen.inputs import inputs, may_be_argument, name_arguments
+from mcpfactory_codegen.inputs import inputs, name_arguments
 from mcpfactory_codegen.ir import Api, ApiOperation
-from mcpfactory_codegen.naming.tools import TOOL_LIMIT, may_be_tool, name_tools
-from mcpfactory_codegen.naming.variables import environment_parts, name_variables, variable_prefix
+from mcpfactory_codegen.naming.tools import TOOL_LIMIT, name_tools
+from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
 from mcpfactory_codegen.text import VERSION, digest, identifier, shorten, snake, words
-
-__all__ = [
-    "MOST_OPERATIONS",
-    "TOOL_LIMIT",
-    "Names",
-    "OperationNames",
-    "environment_parts",
-    "may_be_argument",
-    "may_be_tool",
-    "name_api",
-    "name_arguments",
-    "name_modules",
-    "name_tools",
-    "name_variables",
-    "variable_prefix",
-]
 
 # Names that mean something else inside a generated module.
 _RESERVED_FUNCTIONS: Final = frozenset(
@@ -81,7 +65,8 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     ("GET /books/{id}") to tool names that must stay. A pinned name that no tool may have is ignored. `prefix` is that of an
     existing server's variables.
     """
-    operations = _unique(api.operations)
+    # The first operation of each identity: a second one cannot be called apart from it.
+    operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
     tools = name_labelled_tools(operations, pinned or {})
     modules = name_labelled_modules(operations)
     functions = _functions(tools, modules)
@@ -98,11 +83,6 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     server = server or snake(api.title).replace("_", "-") or "api"
     prefix = prefix or variable_prefix(server)
     return Names(server, named, name_variables(api.security_schemes, server, prefix), prefix)
-
-
-def _unique(operations: Iterable[ApiOperation]) -> tuple[ApiOperation, ...]:
-    """Return the first operation of each identity: a second one cannot be called apart from it."""
-    return tuple({operation.key: operation for operation in reversed(tuple(operations))}.values())[::-1]
 
 
 def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, str]:
@@ -132,9 +112,8 @@ def _constant(function: str) -> str:
 MOST_OPERATIONS: Final = 60
 _MODULE_LIMIT: Final = 48
 _DEPTH: Final = 6
-_RESERVED_MODULES: Final = frozenset(
-    {"con", "aux", "nul", "prn", "com1", "lpt1"}
-)  # no file of Windows may be called so
+# no file of Windows may be called so
+_RESERVED_MODULES: Final = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"})
 
 
 def name_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
@@ -210,7 +189,8 @@ def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str,
             names[key] = plain[key]
             taken.add(plain[key].lower())
     # A name that two documents share without pinning is ambiguous, even if one of them was renamed long ago.
-    taken |= _shared(_each(operations, lambda some: name_tools(some, {})).values())
+    wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
+    taken |= {name for name, count in wanted.items() if count > 1}
     waiting = [(key, _candidates(key, labels[key], plain[key])) for key in plain if key not in names]
     while waiting:
         proposals = [(key, next(candidates), candidates) for key, candidates in waiting]
@@ -228,10 +208,6 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
     while len("_".join(rest)) > TOOL_LIMIT and len(rest) > kept + 1:
         rest.pop(kept)
     return "_".join(rest)[:TOOL_LIMIT].rstrip("_")
-
-
-def _shared(names: Iterable[str]) -> set[str]:
-    return {name for name, count in Counter(name.lower() for name in names).items() if count > 1}
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:

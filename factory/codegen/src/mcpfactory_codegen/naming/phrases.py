@@ -83,7 +83,6 @@ def _once(nouns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _segments(path: str) -> tuple[list[tuple[str, ...]], list[str], bool]:
-    """Return the literal segments of a path as words, those that name nothing, and whether a parameter ends it."""
     segments = [segment for segment in path.split("/") if segment]
     literal: list[tuple[str, ...]] = []
     rest: list[str] = []
@@ -103,7 +102,6 @@ def _segments(path: str) -> tuple[list[tuple[str, ...]], list[str], bool]:
 def _phrase(
     operation: ApiOperation, segments: list[tuple[str, ...]], on_item: bool
 ) -> tuple[str, list[tuple[str, ...]]]:
-    """Return the verb, and the nouns by segment."""
     method = operation.method
     said = summary_verb(operation.summary, reading=method == "GET")
     if not segments:
@@ -202,16 +200,14 @@ def _nouns(path: str) -> bool:
 
 
 def _is_bare(parts: tuple[str, ...]) -> bool:
-    """Return True if the name is a verb without a noun."""
     return len(parts) == 1 and parts[0] in BARE
 
 
 def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
     """Proposals for the name that a person chose, by the frameworks that make an operationId of it."""
     tail = "_" + operation.method.lower()
-    made = (
-        re.sub(r"\W", "_", operation.path) + tail
-    )  # FastAPI: `read_item_items__item_id__get` is the function read_item
+    # FastAPI: `read_item_items__item_id__get` is the function read_item
+    made = re.sub(r"\W", "_", operation.path) + tail
     for ending in (made, re.sub(r"\W", "_", operation.path.rstrip("/")) + tail):
         name = text.removesuffix(ending)
         chosen = set(words(name))

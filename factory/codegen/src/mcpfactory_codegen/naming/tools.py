@@ -114,7 +114,6 @@ def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) ->
 def _phase(
     waiting: list[_Claimant], names: dict[str, str], holders: dict[str, tuple[str, ...]], common: Commonness
 ) -> list[_Claimant]:
-    """Give names to those that are alone with theirs; return the others."""
     claims: dict[str, list[_Claimant]] = defaultdict(list)
     for claimant in waiting:
         claims[claimant.proposal(common)].append(claimant)
@@ -311,7 +310,8 @@ class _Cut:
                 for again in range(first + length, len(self.parts) - length + 1):
                     if ones[first] == ones[again] and self._same(first, again, length) and not self.fits():
                         later = self.parts[again - 1] in _PREPOSITIONS
-                        self._drop(range(again, again + length) if later else range(first, first + length))
+                        start = again if later else first
+                        self.out += [at for at in range(start, start + length) if at not in self.out]
 
     def everywhere(self) -> None:
         """Leave out what most operations have, from the front, as that is where their names begin alike."""
@@ -373,9 +373,6 @@ class _Cut:
                 return
             if index not in self.out:
                 self.out.append(index)
-
-    def _drop(self, indexes: Iterable[int]) -> None:
-        self.out += [index for index in indexes if index not in self.out]
 
     def _same(self, first: int, again: int, length: int) -> bool:
         pairs = zip(range(first, first + length), range(again, again + length), strict=True)

@@ -1,4 +1,4 @@
-"""Conversion of API documents to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0.
+"""Conversion of API documents to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, Swagger 2.0, and what `sources` translates.
 
 `reading` handles differences between versions, `references` locations and references, `translate` schemas. Operations
 are read with `parameters`, `content`, `security` and `servers`. All pure.
@@ -6,7 +6,7 @@ are read with `parameters`, `content`, `security` and `servers`. All pure.
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,9 +21,9 @@ from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import own_server, report_rootless, root_servers, settle_servers
 from mcpfactory_codegen.openapi.sharing import Visibility
 from mcpfactory_codegen.openapi.translate import Schemas
-from mcpfactory_codegen.read.document import Document
-
-__all__ = ["read_api"]
+from mcpfactory_codegen.read.document import Document, Part
+from mcpfactory_codegen.sources import Source, recognise
+from mcpfactory_codegen.sources.translation import Translation
 
 
 def read_api(document: Document) -> Api:
@@ -50,7 +50,7 @@ def read_api(document: Document) -> Api:
     if operations and security.unapplied:
         message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
         reading.report("security-unapplied", Location("", spec.schemes), message, "add `security` at the top")
-        operations = [dataclasses.replace(operation, security=security.unapplied) for operation in operations]
+        operations = [replace(operation, security=security.unapplied) for operation in operations]
     stated = spec.shape == "2" or bool(document.data.get("servers"))
     settled = settle_servers(servers, operations, stated=stated)
     if not servers and (settled.assumed or not settled.root):
@@ -180,7 +180,6 @@ def _id(node: Any) -> str:
 
 
 def _written(reading: Reading) -> Iterator[WrittenOperation]:
-    """Everything below `paths`."""
     location = Location("", "/paths")
     target = reading.follow(reading.document.data.get("paths"), location)
     paths = target.node if target is not None else None
@@ -356,3 +355,44 @@ def _resolved(reading: Reading, written: Any, location: Location) -> LocatedNode
             "operation-invalid", location, "it is not an object", "an operation is an object with `responses`"
         )
     return LocatedNode(written, location)
+
+
+# --- documents of any kind ---
+
+
+def read_source(document: Document) -> Api:
+    """Read a document of any kind.
+
+    Never raises for invalid content. Pointers of problems refer to the document itself.
+    """
+    translation = _translation(document)
+    if translation is None:
+        return read_api(document)
+    raw = json.dumps(translation.data, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    part = Part(translation.data, raw)
+    derived = Document(translation.data, raw, "json", document.source, document.main, {document.main: part})
+    api = translation.moved(read_api(derived), document.data)
+    if not document.problems:
+        return api
+    problems = Problems()
+    problems.extend((*document.problems, *api.problems))
+    return replace(api, problems=problems.all())
+
+
+def _translation(document: Document) -> Translation | None:
+    source = recognise(document.data)
+    return source.translate(document.data) if source is not None and source.translate is not None else None
+
+
+def kind_of(document: Document) -> Source:
+    """Return the kind of a document."""
+    source = recognise(document.data)
+    assert source is not None, "load() refuses what is none of them"
+    return source
+
+
+def title_of(document: Document) -> str:
+    """Return the title that the document gives its API; "" when it gives none."""
+    translation = _translation(document)
+    info = (document.data if translation is None else translation.data).get("info")
+    return str(info.get("title", "")) if isinstance(info, dict) else ""

@@ -11,8 +11,7 @@ from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Reading, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, file_like, properties_of
 from mcpfactory_codegen.openapi.xml import as_xml, has_structure, xml_lists
-from mcpfactory_runtime.upstream.body import JSON_LINES
-from mcpfactory_runtime.upstream.encoding import is_xml
+from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_xml
 from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(\s*;[\x20-\x7e]*)?\Z")
@@ -85,7 +84,6 @@ def _is_object(reading: Reading, schema: Any, location: Location) -> bool:
 
 
 def _followed(reading: Reading, schema: Any, location: Location) -> dict[str, Any]:
-    """Return the schema after following references; {} if the result is not a schema."""
     try:
         node, _ = reading.references.follow(schema, location)
     except UnresolvedError:
@@ -159,6 +157,7 @@ SHORT_MEDIA: Final = {
 # --- Request bodies: the media type that is used, its schema, and how form fields travel (OpenAPI 3.1 §4.8.13 to §4.8.15) ---
 
 
+_FORMS: Final = ("multipart/form-data", "application/x-www-form-urlencoded")
 _CONCRETE: Final = {
     "*/*": "application/json",
     "application/*": "application/json",
@@ -213,19 +212,16 @@ def read_body(reading: Reading, operation: LocatedNode, parameters: list[Located
     return _sendable(reading, body, LocatedNode(media.node.get("schema"), media.location.down("schema")))
 
 
-_FIELDS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
-
-
 def _sendable(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
     """Return the body; one that cannot carry its object or list becomes JSON if its label is likely wrong, else one text."""
     kind = essence(body.content_type)
     if is_json(kind) or not has_structure(reading, schema):
         return body
     is_list = _is_list(reading, *schema)
-    if (is_list and kind in _FIELDS) or (MISLABELED.fullmatch(kind) and (is_list or _is_object(reading, *schema))):
+    if (is_list and kind in _FORMS) or (MISLABELED.fullmatch(kind) and (is_list or _is_object(reading, *schema))):
         sent = "application/json is sent"
         body = replace(body, content_type="application/json", encoding={})
-    elif kind in JSON_LINES if is_list else kind in _FIELDS or kind.startswith("multipart/"):
+    elif kind in JSON_LINES if is_list else kind in _FORMS or kind.startswith("multipart/"):
         return body
     elif kind.endswith(("/xml", "+xml")):
         return as_xml(reading, body, schema)
@@ -251,7 +247,6 @@ def _shortened(reading: Reading, node: dict[str, Any], location: Location) -> Me
 
 
 def _concrete(reading: Reading, media: Media) -> str:
-    """Something that can be sent as Content-Type."""
     name = essence(media.content_type)
     if "*" not in name:
         return media.content_type
@@ -411,9 +406,6 @@ def _headers(node: dict[str, Any]) -> tuple[str, ...]:
 
 
 # --- Swagger 2.0 ---
-
-
-_FORMS: Final = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
 def _body_of_2(reading: Reading, parameters: list[LocatedNode], consumes: list[str]) -> ApiBody | None:

@@ -138,10 +138,6 @@ _REPEATED: Final = re.compile(r"\{([0-9]{7,20})")
 _EDGES: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
-def _pattern(value: Any) -> str:
-    return _expression(_text(value))
-
-
 @lru_cache(maxsize=4096)
 def _expression(value: str) -> str:
     """Return a regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
@@ -171,7 +167,7 @@ SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
     "title": _text,
     "description": _text,
     "format": _text,
-    "pattern": _pattern,
+    "pattern": lambda value: _expression(_text(value)),
     "contentEncoding": _text,
     "contentMediaType": _text,
     "deprecated": _flag,

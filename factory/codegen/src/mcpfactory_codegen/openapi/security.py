@@ -238,7 +238,6 @@ class Security:
 
 
 def _aws_service(reading: Reading) -> str:
-    """Return the service name in AWS signatures; "" if only the host identifies it."""
     info = reading.document.data.get("info")
     for key in ("x-aws-signingName", "x-serviceName"):
         name = info.get(key) if isinstance(info, dict) else None
@@ -359,7 +358,6 @@ def _normalized_scheme(reading: Reading, node: dict[str, Any], location: Locatio
 
 
 def _host(url: str) -> str:
-    """Return the host and port of a URL; "" if the URL is invalid."""
     try:
         return urlsplit(url).netloc.lower()
     except ValueError:  # a bracket that is not closed, say

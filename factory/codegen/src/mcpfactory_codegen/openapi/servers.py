@@ -45,9 +45,8 @@ def _real_first(reading: Reading, urls: tuple[str, ...]) -> tuple[str, ...]:
     A leading sandbox stays first, and is reported.
     """
     real = next((url for url in urls if not is_mock(url) and not is_sandbox(url)), "")
-    if (
-        not real or urls[0] == real or is_loopback(urls[0])
-    ):  # what somebody runs at home is theirs: its key goes nowhere else
+    # what somebody runs at home is theirs: its key goes nowhere else
+    if not real or urls[0] == real or is_loopback(urls[0]):
         return urls
     said = f"the first address, {urls[0][:200]}, is "
     if is_sandbox(urls[0]):
@@ -214,9 +213,8 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
     at_root = counts.pop("", 0)
     if not counts:
         return SettledServers(roots, (), tuple(operations))
-    common, times = max(
-        sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1]
-    )  # of equals, the shortest
+    # of equals, the shortest
+    common, times = max(sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1])
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots
     base = root[0] if root else ""

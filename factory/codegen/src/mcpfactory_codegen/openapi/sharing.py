@@ -301,7 +301,6 @@ def _components(schemas: Definitions) -> dict[str, int]:
 
 
 def _finished(graph: dict[str, list[str]]) -> list[str]:
-    """Return the nodes in the order in which a search depth first leaves them."""
     order: list[str] = []
     seen: set[str] = set()
     for start, first in graph.items():

@@ -105,7 +105,6 @@ def _demanded(node: dict[str, Any]) -> set[str]:
 
 
 def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
-    """Return the properties that an object itself allows, as keyword and name."""
     found = set()
     for keyword in ("properties", "patternProperties"):
         written = node.get(keyword)

@@ -113,7 +113,6 @@ class _XmlReader:
         return self._names[target.location]
 
     def _parts(self, target: LocatedNode, depth: int) -> Xml:
-        """Return the members and items of a schema that is not a reference."""
         node, location = target
         members = tuple(
             (name, self.node(one, depth))
@@ -182,18 +181,14 @@ def _pruned(root: Xml, shapes: dict[str, Xml]) -> tuple[Xml, tuple[tuple[str, Xm
 
 
 def _without(xml: Xml, empty: set[str]) -> Xml:
-    members = tuple((name, kept) for name, one in xml.members if not _plain(kept := _without(one, empty), name))
+    kept = ((name, _without(one, empty)) for name, one in xml.members)
+    members = tuple((name, one) for name, one in kept if one not in (_PLAIN, Xml(name=name)))
     items = _without(xml.items, empty) if xml.items is not None else None
     return replace(
         xml, members=members, items=None if items == _PLAIN else items, shape="" if xml.shape in empty else xml.shape
     )
 
 
-def _plain(xml: Xml, name: str) -> bool:
-    return xml in (_PLAIN, Xml(name=name))
-
-
-# of `allOf` and `$ref` through which an array is looked for
 _MOST_SCHEMAS: Final = 1_000
 _MOST: Final = 200  # lists of one answer
 
@@ -221,7 +216,6 @@ def xml_lists(reading: Reading, schema: LocatedNode) -> tuple[tuple[str, str], .
 
 
 def _within(reading: Reading, schema: LocatedNode) -> tuple[frozenset[tuple[str, str]], tuple[LocatedNode, ...]]:
-    """Return the lists among the properties of a schema, and the schemas below it."""
     pairs: set[tuple[str, str]] = set()
     below: list[LocatedNode] = []
     for part in _layers(reading, schema):
@@ -249,7 +243,6 @@ def _pairs(reading: Reading, name: str, member: LocatedNode, items: LocatedNode)
 
 
 def _items(reading: Reading, schema: LocatedNode) -> LocatedNode | None:
-    """Return the schema of the items of an array; None of anything else."""
     for node, location in _layers(reading, schema):
         kinds = node.get("type", "array")
         if isinstance(node.get("items"), dict) and "array" in (kinds if isinstance(kinds, list) else [kinds]):

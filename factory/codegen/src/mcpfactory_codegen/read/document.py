@@ -216,11 +216,7 @@ class Document:
 
 
 def load(
-    source: str | Path,
-    *,
-    allowed_hosts: Collection[str] = (),
-    root: Path | None = None,
-    max_bytes: int = MAX_BYTES,
+    source: str | Path, *, allowed_hosts: Collection[str] = (), root: Path | None = None, max_bytes: int = MAX_BYTES
 ) -> Document:
     """Read the API document at a path or an http(s) URL, and the files that it references.
 
@@ -425,7 +421,6 @@ def _assumed(data: dict[str, Any], problems: Problems) -> dict[str, str]:
 
 
 def _other_files(data: Any) -> Iterator[str]:
-    """Yield the references of a part that name another file or address, without their fragments."""
     found: dict[str, None] = {}
     stack: list[Any] = [data]
     while stack:

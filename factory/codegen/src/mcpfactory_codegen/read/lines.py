@@ -96,7 +96,6 @@ class _Json:
         return self._found
 
     def _next(self, at: int) -> int:
-        """Return the offset of the next token after whitespace and punctuation."""
         match = _BETWEEN.match(self._text, at)
         assert match is not None
         return match.end()

@@ -107,7 +107,6 @@ class _WrongActionError(Exception):
 
 
 def _act(root: dict[str, Any], action: Any) -> bool:
-    """Do one action; False when its target is nowhere."""
     if not isinstance(action, dict) or not isinstance(action.get("target"), str):
         raise _WrongActionError("an action is an object with a `target`", "", "see the Overlay Specification")
     targets = _find(root[""], action["target"], "target")
@@ -176,7 +175,6 @@ def _kind(node: Any) -> str:
 
 
 def _merged(target: Any, value: Any) -> Any:
-    """Return the target with the value merged in; neither is changed."""
     if isinstance(target, list):
         return [*target, *(_copied(value) if isinstance(value, list) else [_copied(value)])]
     if _kind(target) != _kind(value):

@@ -12,12 +12,11 @@ from typing import Any, Final
 
 import yaml
 
-from mcpfactory_codegen.servers.scaffold import ScaffoldError, ServerTemplate
-from mcpfactory_codegen.servers.templates import TemplateSourceError
+from mcpfactory_codegen.servers.scaffold import ServerTemplate
+from mcpfactory_codegen.servers.templates import SETTINGS, TemplateSourceError
 from mcpfactory_codegen.servers.values import ServerConfigError, quoted
 from mcpfactory_codegen.text import nearest
 
-_SETTINGS: Final = "copier.yml"
 _MOST: Final = 1 << 20  # bytes of the file
 _REFUSED: Final = ("_tasks", "_migrations", "_jinja_extensions")
 
@@ -38,7 +37,7 @@ def questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
     """Return the questions of a template, in their order.
 
     Raises:
-        ScaffoldError: its `copier.yml` is not a YAML mapping.
+        TemplateSourceError: its `copier.yml` is not a YAML mapping.
     """
     return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
 
@@ -49,16 +48,18 @@ def refused_settings(template: ServerTemplate) -> tuple[str, ...]:
 
 
 def _settings(template: ServerTemplate) -> dict[str, Any]:
-    file = template.folder / _SETTINGS
+    file = template.folder / SETTINGS
     try:
         if file.is_symlink() or file.stat().st_size > _MOST:
-            raise ScaffoldError(f"{_SETTINGS} of template {template.name} is a link, or too large", "do not use it")
+            raise TemplateSourceError(
+                f"{SETTINGS} of template {template.name} is a link, or too large", "do not use it"
+            )
         data = yaml.safe_load(file.read_text("utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         said = " ".join(str(error).split())[:200]
-        raise ScaffoldError(f"{_SETTINGS} of template {template.name} cannot be read: {said}", "mend it") from None
+        raise TemplateSourceError(f"{SETTINGS} of template {template.name} cannot be read: {said}", "mend it") from None
     if not isinstance(data, dict):
-        raise ScaffoldError(f"{_SETTINGS} of template {template.name} is no table", "write NAME: and a question")
+        raise TemplateSourceError(f"{SETTINGS} of template {template.name} is no table", "write NAME: and a question")
     return {str(name): value for name, value in data.items()}
 
 

@@ -1,11 +1,14 @@
-"""A server in memory: every file of it, by owner, from a document or from a template. `create` and `update` write it."""
+"""A server in memory: every file of it, by owner, from a document or from a template. `create` and `update` write it.
+
+`CreateError` is the one error of all that makes servers.
+"""
 
 from __future__ import annotations
 
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,21 +21,21 @@ from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, Skipped
 from mcpfactory_codegen.naming import Names, name_api
 from mcpfactory_codegen.naming.variables import keep_server_names
-from mcpfactory_codegen.read.document import Document, load
+from mcpfactory_codegen.openapi import kind_of
+from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import checked_answers, questions, render_answers
-from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, render_config
+from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, render_config, resolve_profiles
 from mcpfactory_codegen.servers.documents import ApiConfig, located_in, read_documents
-from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.overview import Overview, overview
-from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.report import REPORT, Published, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
-from mcpfactory_codegen.servers.tree import formatted
+from mcpfactory_codegen.servers.templates import TemplateSourceError, UnknownTemplateError
+from mcpfactory_codegen.servers.tree import FormatError, LockError, MergeError, TreeError, formatted
 from mcpfactory_codegen.servers.values import ServerConfigError, quoted
-from mcpfactory_codegen.sources.reading import kind_of
 from mcpfactory_codegen.text import clean, markdown_text, one_line, snake, words
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 
 FIRST_VERSION: Final = "0.1.0"
@@ -106,7 +109,11 @@ def generate(
     at the start of each step.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
-    documents = {one.label: _with_source(one, documents[one.label]) for one in config.apis}
+    # What is relative in a document is read from its recorded source, also in the copy.
+    documents = {
+        one.label: replace(documents[one.label], source=one.source) if is_url(one.source) else documents[one.label]
+        for one in config.apis
+    }
     read = read_documents(config.apis, documents, config.credentials)
     config = _with_permitted_hosts(config, sources or {}, read.bases)
     api = keep_server_names(read.api, known.servers)
@@ -116,15 +123,20 @@ def generate(
     renamed = rename(named, config.tools)
     described = describe_all(api, renamed.names, config.responses)
     curated = curate(described.tools, renamed)
-    profiles = resolve(api, curated.tools, config)
+    profiles = resolve_profiles(api, curated.tools, config)
     workflows, unmade = checked(config.workflows, curated.tools)
-    skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
+    hidden = (one.skipped(HIDDEN) for one in api.operations if one.key in curated.hidden)
+    skipped = (*api.skipped, *described.skipped, *hidden)
     of_choice = (*check_names(named, config.names), *renamed.problems, *curated.problems, *profiles.problems, *unmade)
     problems = located_in(documents, (*api.problems, *described.problems, *of_choice))
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
     machine = emit(api, renamed.names, curated.tools, _options(config, version, profiles.offer, workflows)) | tests
-    person = _person(config, scaffold, template_data(config, api, renamed.names, curated.tools)) if scaffold else {}
+    person: dict[str, str] = {}
+    if scaffold:
+        told = template_data(config, api, renamed.names, curated.tools)
+        person = render(scaffold, {**checked_answers(config.answers, questions(scaffold), told), **told})
+        person[CONFIG] = render_config(config) + render_answers(config.answers)
     notify(f"formatting {len(machine) + len(person)} files")
     done, groups = formatted({**machine, **person}), suggest(api, curated.tools)
     data = report(
@@ -157,11 +169,6 @@ def recognised(documents: Mapping[str, Document], counts: Mapping[str, int]) -> 
         text = f"{source.noun}, {count} {source.counted if count != 1 else source.counted.removesuffix('s')}"
         found.append(f"{label}: {text}" if label else text)
     return "; ".join(found)
-
-
-def _with_source(api: ApiConfig, document: Document) -> Document:
-    """Return the document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
-    return replace(document, source=api.source) if is_url(api.source) else document
 
 
 def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], bases: Mapping[str, str]) -> ServerConfig:
@@ -218,15 +225,6 @@ def refuse_empty(built: BuiltServer, config: ServerConfig, where: str) -> None:
     )
 
 
-def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
-    return tuple(one.skipped(HIDDEN) for one in api.operations if one.key in keys)
-
-
-def _person(config: ServerConfig, template: ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
-    given = checked_answers(config.answers, questions(template), data)
-    return {**render(template, {**given, **data}), CONFIG: render_config(config) + render_answers(config.answers)}
-
-
 # --- from a template alone ---
 
 
@@ -235,7 +233,7 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> BuiltServer
 
     Raises:
         CreateError: the template needs an API document.
-        ScaffoldError: an answer is for no question, or cannot be taken.
+        TemplateSourceError: an answer is for no question, or cannot be taken.
     """
     if template.of_document:
         hint = (
@@ -375,9 +373,8 @@ def permitted(source: str, base_url: str) -> tuple[str, ...]:
         base_url: the API's.
     """
     source_host, api_host = host_port_of(source), host_port_of(base_url)
-    here = (
-        describe_private(source) == describe_private(base_url) == "this machine"
-    )  # localhost is 127.0.0.1, at the same port
+    # localhost is 127.0.0.1, at the same port
+    here = describe_private(source) == describe_private(base_url) == "this machine"
     if not source_host or not (
         source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])
     ):
@@ -399,6 +396,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
     instructions = one_line(api.description, 400)
+    places = [api_config.document for api_config in config.apis]
     return {
         "name": config.name,
         "package": config.package,
@@ -408,7 +406,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "title_quoted": quoted(title),
         "description_quoted": quoted(description),
         "instructions_quoted": quoted(instructions),
-        "document": _documents(config),
+        "document": ", ".join(places) if len(places) <= _NAMED else f"{len(places)} documents in api/",
         "title_markdown": markdown_text(title),
         "about_markdown": _about(api, tools),
         "tools_count": len(tools),
@@ -431,12 +429,6 @@ def _about(api: Api, tools: Sequence[ApiTool]) -> str:
     return "\n\n".join(filter(None, (markdown_text(one_line(api.description, 600)), "\n".join(topics))))
 
 
-def _documents(config: ServerConfig) -> str:
-    """Return the documents as the README names them."""
-    places = [api.document for api in config.apis]
-    return ", ".join(places) if len(places) <= _NAMED else f"{len(places)} documents in api/"
-
-
 def _runtime_extras(api: Api) -> list[str]:
     """Return the extras of the runtime for what the schemes of used operations need, in the order of the alphabet."""
     used = {name for one in api.operations for alternative in one.security for name in alternative}
@@ -446,13 +438,9 @@ def _runtime_extras(api: Api) -> list[str]:
     return sorted(extras | {"upstream"})
 
 
-def _does(tool: ApiTool) -> str:
-    """Return a one-line summary of a tool: its title, or else the start of its description."""
-    return one_line(tool.title or tool.description.partition("\n")[0], _ROW)
-
-
 def _tools_table(tools: Sequence[ApiTool]) -> str:
-    rows = [f"| `{tool.name}` | {markdown_text(_does(tool))} |" for tool in tools[:_ROWS]]
+    does = [one_line(tool.title or tool.description.partition("\n")[0], _ROW) for tool in tools[:_ROWS]]
+    rows = [f"| `{tool.name}` | {markdown_text(text)} |" for tool, text in zip(tools, does, strict=False)]
     more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
     return "\n".join(["| tool | what it does |", "|---|---|", *rows]) + more if rows else ""
 
@@ -463,3 +451,57 @@ def _environment_table(rows: Sequence[dict[str, Any]]) -> str:
         for row in rows
     ]
     return "\n".join(["| variable | required | what it holds |", "|---|---|---|", *lines]) if lines else ""
+
+
+# --- the error that makers of servers raise, and the table that turns the errors of the parts into it ---
+
+
+class CreateError(McpfactoryError):
+    """Error for a server that was not created. `args[0]` has the reason and the place, `hint` the remedy.
+
+    Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
+    `edited`, `merge`, `internal`.
+    """
+
+    exit_code = Exit.BAD_INPUT
+
+    def __init__(self, message: str, hint: str, code: str) -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class NoSuchTemplateError(CreateError):
+    """Error for a server that was not created because its template is unknown."""
+
+    exit_code = Exit.NOT_FOUND
+
+
+class as_create_errors:  # noqa: N801 - reads as a statement: with as_create_errors(): …
+    """Turns the errors of the parts into `CreateError`, the one that callers handle."""
+
+    _CODES: tuple[tuple[type[Exception], str], ...] = (
+        (DocumentError, "document"),
+        (TemplateSourceError, "template"),
+        (ServerConfigError, "config"),
+        (LockError, "damaged"),
+        (TreeError, "write"),
+        (MergeError, "merge"),
+        (FormatError, "internal"),
+        (OSError, "write"),
+    )
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        for known, code in self._CODES:
+            if isinstance(error, known):
+                hint = getattr(error, "hint", "") or _HINTS.get(code, "")
+                kind_made = NoSuchTemplateError if isinstance(error, UnknownTemplateError) else CreateError
+                raise kind_made(str(error), hint, code) from error
+
+
+_HINTS: Final = {
+    "write": "check that the folder can be written and the disk has room",
+    "internal": "this is a fault of mcpfactory; please report it with the document",
+}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.credentials import CredentialOptions
-from mcpfactory_codegen.describe.curation import ResponseOptions, ToolCuration, read_responses, read_tools
+from mcpfactory_codegen.describe.tools import ApiTool, ResponseOptions, ToolCuration, read_responses, read_tools
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
-from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.ir import Api, Problem, Problems
+from mcpfactory_codegen.select import Selection, marked, select
 from mcpfactory_codegen.servers.answers import Answer, read_answers
 from mcpfactory_codegen.servers.documents import ApiConfig, read_apis, render_apis
 from mcpfactory_codegen.servers.values import (
@@ -28,15 +29,6 @@ from mcpfactory_codegen.servers.values import (
 )
 from mcpfactory_codegen.text import unknown_field
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
-
-__all__ = [
-    "CONFIG",
-    "ServerConfig",
-    "ServerConfigError",
-    "parse_config",
-    "read_config",
-    "render_config",
-]
 
 CONFIG: Final = "mcpfactory.toml"
 _FULL: Final = "full"
@@ -154,7 +146,6 @@ def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path
 
 
 def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
-    """Return the tables `[profiles.<name>]`."""
     found = {}
     for name in (tables := table_of(data, "profiles", path)):
         table, where = table_of(tables, name, path), f"profiles.{name}"
@@ -180,3 +171,73 @@ def render_config(config: ServerConfig) -> str:
         lines += ["", "[names]"]
         lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]
     return "\n".join(lines) + "\n"
+
+
+# --- profiles: named choices among a server's tools, worked out from the configuration and recorded in the manifest ---
+
+
+CURATED: Final = "curated"
+_PROFILES: Final = ("full", "read-only")
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Modes and profiles: for the manifest (`offer`), as numbers for the report (`summary`), and their problems."""
+
+    offer: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
+    """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
+    problems = Problems()
+    members: dict[str, list[str]] = {}
+    for name, selection in config.profiles.items():
+        members[name] = _profile_members(api, tools, selection, name, problems)
+    if CURATED not in members:
+        keys = {operation.key for operation in api.operations if marked(operation.extensions) is True}
+        if found := [tool.name for tool in tools if tool.key in keys]:
+            members[CURATED] = found
+    offer: dict[str, Any] = {}
+    if config.mode:
+        offer["mode"] = config.mode
+    if config.dialect:
+        offer["dialect"] = config.dialect
+    if config.profile in {*_PROFILES, *members}:
+        offer["profile"] = config.profile
+    elif config.profile:
+        message = f"there is no profile {config.profile!r}: the server offers all its tools"
+        problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_PROFILES, *members])}")
+    if members:
+        offer["profiles"] = members
+    return Profiles(offer, _profile_summary(tools, offer), problems.all())
+
+
+def _profile_summary(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
+    members: dict[str, set[str]] = {
+        "full": {tool.name for tool in tools},
+        "read-only": {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True},
+    }
+    members |= {name: set(names) for name, names in offer.get("profiles", {}).items()}
+    return {
+        "mode": offer.get("mode", "full"),
+        "profile": offer.get("profile", "full"),
+        "profiles": {
+            name: {"tools": len(names), "tokens": sum(tool.tokens for tool in tools if tool.name in names)}
+            for name, names in members.items()
+        },
+    }
+
+
+def _profile_members(
+    api: Api, tools: Sequence[ApiTool], selection: Selection, name: str, problems: Problems
+) -> list[str]:
+    chosen = select(replace(api, problems=(), skipped=()), selection)
+    for problem in chosen.problems:
+        problems.add(problem.code, f"profiles.{name}: {problem.pointer}", problem.message, problem.hint)
+    keys = {operation.key for operation in chosen.operations}
+    members = [tool.name for tool in tools if tool.key in keys]
+    if not members:
+        problems.add("profile-empty", f"profiles.{name}", f"no tool is in the profile {name!r}", "widen its selection")
+    return members

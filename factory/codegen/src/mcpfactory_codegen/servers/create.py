@@ -16,6 +16,7 @@ from typing import Any, Final
 from mcpfactory_codegen.combine import common_title
 from mcpfactory_codegen.describe.curate import Group
 from mcpfactory_codegen.ir import Problem, Skipped
+from mcpfactory_codegen.openapi import title_of
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 from mcpfactory_codegen.select import Selection
@@ -24,7 +25,9 @@ from mcpfactory_codegen.servers.answers import Answer
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
     BuiltServer,
+    CreateError,
     Notify,
+    as_create_errors,
     file_tampered,
     from_template,
     generate,
@@ -38,16 +41,19 @@ from mcpfactory_codegen.servers.build import (
     stored_documents,
 )
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
-from mcpfactory_codegen.servers.documents import ApiConfig, ApiSource, Sources, choose_labels, sources_of
-from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
-from mcpfactory_codegen.servers.layout import as_kept, document_files
+from mcpfactory_codegen.servers.documents import (
+    ApiConfig,
+    ApiSource,
+    Sources,
+    as_kept,
+    choose_labels,
+    document_files,
+    sources_of,
+)
 from mcpfactory_codegen.servers.overview import Overview
 from mcpfactory_codegen.servers.report import Published, published
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
-from mcpfactory_codegen.sources.reading import title_of
 from mcpfactory_codegen.text import snake
-
-__all__ = ["CreateError", "Created", "create_server", "regenerate"]
 
 _OPENAPI: Final = "openapi"
 
@@ -251,7 +257,6 @@ def _from_documents(
 
 
 def _taken(sources: Sequence[ApiSource], request: _Request, notify: Notify) -> list[_Taken]:
-    """Return the documents, each with its label and its overlays."""
     loaded = []
     for one in sources:
         notify(f"reading {public_source(one.place) or one.place}")

@@ -46,7 +46,7 @@ CHANGES: Final[dict[str, Kind]] = {
     "text-changed": "cosmetic",
     "origin-changed": "breaking",
 }
-"""Every code of `diff` and of `origins`, with its effect on callers."""
+"""Every code of `diff` and of `report.origin_changes`, with its effect on callers."""
 
 _PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
 _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # when a tool does not say
@@ -386,7 +386,6 @@ def _branches(keyword: str, old: _Schema, new: _Schema, path: str, defs: _Defs) 
 
 
 def _opened(old: _Schema, new: _Schema) -> bool:
-    """Return True if a `oneOf` became an `anyOf`."""
     return "oneOf" in old and "oneOf" not in new and "anyOf" in new and "anyOf" not in old
 
 

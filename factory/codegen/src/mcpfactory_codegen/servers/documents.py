@@ -1,4 +1,4 @@
-"""The API documents of a server: `[api]`, or several `[[api]]`, combined into one."""
+"""The API documents of a server: `[api]`, or several `[[api]]`, combined into one, and where their files lie in its folder."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.combine import alike, combine, labelled
 from mcpfactory_codegen.credentials import NO_OPTIONS, CredentialOptions, bind_credentials
 from mcpfactory_codegen.ir import Api, Problem, split_label
-from mcpfactory_codegen.read.document import Document
+from mcpfactory_codegen.openapi import kind_of, read_source
+from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.select import Selection, select
+from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.values import LISTS, ServerConfigError, quoted, text_of, texts_of, written
-from mcpfactory_codegen.sources.reading import read_source
 from mcpfactory_codegen.text import VERSION, clean, words
 
 LABEL: Final = re.compile(r"[a-z][a-z0-9-]{0,29}\Z")
@@ -161,7 +163,6 @@ def _changed(now: Mapping[str, Any], api: ApiConfig) -> dict[str, str | list[str
 
 
 def _edited(text: str, header: re.Match[str], now: Mapping[str, Any], apis: Sequence[ApiConfig]) -> str:
-    """Return the text with one table changed as its document is."""
     api = next((one for one in apis if one.label == now.get("label", "")), None)
     start = header.end()
     following = _NEXT_TABLE.search(text, start)
@@ -178,7 +179,6 @@ def _edited(text: str, header: re.Match[str], now: Mapping[str, Any], apis: Sequ
 
 
 def _appended(text: str, added: Sequence[ApiConfig]) -> str:
-    """Return the text with new tables behind the last one of an API document."""
     if not added:
         return text
     last = list(_HEADER.finditer(text))[-1]
@@ -350,7 +350,6 @@ def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> di
 
 
 def _pointers(api: ApiConfig) -> set[str]:
-    """Return the pointers under which `select` reports the terms of a selection."""
     chosen = api.selection
     kinds = {"tag": chosen.include_tags, "path": chosen.include_paths, "operation": chosen.include_operations}
     found = {f"include-{kind}={term}" for kind, terms in kinds.items() for term in terms}
@@ -363,17 +362,79 @@ def located_in(documents: Mapping[str, Document], problems: Sequence[Problem]) -
         return located(documents[""], problems)
     found = list(problems)
     for label, document in documents.items():
-        places = [index for index, one in enumerate(problems) if _is_of(label, one.pointer)]
-        inside = [replace(problems[index], pointer=_inside(label, problems[index].pointer)) for index in places]
+        split = {index: split_label(one.pointer) for index, one in enumerate(problems)}
+        places = [index for index, (own, _) in split.items() if own == label]
+        inside = [replace(problems[index], pointer=split[index][1]) if label else problems[index] for index in places]
         for index, one in zip(places, located(document, inside), strict=True):
             found[index] = replace(problems[index], line=one.line)
     return tuple(found)
 
 
-def _is_of(label: str, pointer: str) -> bool:
-    found, _ = split_label(pointer)
-    return found == label
+# --- where their files lie in a server's folder: below `api/`, as they were given ---
 
 
-def _inside(label: str, pointer: str) -> str:
-    return split_label(pointer)[1] if label else pointer
+@dataclass(frozen=True, slots=True)
+class DocumentFiles:
+    """The files by path below the server's folder, and which of them is the document itself."""
+
+    main: str
+    files: dict[str, bytes]
+
+
+def document_files(document: Document, label: str = "") -> DocumentFiles:
+    """One file becomes `api/openapi.yaml` or `.json`, of another kind `api/<kind>.<format>`; several keep their places relative to each other.
+
+    The files of a document with a label are below `api/<label>/`.
+
+    Raises:
+        DocumentError: the files come from several hosts, so that their references cannot be kept in a folder.
+    """
+    folder = f"api/{label}" if label else "api"
+    if len(document.parts) <= 1:
+        main = f"{folder}/{kind_of(document).file}.{document.format}"
+        return DocumentFiles(main, {main: document.raw})
+    paths = {key: _relative_part(key) for key in document.parts}
+    if len({host for host, _ in paths.values()}) > 1:
+        raise DocumentError("the document is spread over several hosts", "bundle it into one file first")
+    common = _common_folder([PurePosixPath(path) for _, path in paths.values()])
+    targets = {key: f"{folder}/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
+    return DocumentFiles(targets[document.main], {targets[key]: part.raw for key, part in document.parts.items()})
+
+
+def as_kept(document: Document, layout: DocumentFiles) -> Document:
+    """Return the document as it will be read from the server's folder, so that making it now and making it again give the same.
+
+    Files of a document are called by their URLs where it is fetched and by their places where it is kept; a document in one
+    file that refers to no other is called nothing, and not read twice.
+
+    Raises:
+        TreeError: a file would lie outside the server's folder.
+    """
+    if len(document.parts) <= 1 and not document.refused:
+        return document
+    with TemporaryDirectory(prefix="mcpfactory-document-") as folder:
+        for target, content in layout.files.items():
+            file = tree.locate(Path(folder), target)  # a file's address may have `..` in disguise
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        first = PurePosixPath(layout.main).parts[0]
+        return replace(load(Path(folder, layout.main), root=Path(folder, first)), source=document.source)
+
+
+def _relative_part(key: str) -> tuple[str, str]:
+    """Return a part's host ("" for a local file) and its path."""
+    if key.startswith(("http://", "https://")):
+        url = urlsplit(key)
+        return url.netloc, unquote(url.path).lstrip("/")
+    return "", key
+
+
+def _common_folder(paths: list[PurePosixPath]) -> PurePosixPath:
+    common = list(paths[0].parent.parts)
+    for path in paths[1:]:
+        parts = path.parent.parts
+        same = 0
+        while same < min(len(common), len(parts)) and common[same] == parts[same]:
+            same += 1
+        common = common[:same]
+    return PurePosixPath(*common)

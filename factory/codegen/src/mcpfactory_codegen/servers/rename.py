@@ -25,7 +25,9 @@ from typing import Any, Final
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     BuiltServer,
+    CreateError,
     Notify,
+    as_create_errors,
     distribution_of,
     from_template,
     generate,
@@ -36,10 +38,10 @@ from mcpfactory_codegen.servers.build import (
     stored_documents,
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
-from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
-from mcpfactory_codegen.servers.merge import Lock, LockEntry, fingerprint, merge
 from mcpfactory_codegen.servers.report import REPORT, published
-from mcpfactory_codegen.servers.scaffold import ScaffoldError, find_template
+from mcpfactory_codegen.servers.scaffold import find_template
+from mcpfactory_codegen.servers.templates import TemplateSourceError
+from mcpfactory_codegen.servers.tree import Lock, LockEntry, fingerprint, merge
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.secrets import SETTINGS
 
@@ -164,7 +166,7 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
     if not old.document:
         try:
             return from_template(config, find_template(config.template, folder))
-        except ScaffoldError:
+        except TemplateSourceError:
             return BuiltServer()
     known, documents = published(folder), stored_documents(folder, old)
     if config != old:
@@ -172,7 +174,7 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
     make = partial(generate, config, documents, known, version)
     try:
         return make(scaffold=find_template(config.template, folder), notify=notify)
-    except ScaffoldError:
+    except TemplateSourceError:
         return make()
 
 
@@ -238,7 +240,6 @@ def _configured(names: _Names, text: str) -> str:
 
 
 def _refuse_half(folder: Path, names: _Names, text: str) -> None:
-    """Check that the configuration would say the new name and package."""
     text = text or (folder / CONFIG).read_text("utf-8")
     if parse_config(text, folder / CONFIG) != names.new:
         wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'
@@ -274,7 +275,6 @@ def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
 
 
 def _variables(folder: Path, after: BuiltServer) -> dict[str, str]:
-    """Return the environment variables that contain the server's name, old → new: credentials and its settings."""
     if REPORT not in after.machine:
         return {}
     try:

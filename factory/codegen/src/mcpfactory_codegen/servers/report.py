@@ -1,17 +1,21 @@
-"""`.mcpfactory/report.json` of a server: tools, arguments, cost and skipped operations, for `inspect`."""
+"""`.mcpfactory/report.json` of a server: tools, arguments, cost, skipped operations, and where credentials go."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
 
 from mcpfactory_codegen.describe.tools import ApiTool, hardships_of
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
-from mcpfactory_codegen.naming import Names, environment_parts
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.naming.variables import environment_parts
+from mcpfactory_codegen.servers.diff import CHANGES, Change
+from mcpfactory_codegen.sources.translation import entries, table
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.secrets import server_setting
 
@@ -33,9 +37,8 @@ _PARTS: Final = {
     "SESSION_TOKEN": "AWS session token, of temporary credentials",
     "REGION": "AWS region, where the API's address does not name it",
 }
-_OPEN: Final = frozenset(
-    {"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY", "ACCESS_KEY_ID", "REGION"}
-)  # not secret
+# not secret
+_OPEN: Final = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY", "ACCESS_KEY_ID", "REGION"})
 _OPTIONAL: Final = frozenset({"CLIENT_KEY", "SESSION_TOKEN", "REGION"})
 
 
@@ -59,14 +62,7 @@ def report(
         "report": _VERSION,
         "tools": [_tool(tool, operations[tool.key]) for tool in tools],
         "tokens": sum(tool.tokens for tool in tools),
-        "skipped": [
-            {
-                **_named(one),
-                "pointer": one.pointer,
-                "reason": one.reason,
-            }
-            for one in skipped
-        ],
+        "skipped": [{**_named(one), "pointer": one.pointer, "reason": one.reason} for one in skipped],
         "environment": environment(api, names, tools),
         "credentials": _credentials(api, names, tools),
         "address": _address(api, names, tools, private),
@@ -93,7 +89,6 @@ def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
 
 
 def _effect(annotations: Mapping[str, Any]) -> str:
-    """Return the effect of a tool, from its hints."""
     if annotations.get("readOnlyHint") is True:
         return "reads"
     return "destroys" if annotations.get("destructiveHint") is True else "writes"
@@ -199,7 +194,6 @@ def has_root(api: Api, tools: Sequence[ApiTool]) -> bool:
 
 
 def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
-    """Return the servers other than the root: name, URL, variable, and number of tools."""
     operations = api.by_key()
     counts = Counter(operations[tool.key].server for tool in tools)
     variables = {one.name: f"{names.prefix}_{server_setting(one.name)}" for one in api.own_servers}
@@ -252,3 +246,68 @@ def published(folder: Path) -> Published:
         return Published(names, servers | {"": str(address.get("base_url", ""))}, str(address["prefix"]))
     except (KeyError, TypeError, AttributeError):  # an earlier mcpfactory wrote no addresses
         return Published(names)
+
+
+# --- origins that receive a server's credentials, and their changes in an update ---
+
+
+ORIGIN_CHANGED: Final = "origin-changed"
+
+
+def origin_changes(
+    before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
+) -> tuple[Change, ...]:
+    """Return a change for each new origin that is called or issues tokens.
+
+    Args:
+        before: the report of the current server; one without URLs (from an earlier mcpfactory) is not compared.
+        after: the report of the updated server.
+        added: labels of new documents: their credentials are separate, and not set yet.
+    """
+    known = {origin for _, _, origin in _destinations(before)}
+    if not known:
+        return ()
+    known |= {f"https://{one[7:-3]}:443" for one in known if one.startswith("http://") and one.endswith(":80")}
+    new = {
+        origin: what
+        for what, owner, origin in _destinations(after)
+        if origin not in known
+        and not any(owner == one or owner.startswith((f"{one}.", f"{one}-", f"{one}_")) for one in added)
+    }
+    was = ", ".join(sorted(known))
+    return tuple(
+        Change(
+            CHANGES[ORIGIN_CHANGED],
+            ORIGIN_CHANGED,
+            "",
+            what,
+            f"{what} leads to {origin} now; until now the server knew {was}: its credentials would go there",
+        )
+        for origin, what in new.items()
+    )
+
+
+def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what leads there, the server or scheme that owns it, and the origin."""
+    address, credentials = table(report, "address"), table(report, "credentials")
+    base = str(address.get("base_url") or "")
+    if not address.get("rootless") and (origin := _origin(base)):
+        yield "the base URL", "", origin
+    for _, one in entries(address, "servers"):
+        if origin := _origin(str(one.get("url") or "")):
+            yield f"the address of {one.get('name')}", str(one.get("name")), origin
+    for _, scheme in entries(credentials, "schemes"):
+        for _, flow in entries(scheme, "flows"):
+            for key, url in flow.items():
+                if key.endswith("_url") and url and (origin := _origin(urljoin(base, str(url)))):
+                    yield f"the {key} of {scheme.get('name')}", str(scheme.get("name")), origin
+
+
+def _origin(url: str) -> str:
+    """Return the normalized scheme, host and port of a URL; "" if the URL is invalid."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return url
+    return f"{parts.scheme}://{parts.hostname.rstrip('.')}:{port}" if parts.hostname else ""

@@ -13,6 +13,8 @@ import os
 import re
 import shutil
 import stat
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,9 +23,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.merge import fingerprint
-from mcpfactory_codegen.servers.rendering import RenderError, render_apart, render_here
 from mcpfactory_codegen.servers.templates import (
+    SETTINGS,
     FetchedTemplate,
     TemplateSource,
     TemplateSourceError,
@@ -31,23 +32,10 @@ from mcpfactory_codegen.servers.templates import (
     fetch_template,
     parse_source,
 )
+from mcpfactory_codegen.servers.tree import fingerprint
 from mcpfactory_codegen.text import nearest
 
-__all__ = [
-    "ScaffoldError",
-    "ServerTemplate",
-    "UnknownTemplateError",
-    "find_template",
-    "kept_source",
-    "render",
-    "template_version",
-    "templates",
-]
-
-ScaffoldError = TemplateSourceError
-
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
-_SETTINGS: Final = "copier.yml"
 _MOST_BYTES: Final = 1 << 25  # of all files of a template
 _ELSEWHERE: Final = "folder:"  # before the name of a template whose place is not kept
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
@@ -80,22 +68,22 @@ class ServerTemplate:
     @property
     def of_document(self) -> bool:
         """Return True if it is for servers that are made from an API document: it asks for the document's path."""
-        return re.search(r"^document:", (self.folder / _SETTINGS).read_text("utf-8"), re.M) is not None
+        return re.search(r"^document:", (self.folder / SETTINGS).read_text("utf-8"), re.M) is not None
 
 
 def templates() -> tuple[ServerTemplate, ...]:
     """Return the templates that are shipped, by name."""
-    folders = sorted(path.parent for path in _SHIPPED.glob(f"*/{_SETTINGS}"))
+    folders = sorted(path.parent for path in _SHIPPED.glob(f"*/{SETTINGS}"))
     return tuple(ServerTemplate(folder.name, folder, _about(folder), folder.name) for folder in folders)
 
 
 def _about(folder: Path) -> str:
-    first = (folder / _SETTINGS).read_text("utf-8").partition("\n")[0]
+    first = (folder / SETTINGS).read_text("utf-8").partition("\n")[0]
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a template: shipped, by name; from a directory, Git or a package, by its [source](template_source).
+    """Return a template: shipped, by name; from a directory, Git or a package, by its source (`templates.parse_source`).
 
     Args:
         source: as typed, or as written by `kept_source`.
@@ -103,7 +91,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 
     Raises:
         UnknownTemplateError: the template does not exist.
-        ScaffoldError: it cannot be fetched.
+        TemplateSourceError: it cannot be fetched.
     """
     parsed = parse_source(source)
     if parsed.foreign:
@@ -114,7 +102,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
         if template.name == source:
             return template
     for place in (*((beside / source,) if beside else ()), Path(source)):
-        if (place / _SETTINGS).is_file():
+        if (place / SETTINGS).is_file():
             folder = place.resolve()
             return ServerTemplate(folder.name, folder, _about(folder), source)
     if source.startswith(_ELSEWHERE):
@@ -128,7 +116,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
     guess = f"did you mean {close!r}? " if close else ""
     raise UnknownTemplateError(
         f"there is no template {source!r}",
-        f"{guess}use one of {known}, a folder with a {_SETTINGS}, git+https://… or package:NAME==VERSION",
+        f"{guess}use one of {known}, a folder with a {SETTINGS}, git+https://… or package:NAME==VERSION",
     )
 
 
@@ -184,7 +172,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
     """Return the template's files, by path; `data` answers its questions, and those left over take their defaults.
 
     Raises:
-        ScaffoldError: there is no such template, it is broken, or it wants to run something.
+        TemplateSourceError: there is no such template, it is broken, or it wants to run something.
     """
     found = find_template(template) if isinstance(template, str) else template
     with TemporaryDirectory(prefix="mcpfactory-template-") as folder:
@@ -198,8 +186,8 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
                 render_apart(Path(folder, "template"), place, data)
         except (RenderError, OSError) as error:
             message = f"template {found.name} cannot be rendered: {error}"
-            where = found.source if found.origin else found.folder / _SETTINGS
-            raise ScaffoldError(message, f"see {where}; templates may not run anything") from None
+            where = found.source if found.origin else found.folder / SETTINGS
+            raise TemplateSourceError(message, f"see {where}; templates may not run anything") from None
         return _read(place)
 
 
@@ -229,19 +217,21 @@ def _read(root: Path) -> dict[str, str]:
         if path.name.casefold() == "head" and {"objects", "refs"} <= {
             one.name.casefold() for one in path.parent.iterdir()
         }:
-            raise ScaffoldError(
+            raise TemplateSourceError(
                 f"the template makes {path.parent.relative_to(root)} a repository of git",
                 "no folder has HEAD, objects and refs",
             )
         if path.is_symlink() or not path.is_file():
             continue
         if any(map(_is_repository, path.relative_to(root).parts)):
-            raise ScaffoldError(f"the template makes {path.relative_to(root)}", "no part of a path may be git's own")
+            raise TemplateSourceError(
+                f"the template makes {path.relative_to(root)}", "no part of a path may be git's own"
+            )
         try:
             files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
         except UnicodeDecodeError:
             hint = "templates hold text files in UTF-8"
-            raise ScaffoldError(f"{path.relative_to(root)} of the template is not text", hint) from None
+            raise TemplateSourceError(f"{path.relative_to(root)} of the template is not text", hint) from None
     return files
 
 
@@ -252,3 +242,103 @@ def _is_repository(name: str) -> bool:
     """
     plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
+
+
+# --- Rendering by copier: a trusted template in this process, any other in a process with limits of time and memory ---
+
+
+_REFUSED: Final = 3
+_SYSTEM_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+RENDER_SECONDS: Final = 20
+_MEMORY: Final = 1 << 30  # of memory
+_MOST_FILE_BYTES: Final = 1 << 24  # bytes of one rendered file
+
+
+class RenderError(ValueError):
+    """A template cannot be rendered; the message says why."""
+
+
+def render_here(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
+    """Render a template that is trusted, as ours are.
+
+    Raises:
+        RenderError: it is broken, or wants to run something.
+    """
+    from copier import run_copy  # noqa: PLC0415 - 600 modules, needed only when a template is rendered
+    from copier.errors import CopierError  # noqa: PLC0415 - as above
+
+    try:
+        run_copy(str(template), folder, dict(data), defaults=True, overwrite=True, quiet=True, unsafe=False)
+    except (CopierError, ValueError, OSError) as error:
+        raise RenderError(str(error) or type(error).__name__) from None
+
+
+def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds: float = RENDER_SECONDS) -> None:
+    """Render an untrusted template in a separate process with limited time and memory.
+
+    Raises:
+        RenderError: as `render_here`; or a limit of time or memory is exceeded.
+    """
+    program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; sys.exit(_render_main(*sys.argv[1:]))"
+    command = [sys.executable, "-I", "-c", program, str(template), str(folder)]
+    with TemporaryDirectory(prefix="mcpfactory-home-") as home:
+        system = {name: value for name in _SYSTEM_VARIABLES if (value := os.environ.get(name))}
+        environ = {**system, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
+        try:
+            done = subprocess.run(
+                command, input=json.dumps(data).encode(), env=environ, capture_output=True, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise RenderError(f"it was not done after {seconds:g} seconds") from None
+    if done.returncode == _REFUSED:
+        raise RenderError(done.stdout.decode(errors="replace"))
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        taken = done.returncode < 0 or not last or "MemoryError" in last
+        raise RenderError("it takes too much memory or time" if taken else last)
+
+
+def _limit_process() -> None:
+    """Bound what this process may take, where the system can."""
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (RENDER_SECONDS, RENDER_SECONDS))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_FILE_BYTES, _MOST_FILE_BYTES))
+
+
+def _render_main(template: str, folder: str) -> int:
+    data = json.load(sys.stdin)
+    _limit_process()
+    try:
+        render_here(Path(template), Path(folder), data)
+    except RenderError as error:
+        sys.stdout.write(str(error))
+        return _REFUSED
+    return 0
+
+
+# --- a template of one's own: the shipped `minimal`, with a question added ---
+
+
+_FIRST: Final = "minimal"
+
+
+def new_template(folder: Path) -> tuple[str, ...]:
+    """Write a template that passes `mcpfactory template check` into a new folder, and return its files.
+
+    Args:
+        folder: must not exist; its name is the template's.
+
+    Raises:
+        TemplateSourceError: the folder exists.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise TemplateSourceError(f"{folder} exists already", "choose another name, or remove it")
+    shutil.copytree(find_template(_FIRST).folder, folder, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    settings = folder / SETTINGS
+    _, _, rest = settings.read_text("utf-8").partition("\n")
+    settings.write_text(f"# Servers as {folder.name} makes them.\n{rest}", "utf-8")
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))

@@ -106,7 +106,7 @@ def _subfolder(text: str, given: str | None) -> str:
 SECONDS: Final = 120
 _MOST_BYTES: Final = 1 << 25
 _MOST_FILES: Final = 2000
-_SETTINGS: Final = "copier.yml"
+SETTINGS: Final = "copier.yml"
 _PLAIN: Final = (b"100644", b"100755")  # modes of files in a tree of git; the others are links and repositories
 _QUIET: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 
@@ -137,9 +137,9 @@ def _from_git(source: TemplateSource, folder: Path) -> FetchedTemplate:
         commit = git.commit()
         prefix = f"{source.subfolder}/" if source.subfolder else ""
         entries = list(_entries(git, commit, prefix))
-        if not any(path == _SETTINGS for path, _ in entries):
+        if not any(path == SETTINGS for path, _ in entries):
             raise TemplateSourceError(
-                f"there is no {_SETTINGS} in {source.subfolder or 'the repository'} at commit {commit[:12]} of {source.place}",
+                f"there is no {SETTINGS} in {source.subfolder or 'the repository'} at commit {commit[:12]} of {source.place}",
                 "name the folder of the template: #subdirectory=FOLDER",
             )
         for path, blob in entries:
@@ -202,7 +202,6 @@ class _Git:
 
 
 def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield path and blob of each file below a folder of a commit."""
     left, files = _MOST_BYTES, 0
     listed = git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, *([prefix] if prefix else []))
     for entry in listed.split(b"\0"):
@@ -261,12 +260,12 @@ def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
 def _template_in(folder: Path, source: TemplateSource) -> Path:
     """Return the one folder of an unpacked package that has a template."""
     found = sorted(
-        path.parent.relative_to(folder).as_posix() for path in folder.rglob(_SETTINGS) if not path.is_symlink()
+        path.parent.relative_to(folder).as_posix() for path in folder.rglob(SETTINGS) if not path.is_symlink()
     )
     wanted = [place for place in found if not source.subfolder or place == source.subfolder]
     if len(wanted) == 1:
         return folder / wanted[0]
-    have = f"it has {', '.join(found[:20])}" if found else f"it has no {_SETTINGS}"
+    have = f"it has {', '.join(found[:20])}" if found else f"it has no {SETTINGS}"
     raise TemplateSourceError(
         f"{source.text} does not name one template: {have}", "name its folder: #subdirectory=FOLDER"
     )

@@ -23,7 +23,9 @@ from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import Answer, with_answers, with_template
 from mcpfactory_codegen.servers.build import (
     BuiltServer,
+    CreateError,
     Notify,
+    as_create_errors,
     file_tampered,
     from_template,
     generate,
@@ -38,13 +40,10 @@ from mcpfactory_codegen.servers.build import (
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_codegen.servers.documents import ApiConfig, Sources, sources_of, with_apis
-from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
-from mcpfactory_codegen.servers.layout import as_kept, document_files
-from mcpfactory_codegen.servers.merge import Lock, LockEntry, Owner, fingerprint, has_marks, merge
-from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
-from mcpfactory_codegen.servers.report import REPORT, published, reported_key
+from mcpfactory_codegen.servers.documents import ApiConfig, Sources, as_kept, document_files, sources_of, with_apis
+from mcpfactory_codegen.servers.report import ORIGIN_CHANGED, REPORT, origin_changes, published, reported_key
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
+from mcpfactory_codegen.servers.tree import Lock, LockEntry, Owner, fingerprint, has_marks, merge
 from mcpfactory_codegen.text import listed
 
 FileAction = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
@@ -157,7 +156,8 @@ def update_server(
         documents = _read_documents(folder, config, places, labels)
         plan = _Plan(entries=dict(lock.files))
         config = _take_documents(folder, config, documents, lock, plan, renewed=places)
-        named = _named(documents, places) if permit else {}
+        fresh = documents.fresh if permit else {}
+        named = {label: private_source(one.source) for label, one in fresh.items() if label in places}
         built = _built(folder, config, chosen, documents, named, notify=notify)
         tampered = _machine(folder, built, plan)
         _persons(folder, config, built, lock, plan)
@@ -176,11 +176,6 @@ def update_server(
         moved=moved,
         **built.facts,
     )
-
-
-def _named(documents: _Documents, places: Collection[str]) -> dict[str, str]:
-    """Return the private addresses that a person named for documents just now, by label."""
-    return {label: private_source(one.source) for label, one in documents.fresh.items() if label in places}
 
 
 def _chosen(
@@ -239,7 +234,6 @@ class _Documents:
 
 
 def _added(config: ServerConfig, places: Mapping[str, str]) -> tuple[ApiConfig, ...]:
-    """Return the tables of documents that the server does not have yet."""
     known = {api.label for api in config.apis}
     return tuple(
         ApiConfig(document=f"api/{label}/openapi.{'json' if place.endswith('.json') else 'yaml'}", label=label)
@@ -249,7 +243,6 @@ def _added(config: ServerConfig, places: Mapping[str, str]) -> tuple[ApiConfig, 
 
 
 def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> dict[str, str]:
-    """Return the new document sources that the user gave, by label."""
     known = [api.label for api in config.apis]
     hint = f"documents: {', '.join(known)}" if any(known) else "this server has one API document: leave out --api"
     for label in labels:
@@ -332,7 +325,6 @@ def _take_documents(
 
 
 def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:
-    """Note whose the files are."""
     for path in paths:
         other = owners.setdefault(path, api.named)
         if other != api.named:
@@ -341,7 +333,6 @@ def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:
 
 
 def _files_of(api: ApiConfig, document: Document) -> list[str]:
-    """Return the files of a document in the server's folder, by path."""
     parts = Path(api.document).parts
     below = f"{parts[0]}/" if len(parts) > 1 else ""
     return [below + part for part in document.parts]
@@ -531,6 +522,22 @@ def _changes(folder: Path, config: ServerConfig, built: BuiltServer) -> tuple[Ch
 def _origins(folder: Path, built: BuiltServer, added: Iterable[ApiConfig]) -> tuple[Change, ...]:
     own = [api.label for api in added if api.credentials != "shared"]
     return origin_changes(_json(folder / REPORT), json.loads(built.machine.get(REPORT, b"{}")), own)
+
+
+def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
+    """Refuse changes that would send existing credentials to a new origin.
+
+    Raises:
+        CreateError: `origin`: `changes` contains one.
+    """
+    found = [change.message for change in changes if change.code == ORIGIN_CHANGED]
+    if found:
+        raise CreateError(
+            "; ".join(found),
+            f"a person who knows that address types: mcpfactory update {server} --accept-origin; "
+            "--dry-run shows all that would change",
+            "origin",
+        )
 
 
 def _forgotten(report: Mapping[str, Any], built: BuiltServer) -> str:

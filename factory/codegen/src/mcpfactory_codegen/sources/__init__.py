@@ -23,8 +23,6 @@ from mcpfactory_codegen.sources.graphql import (
 from mcpfactory_codegen.sources.postman import is_postman, translate_postman, without_values
 from mcpfactory_codegen.sources.translation import Translation
 
-__all__ = ["SOURCES", "Source", "member_of", "recognise"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -74,7 +74,6 @@ def _root_of(base: str) -> str:
 
 
 def _prefix(data: dict[str, Any]) -> str:
-    """Return the path between the root and a method's path."""
     path = data.get("servicePath")
     if not isinstance(path, str):
         path = text(data, "basePath") or text(data, "baseUrl").removeprefix(_root_of(text(data, "baseUrl")))
@@ -98,7 +97,6 @@ def _schemes(draft: Draft, data: dict[str, Any], root: str) -> None:
 
 
 def _methods(node: dict[str, Any], origin: str = "", resources: tuple[str, ...] = ()) -> Iterator[_Method]:
-    """Yield the methods of a document or a resource, also of the resources in it."""
     for name, method in table(node, "methods").items():
         if isinstance(method, dict):
             yield _Method(method, origin + pointer_of("methods", name), resources, name)
@@ -158,12 +156,14 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
     node = method.node
     parameters, origins = _parameters(data, method, path)
     response = text(table(node, "response"), "$ref")
+    # The resource that a method is about: the innermost one, unless it is only a place.
+    telling = [name for name in method.resources if name not in _PLAIN_PLACES] or method.resources
     answer: dict[str, Any] = {"description": "The answer"}
     if response:
         answer["content"] = _json({"$ref": pointer_ref(response)})
     operation: dict[str, Any] = {
         "operationId": method.id,
-        "tags": _tags(method.resources),
+        "tags": list(telling[-1:]),
         "parameters": parameters,
         "responses": {"200": answer},
         "security": _security(data, node),
@@ -176,12 +176,6 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
     return operation
 
 
-def _tags(resources: tuple[str, ...]) -> list[str]:
-    """Return the resource that a method is about: the innermost one, unless it is only a place."""
-    telling = [name for name in resources if name not in _PLAIN_PLACES]
-    return [(telling or list(resources))[-1]] if resources else []
-
-
 def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
     """One of a method's scopes is enough, so the first is asked for; an API key does where the data are public."""
     scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
@@ -190,7 +184,6 @@ def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list
 
 
 def _parameters(data: dict[str, Any], method: _Method, path: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the parameters and the location of each."""
     named = table(method.node, "parameters")
     order = [name for name in texts(method.node, "parameterOrder") if name in named]
     found: list[dict[str, Any]] = []

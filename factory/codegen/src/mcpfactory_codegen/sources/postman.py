@@ -279,7 +279,6 @@ def _address(url: Any, variables: dict[str, str]) -> _Address | None:
 
 
 def _joined(url: Any) -> str:
-    """Return the text of a URL that is written in parts."""
     host, path = (url.get(key) if isinstance(url, dict) else None for key in ("host", "path"))
     hosts = ".".join(map(str, host)) if isinstance(host, list) else host if isinstance(host, str) else ""
     paths = path if isinstance(path, list) else [path] if isinstance(path, str) else []
@@ -382,7 +381,7 @@ def _kept(node: Any, key: str) -> Any:
 
 
 def _without_settings(auth: Any) -> Any:
-    """Return the settings of an auth: a list of keys and values in 2.1, an object in 2.0."""
+    """Return the settings of an auth without credentials: a list of keys and values in 2.1, an object in 2.0."""
     if isinstance(auth, list):
         return [
             one if text(one, "key") in _SETTINGS else {**one, "value": _covered(one.get("value"))}
@@ -441,7 +440,9 @@ def _named(draft: Draft, scheme: dict[str, Any]) -> str:
 
 def _scheme(auth: Any) -> dict[str, Any] | None:
     kind = text(auth, "type").lower()
-    given = _settings(auth, kind)
+    # A list of keys and values in 2.1, an object in 2.0.
+    listed = {text(one, "key"): one.get("value") for _, one in entries(auth, kind)} or table(auth, kind)
+    given = {key: value for key, value in listed.items() if isinstance(value, str)}
     if kind == "apikey":
         place = given.get("in") if given.get("in") in {"query", "header"} else "header"
         name = given.get("key", "")
@@ -453,12 +454,6 @@ def _scheme(auth: Any) -> dict[str, Any] | None:
     if kind == "awsv4":
         return {**_key("header", "Authorization"), "x-amazon-apigateway-authtype": "awsSigv4"}
     return {"type": "http", "scheme": kind} if kind and kind != "noauth" else None
-
-
-def _settings(auth: Any, kind: str) -> dict[str, str]:
-    """Return the settings of an auth: a list of keys and values in 2.1, an object in 2.0."""
-    listed = {text(one, "key"): one.get("value") for _, one in entries(auth, kind)} or table(auth, kind)
-    return {key: value for key, value in listed.items() if isinstance(value, str)}
 
 
 def _oauth(given: dict[str, str]) -> dict[str, Any]:
@@ -546,7 +541,6 @@ def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _responses(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the responses by status, with types inferred from the saved examples that are JSON."""
     samples: dict[str, list[Any]] = {}
     named: dict[str, str] = {}
     for _, one in entries(item, "response"):

@@ -205,7 +205,7 @@ class _Inference:
 
     def of(self, samples: list[Any], depth: int) -> dict[str, Any]:
         self._left -= 1
-        kinds = {_kind(one) for one in samples}
+        kinds = {next((name for kind, name in _TYPES if isinstance(one, kind)), "null") for one in samples}
         if not kinds - {"null"} or depth > _DEPTH or self._left < 0:
             return {}
         if self._answer and "integer" in kinds:
@@ -232,10 +232,6 @@ class _Inference:
         everywhere = [name for name in names if all(name in one for one in samples)]
         needed = everywhere if len(samples) >= _ENOUGH else []
         return {"properties": properties} | ({"required": needed} if needed else {})
-
-
-def _kind(value: Any) -> str:
-    return next((name for kind, name in _TYPES if isinstance(value, kind)), "null")
 
 
 REDACTED: Final = "REDACTED"

@@ -137,5 +137,4 @@ def _read(document: Json) -> tuple[Key, ...]:
 
 
 def _bits(modulus: object) -> int:
-    """Bits of a base64url number."""
     return len(modulus) * 6 // 8 * 8 if isinstance(modulus, str) else 0

@@ -10,9 +10,7 @@ from mcpfactory_runtime.client.channel import (
     SessionEndedError,
 )
 from mcpfactory_runtime.client.client import Client
-from mcpfactory_runtime.client.handlers import accept_defaults
-from mcpfactory_runtime.client.session import TranscriptEntry
-from mcpfactory_runtime.client.subscription import Subscription
+from mcpfactory_runtime.client.session import Subscription, TranscriptEntry, accept_defaults
 
 connect_stdio = Client.connect_stdio
 connect_http = Client.connect_http

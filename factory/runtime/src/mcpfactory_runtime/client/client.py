@@ -12,13 +12,25 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from mcpfactory_runtime.client.cache import ResultCache
 from mcpfactory_runtime.client.channel import ClientChannel, HttpError, ProtocolError
-from mcpfactory_runtime.client.handlers import Handlers
 from mcpfactory_runtime.client.http_messages import current_trace, header_parameters, modern_headers
-from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
+from mcpfactory_runtime.client.results import ResultCache, typed_result
+from mcpfactory_runtime.client.session import (
+    ClientSession,
+    Handlers,
+    Progress,
+    Subscription,
+    Transcript,
+    subscription_filter,
+)
 from mcpfactory_runtime.client.stdio import ByteStream, MemoryChannel, StdioChannel
-from mcpfactory_runtime.client.subscription import Subscription, subscription_filter
+from mcpfactory_runtime.protocol.connection import (
+    META_CAPABILITIES,
+    META_CLIENT,
+    META_LOG_LEVEL,
+    META_SERVER,
+    META_VERSION,
+)
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
@@ -27,7 +39,6 @@ from mcpfactory_runtime.protocol.errors import (
     McpError,
 )
 from mcpfactory_runtime.protocol.http import annotation_fault
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
 from mcpfactory_runtime.types import Json
 
@@ -193,7 +204,6 @@ class Client:
         return self.revision.modern
 
     async def _choose(self) -> None:
-        """Find the lifecycle and the revision."""
         requested = self._requested
         mode = self._mode
         if mode == "auto" and requested:
@@ -417,8 +427,6 @@ class Client:
         Raises:
             ResultError: the tool failed (with its words), or answered something else.
         """
-        from mcpfactory_runtime.client.results import typed_result  # noqa: PLC0415 - only for those who ask for types
-
         return typed_result(await self.call_tool(name, arguments, **options), kind)
 
     async def list_resources(self) -> list[Json]:
@@ -500,7 +508,6 @@ class Client:
         return self._handlers.capabilities(self.revision) if self._declared is None else self._declared
 
     async def _answer(self, method: str, params: Json) -> Json:
-        """Return the answer to a request of the server (handshake lifecycle)."""
         if method == "ping":
             return {}
         return await self._handlers.answer(method, params)

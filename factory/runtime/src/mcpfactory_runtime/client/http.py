@@ -29,6 +29,7 @@ from mcpfactory_runtime.connection_errors import why_unreachable
 from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.http import SESSION_HEADER
 from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE, decode, encode, error_of
 from mcpfactory_runtime.revisions import MODERN
 from mcpfactory_runtime.urls import (
@@ -44,7 +45,6 @@ from mcpfactory_runtime.urls import (
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-_SESSION: Final = "mcp-session-id"
 _RESUMES: Final = 5  # times that one request's stream is continued
 _RECONNECT: Final = 1.0  # seconds, when the server does not say
 _OPENING: Final = 1.0  # seconds that the GET stream has to be answered before we go on
@@ -55,7 +55,7 @@ _FETCH_SIZE: Final = 1_000_000  # bytes of it
 _KEPT_HEADERS: Final = frozenset(
     {
         "content-type",
-        _SESSION,
+        SESSION_HEADER,
         "www-authenticate",
         "allow",
         "cache-control",
@@ -89,7 +89,6 @@ class _Http(ClientChannel):
         )
 
     async def aclose(self) -> None:
-        """End what runs."""
         await end_tasks(self._tasks.values())
         if self._client is not None:
             await self._client.aclose()
@@ -253,12 +252,6 @@ class _Http(ClientChannel):
 
 
 async def _addresses(url: str) -> list[str]:
-    """Return the addresses of a URL's host.
-
-    Raises:
-        OSError: no address was found.
-        ValueError: the host is invalid.
-    """
     parts = urlsplit(url)
     port = parts.port or (80 if parts.scheme == "http" else 443)
     found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
@@ -326,8 +319,8 @@ class HttpChannel(_Http):
     async def _request(self, request_id: Any, content: bytes, headers: Mapping[str, str]) -> None:
         try:
             async with self._authorized("POST", self.url, self._all(headers), content, request_id) as response:
-                if _SESSION in response.headers and request_id not in self._modern:
-                    self.session_id = response.headers[_SESSION]
+                if SESSION_HEADER in response.headers and request_id not in self._modern:
+                    self.session_id = response.headers[SESSION_HEADER]
                 last = await self._answer(request_id, response)
             if last is not None:
                 await self._resume(request_id, last, headers)
@@ -353,7 +346,11 @@ class HttpChannel(_Http):
         content = await _read(response)
         if not content:
             self._to.received(None, note)
-        if response.status_code == 404 and _SESSION in response.request.headers and (ended := _ended_session(content)):
+        if (
+            response.status_code == 404
+            and SESSION_HEADER in response.request.headers
+            and (ended := _ended_session(content))
+        ):
             self._to.failed(request_id, ended)
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":

@@ -18,14 +18,17 @@ from urllib.parse import urlsplit
 from mcpfactory_runtime.oauth.grants import (
     Assertion,
     GrantContext,
+    Identity,
     IdentityProvider,
     PrivateKey,
+    Registration,
     Tokens,
     Workload,
     authorization_code_grant,
     client_credentials_grant,
     jwt_bearer_grant,
     refresh_token_grant,
+    register,
 )
 from mcpfactory_runtime.oauth.loopback import Loopback
 from mcpfactory_runtime.oauth.model import (
@@ -45,7 +48,6 @@ from mcpfactory_runtime.oauth.model import (
     origin,
     texts,
 )
-from mcpfactory_runtime.oauth.registration import Identity, Registration, register
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import describe_private
 

@@ -65,7 +65,6 @@ class _LineChannel(ClientChannel):
         self._receiver.lost(await self._ended())
 
     def _take(self, data: bytes) -> None:
-        """Deliver the messages that these bytes complete."""
         for line in self._lines.feed(data):
             _deliver(line, self._receiver)
 

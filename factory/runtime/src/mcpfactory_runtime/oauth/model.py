@@ -221,7 +221,7 @@ def bearer_challenge(header: str) -> Challenge:
 
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
-"""Client authentication methods to try if the metadata list none."""
+"""Client authentication methods, in the order of preference for a secret; those to try if the metadata list none."""
 
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
 

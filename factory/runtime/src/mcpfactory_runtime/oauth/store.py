@@ -234,7 +234,6 @@ def _unusable(folder: Path, error: OSError) -> OAuthError:
 
 
 def _user_folder(environ: Mapping[str, str]) -> Path:
-    """Return the directory for a user's settings on this system."""
     try:
         if sys.platform == "win32":
             return Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / _SERVICE

@@ -159,7 +159,6 @@ class OAuthProxy:
         self._supported: Callable[[], Sequence[str]] = lambda: union(required_scopes)
 
     def _endpoints(self) -> dict[str, tuple[str, Callable[[LoginRequest], Awaitable[LoginReply]]]]:
-        """Return the endpoints: path → its method, and what answers."""
         return {
             SERVER_WELL_KNOWN: ("GET", self._describe),
             "/authorize": ("GET", self._authorize),
@@ -534,7 +533,6 @@ class OAuthProxy:
     # -- who may what --------------------------------------------------------------------------------------------
 
     def _may_call(self, person: Json) -> bool:
-        """Return True if `allow` includes a person."""
         names = {f"sub:{person['sub']}"}
         login = str(person.get("login", "")).lower()
         names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()  # and looks like nothing else

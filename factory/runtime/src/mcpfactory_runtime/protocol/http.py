@@ -21,11 +21,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.connection import META_VERSION, Call, read_envelope
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, McpError, http_status
 from mcpfactory_runtime.protocol.jsonrpc import MISSING
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
-from mcpfactory_runtime.protocol.peer import META_VERSION, read_envelope
 from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, MODERN, REVISIONS, Revision
 from mcpfactory_runtime.types import Json
 

@@ -176,7 +176,6 @@ def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> 
 
 
 def _kind(value: Any) -> str:
-    """Return the JSON name of a value's type, for messages."""
     if value is None:
         return "null"
     names = {

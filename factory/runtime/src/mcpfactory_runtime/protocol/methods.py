@@ -91,5 +91,7 @@ _ROWS: Final = (
     Method("notifications/subscriptions/acknowledged", "server", notification=True),
 )
 
+UPDATED: Final = "notifications/resources/updated"
+
 METHODS: Final[dict[str, Method]] = {row.name: row for row in _ROWS}
 """Every row by its name."""

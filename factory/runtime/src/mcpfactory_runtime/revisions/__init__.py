@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcpfactory_runtime.revisions.model import Revision
 from mcpfactory_runtime.revisions.records import (
     APPS,
     R2024_11_05,
@@ -15,6 +14,7 @@ from mcpfactory_runtime.revisions.records import (
     RELEASED,
     SKILLS,
     TASKS,
+    Revision,
 )
 
 __all__ = [

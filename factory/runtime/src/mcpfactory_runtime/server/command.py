@@ -15,7 +15,7 @@ from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES, Catal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from mcpfactory_runtime.server.extensions.extensions import Extensions
+    from mcpfactory_runtime.server.extensions import Extensions
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -143,7 +143,6 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
 
 
 def _observe(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
-    """Make requests seen from outside, as the options say."""
     if options.metrics and not options.http:
         parser.error("--metrics are served over HTTP\nhint: --http --metrics")
     if options.log_format == "json":
@@ -171,7 +170,6 @@ def _log(server: Runnable, given: Sequence[str]) -> NoReturn:
 
 
 def _authorization(parser: ArgumentParser) -> dict[str, Any]:
-    """Return the authorization options from MCPFACTORY_AUTH_*."""
     if not any(name.startswith("MCPFACTORY_AUTH_") for name in os.environ):
         return {}
     from mcpfactory_runtime.auth import AuthorizationError  # noqa: PLC0415 - for protected servers only

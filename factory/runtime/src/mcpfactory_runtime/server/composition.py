@@ -1,4 +1,4 @@
-"""Compose servers: `server.mount(part, prefix)`.
+"""Compose servers: `server.mount(part, prefix)`, and tools that read the resources and prompts of one.
 
 What is called goes through the part: its own middleware is around its tools, its own lifespan's value is `ctx.state`, and
 `ctx.call` means its own tools.
@@ -25,15 +25,16 @@ from mcpfactory_runtime.server.registry import (
     check_tool_name,
     key_of,
 )
+from mcpfactory_runtime.server.results import EmbeddedBlob, Text
 from mcpfactory_runtime.server.signature import is_async
 from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.registry import Registry
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.transform import TransformOptions
-
 
 log = logging.getLogger("mcpfactory_runtime")
 
@@ -70,7 +71,11 @@ class Composed:
             ValueError: a name, URI or path is taken, or the prefix produces invalid tool names, and nothing was
                 mounted; or the part is this server, or has it as a part.
         """
-        _refuse_other(part)
+        if not isinstance(part, Composed):
+            hint = (
+                f"mount(server, {part!r})" if isinstance(part, str) else "mount(Server(…)), or mount(RemoteServer(…))"
+            )
+            raise TypeError(f"{part!r} is no server\nhint: {hint}")
         if prefix:
             check_tool_name(f"{prefix}_")
         if self in _all_parts(part):
@@ -141,8 +146,6 @@ class Composed:
         Raises:
             ValueError: a name is taken, and none was added.
         """
-        from mcpfactory_runtime.server.reading_tools import reading_tools  # noqa: PLC0415 - most servers leave that to clients
-
         tools = reading_tools(self.registry)
         for tool in tools:
             if tool.name in self.registry.tools:
@@ -176,10 +179,7 @@ class Composed:
         raise NotImplementedError
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:
-        """Note that a tool replaced another; return False if the other tool belongs to no part.
-
-        Only parts register their tools again.
-        """
+        """Note that a part's tool replaced another; return False if the other tool belongs to no part."""
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
@@ -204,13 +204,6 @@ class _Transform:
 
     def __init__(self, name: str, options: TransformOptions) -> None:
         self.name, self.options, self.used = name, options, False
-
-
-def _refuse_other(part: Any) -> None:
-    if isinstance(part, Composed):
-        return
-    hint = f"mount(server, {part!r})" if isinstance(part, str) else "mount(Server(…)), or mount(RemoteServer(…))"
-    raise TypeError(f"{part!r} is no server\nhint: {hint}")
 
 
 def _all_parts(server: Any) -> list[Any]:
@@ -340,7 +333,6 @@ class _PartContext(Context):
 
     @property
     def server(self) -> Host:
-        """The part."""
         return self._part
 
     @property
@@ -419,7 +411,6 @@ class _Completions:
         self._part, self._before, self._others = part, before, others
 
     async def __call__(self, ref: Reference, argument: Argument, context: CompletionContext, ctx: Context) -> Any:
-        """Return the result of the responsible handler."""
         own = self._part.registry
         name = ref.name.removeprefix(self._before) if ref.name.startswith(self._before) else ""
         if (ref.type == "ref/prompt" and name in own.prompts) or (
@@ -437,3 +428,51 @@ async def _complete(completer: Completer, request: tuple[Any, ...], ctx: Context
     if completer.context is not None:
         bound[completer.context] = ctx
     return await (completer.handler(**bound) if completer.is_async else in_thread(completer.handler, bound))
+
+
+_READS: Final = {"readOnlyHint": True, "openWorldHint": False}
+_SHOWN: Final = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "arguments")
+
+
+def reading_tools(registry: Registry) -> list[Tool]:
+    """Return the four tools; what they list is what the registry has when they are called."""
+
+    async def list_resources() -> Json:
+        """List the resources that read_resource can read, and the templates of URIs for others."""
+        return {"resources": _shown(registry.resources), "templates": _shown(registry.templates)}
+
+    async def read_resource(uri: str, ctx: Context) -> list[Text | EmbeddedBlob]:
+        """Read a resource.
+
+        Args:
+            uri: its URI: one of list_resources, or a template of it filled in
+            ctx: the call's
+        """
+        return [_block(one) for one in await ctx.read_resource(uri)]
+
+    async def list_prompts() -> Json:
+        """List the prompts that get_prompt can fill in, with their arguments."""
+        return {"prompts": _shown(registry.prompts)}
+
+    async def get_prompt(name: str, ctx: Context, arguments: dict[str, str] | None = None) -> Json:
+        """Fill in a prompt: instructions that this server has for a purpose.
+
+        Args:
+            name: one of list_prompts
+            ctx: the call's
+            arguments: by the names that list_prompts has
+        """
+        return {"messages": await ctx.get_prompt(name, **(arguments or {}))}
+
+    functions = (list_resources, read_resource, list_prompts, get_prompt)
+    return [Tool.from_function(function, annotations=_READS) for function in functions]
+
+
+def _shown(records: dict[str, Any]) -> list[Json]:
+    return [{key: one.wire[key] for key in _SHOWN if key in one.wire} for one in records.values()]
+
+
+def _block(contents: Json) -> Text | EmbeddedBlob:
+    if "blob" in contents:
+        return EmbeddedBlob(contents["uri"], contents["blob"], contents.get("mimeType"))
+    return Text(contents.get("text", ""))

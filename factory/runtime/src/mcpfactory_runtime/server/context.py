@@ -8,9 +8,9 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
+from mcpfactory_runtime.protocol.connection import LOG_LEVELS, Peer
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
-from mcpfactory_runtime.protocol.peer import LOG_LEVELS, Peer
 from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.execution import call_other
@@ -408,7 +408,8 @@ class Context(Injected):
         for question in questions.values():
             self._check_capability(question)
         if not self._call.peer.revision.modern:
-            return {key: await self._ask_now(question) for key, question in questions.items()}
+            peer, request = self._call.peer, self._channel.request
+            return {key: one.read(await request(one.method, one.params(peer))) for key, one in questions.items()}
         answers = self._recorded()
         answers = {
             **{key: self._unasked[key] for key in questions if questions[key].unasked and key in self._unasked},
@@ -438,10 +439,6 @@ class Context(Injected):
         self._count += 1
         name = key or f"{question.kind}-{self._count}"
         return (await self.ask(**{name: question}))[name]
-
-    async def _ask_now(self, question: Question[Any]) -> Any:
-        params = question.params(self._call.peer)
-        return question.read(await self._channel.request(question.method, params))
 
     def _check_capability(self, question: Question[Any]) -> None:
         missing = self._lacks(question)

@@ -221,7 +221,6 @@ def _parameters(provider: Provider) -> Iterator[tuple[inspect.Parameter, Any]]:
 
 
 def _mark(parameter: inspect.Parameter, annotation: Any) -> Dependency | None:
-    """Return the mark of a parameter that is a dependency."""
     if isinstance(parameter.default, Dependency):
         return parameter.default
     if get_origin(annotation) is Annotated:

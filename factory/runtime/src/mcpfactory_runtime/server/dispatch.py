@@ -13,26 +13,24 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.connection import LOG_LEVELS, META_SERVER, META_SUBSCRIPTION, Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
-from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_SERVER, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
 from mcpfactory_runtime.server.execution import is_plain, run_plain, run_tool
 from mcpfactory_runtime.server.inputs import read_completion, read_request
-from mcpfactory_runtime.server.lists import page
+from mcpfactory_runtime.server.lists import Filter, page
 from mcpfactory_runtime.server.middleware.layers import Layer, Layers, Request, through
-from mcpfactory_runtime.server.reading import find_resource, prompt_arguments, read_contents, read_messages
+from mcpfactory_runtime.server.reading import find_resource, prompt_arguments, read_contents, read_messages, uri_of
 from mcpfactory_runtime.server.registry import Tool
-from mcpfactory_runtime.server.subscriptions import Filter
 from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.extensions.extensions import Extensions
+    from mcpfactory_runtime.server.extensions import Extensions
     from mcpfactory_runtime.server.host import Host, Outcome, ReplyChannel
 
 
@@ -106,7 +104,6 @@ class Dispatcher:
         return self._final(call, outcome) if isinstance(outcome, dict) else self._finished(call, outcome)
 
     async def _run_through(self, around: list[Layer], answer: Answer, call: Call, channel: ReplyChannel) -> Json:
-        """Answer a request inside of middleware."""
         context = self._contexts[call] = self._context(call, channel)
         settled = False
 
@@ -346,13 +343,13 @@ class Dispatcher:
     # -- changes -------------------------------------------------------------------------------------------------
 
     def _subscribe(self, call: Call, channel: ReplyChannel) -> Json:
-        uri = _uri(call)
+        uri = uri_of(call)
         channel.subscriptions.add(uri)
         self._host.follow(uri)
         return {}
 
     def _unsubscribe(self, call: Call, channel: ReplyChannel) -> Json:
-        channel.subscriptions.discard(_uri(call))
+        channel.subscriptions.discard(uri_of(call))
         return {}
 
     async def _listen(self, call: Call, channel: ReplyChannel) -> Json:
@@ -395,17 +392,13 @@ class Dispatcher:
         if revision.result_type:
             result.setdefault("resultType", "complete")
             meta = result.get("_meta")
-            info = self._server_info(revision)
+            info = self._info.get(revision.name)
+            if info is None:
+                info = self._info[revision.name] = project(self._host.info, "Implementation", revision)
             result["_meta"] = {META_SERVER: info} if meta is None else {META_SERVER: info, **meta}
             if method in revision.cacheable and result["resultType"] == "complete":
                 result["ttlMs"], result["cacheScope"] = self._host.cache
         return result
-
-    def _server_info(self, revision: Revision) -> Json:
-        info = self._info.get(revision.name)
-        if info is None:
-            info = self._info[revision.name] = project(self._host.info, "Implementation", revision)
-        return info
 
 
 class Settled(dict[str, Any]):
@@ -434,10 +427,3 @@ class _ListenStream:
     def publish(self, method: str, params: Json) -> None:
         if self._filter.wants(method, params):
             self._channel.notify(method, {"_meta": self._tag, **params}, self._revision)
-
-
-def _uri(call: Call) -> str:
-    uri = call.params.get("uri")
-    if type(uri) is not str:
-        raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
-    return uri

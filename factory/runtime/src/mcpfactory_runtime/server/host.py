@@ -1,10 +1,11 @@
-"""Protocols that parts of a server require from the whole."""
+"""What parts of a server require from the whole, and what is read from the author of a server."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
 
 from mcpfactory_runtime.types import Json
@@ -13,14 +14,12 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.revisions import Revision
+    from mcpfactory_runtime.server.lists import Hub
     from mcpfactory_runtime.server.rates import Allowance, Rates
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.sealing import Sealer
-    from mcpfactory_runtime.server.subscriptions import Hub
-    from mcpfactory_runtime.store.base import SharedStore
-    from mcpfactory_runtime.store.processes import Processes
-
+    from mcpfactory_runtime.store.base import Processes, SharedStore
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Outcome = Json | bytes | Awaitable[Json]
@@ -230,3 +229,34 @@ def check_identity(name: str, version: str) -> tuple[str, str]:
     if not name.strip():
         raise ValueError("a server needs a name\nhint: Server('notes')")
     return name, version
+
+
+def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
+    """Return the result of a decorator used without parentheses, with a name, or with keywords.
+
+    Raises:
+        TypeError: for another first argument, and for two names.
+    """
+    if callable(given):
+        return register(given)
+    if isinstance(given, str):
+        if options.setdefault("name", given) != given:
+            raise TypeError(f"two names for one {what}: {given!r} and {options['name']!r}")
+    elif given is not None:
+        raise TypeError(f'{given!r} is no function and no name\nhint: @server.{what}, or @server.{what}("name")')
+    return register
+
+
+def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a lifespan as a function that makes a context manager.
+
+    Raises:
+        TypeError: it makes none.
+    """
+    if isasyncgenfunction(function):
+        return asynccontextmanager(function)
+    wrong = iscoroutinefunction(function) or isgeneratorfunction(function)
+    if wrong or not callable(function):
+        name = getattr(function, "__name__", repr(function))
+        raise TypeError(f"the lifespan {name} is no async generator\nhint: async def {name}(server): … yield state …")
+    return function

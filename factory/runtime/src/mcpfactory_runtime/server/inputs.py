@@ -9,11 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from mcpfactory_runtime.protocol.connection import Peer
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, McpError
-from mcpfactory_runtime.protocol.peer import Peer
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.revisions.forms import FormError, project_form, read_form
-from mcpfactory_runtime.revisions.projection import project
+from mcpfactory_runtime.revisions.projection import FormError, project, project_form, read_form
 from mcpfactory_runtime.server.results import Content, Message, content_blocks
 from mcpfactory_runtime.types import Json
 
@@ -283,11 +282,6 @@ class Roots(Question[list[Root]]):
 
 
 def _checked(form: Json, content: Json) -> Json:
-    """Return the content, if it fits the form.
-
-    Raises:
-        ValueError: it does not.
-    """
     from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
 
     return compile_schema(form).validate(content)

@@ -155,12 +155,10 @@ class Operated:
             self._observe(RequestLines())
 
     async def _send_telemetry(self) -> None:
-        """Send the remaining telemetry at shutdown."""
         if self._flush is not None:
             await asyncio.to_thread(self._flush)
 
     def _observe(self, observer: RequestObserver) -> None:
-        """Notify an observer of each further request."""
         if self._observed is None:
             from mcpfactory_runtime.server.observe.request import ObservedHandler  # noqa: PLC0415 - most servers tell nobody
 

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, SchemaValidator, to_json
 
 from mcpfactory_runtime.protocol.jsonrpc import encodable
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
-from mcpfactory_runtime.server.schema.annotations import builtin_schema
+from mcpfactory_runtime.server.schema import builtin_schema
 from mcpfactory_runtime.types import Json
 
 Converter = Callable[[Any], Json]
@@ -38,7 +38,7 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
             raise TypeError("structured=True needs a return annotation that says what the data is")
         return free_result, None
     if annotation in (bytes, bytearray):
-        return _wrapping_converter(_base64), _wrapped({"type": "string", "contentEncoding": "base64"})
+        return _converter(_base64), _wrapped({"type": "string", "contentEncoding": "base64"})
     pair = builtin_schema(annotation)
     if pair is not None:
         core: Any = pair[0]
@@ -49,8 +49,8 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
 
         validate, schema = models.output_schema(annotation)
     if schema.get("type") == "object":
-        return _object_converter(validate), schema
-    convert = _wrapping_converter(validate)
+        return _converter(validate, wraps=False), schema
+    convert = _converter(validate)
     return _mixed_converter(convert) if annotation in _OF_ANYTHING else convert, _wrapped(schema)
 
 
@@ -99,23 +99,7 @@ def _json_text(value: Any) -> str:
         ) from None
 
 
-def _object_converter(plain: Callable[[Any], Any]) -> Converter:
-    def convert(value: Any) -> Json:
-        if isinstance(value, ToolResult):
-            return value.to_dict()
-        try:
-            data = plain(value)
-        except ValueError as error:
-            data = _plain_without_halves(plain, value, error)
-        return {
-            "content": [{"type": "text", "text": _json_text(data)}],
-            "structuredContent": data,
-        }
-
-    return convert
-
-
-def _wrapping_converter(plain: Callable[[Any], Any]) -> Converter:
+def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
     def convert(value: Any) -> Json:
         if isinstance(value, ToolResult):
             return value.to_dict()
@@ -124,7 +108,7 @@ def _wrapping_converter(plain: Callable[[Any], Any]) -> Converter:
         except ValueError as error:
             data = _plain_without_halves(plain, value, error)
         text = data if type(data) is str else _json_text(data)
-        return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": data}}
+        return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": data} if wraps else data}
 
     return convert
 

@@ -19,15 +19,25 @@ from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
 
+def uri_of(call: Call) -> str:
+    """Return the URI that a request names.
+
+    Raises:
+        McpError: INVALID_PARAMS without one.
+    """
+    uri = call.params.get("uri")
+    if type(uri) is not str:
+        raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    return uri
+
+
 def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
     """Return the resource or template that serves resources/read, the URI, and the handler's arguments.
 
     Raises:
         McpError: INVALID_PARAMS without a URI; the revision's not-found code when nothing serves it.
     """
-    uri = call.params.get("uri")
-    if type(uri) is not str:
-        raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    uri = uri_of(call)
     found = _serving(registry, uri)
     if found is None:
         raise not_found(uri, call.peer.revision)

@@ -134,7 +134,9 @@ class Tool:
         """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         handler = with_dependencies(handler)
         signature = read_signature(handler)
-        wire = _described(_tool_name(handler, name), signature, title, description)
+        wire = _described(
+            check_tool_name(_handler_name(handler) if name is None else name), signature, title, description
+        )
         try:
             convert, schema = read_output(returned(signature.returns), structured)
         except TypeError as error:
@@ -468,11 +470,7 @@ def _as_it_is(result: Json) -> Json:
 
 
 def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
-    """See that annotations are such as clients know.
-
-    Raises:
-        TypeError: one is unknown, or a hint is neither true nor false.
-    """
+    """See that annotations are such as clients know."""
     if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
         raise TypeError(f"tool {tool}: no annotation is called {', '.join(unknown)}\nhint: title, {', '.join(_HINTS)}")
     for name in _HINTS:
@@ -481,12 +479,7 @@ def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
 
 
 def _check_running(tool: Tool) -> None:
-    """Check that a tool can run with its author's settings.
-
-    Raises:
-        TypeError: `inline` is for another kind of function, or is combined with a timeout.
-        ValueError: the timeout is invalid.
-    """
+    """Check that a tool can run with its author's settings."""
     if tool.inline and tool.is_async:
         hint = "`async def` runs on the event loop anyway"
         raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
@@ -497,10 +490,6 @@ def _check_running(tool: Tool) -> None:
             raise TypeError(
                 f"tool {tool.name}: nothing can end a function that runs inline\nhint: leave inline=True out"
             )
-
-
-def _tool_name(handler: Handler, name: str | None) -> str:
-    return check_tool_name(_handler_name(handler) if name is None else name)
 
 
 def check_tool_name(name: str) -> str:
@@ -515,11 +504,7 @@ def check_tool_name(name: str) -> str:
 
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
-    """Check a schema that clients will read as well.
-
-    Raises:
-        ValueError: it is unusable.
-    """
+    """Check a schema that clients will read as well."""
     from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
     from mcpfactory_runtime.server.schema.references import UnusableSchemaError  # noqa: PLC0415 - only for tools with schemas of their own
 

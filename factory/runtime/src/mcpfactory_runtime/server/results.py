@@ -19,11 +19,7 @@ def _without_none(block: Json) -> Json:
 
 
 def _base64(data: bytes | str) -> str:
-    """Return bytes as base64 text; a string must be base64 already, possibly with line breaks.
-
-    Raises:
-        ValueError: the string is not base64.
-    """
+    """Return bytes as base64 text; a string must be base64 already, possibly with line breaks."""
     if isinstance(data, str):
         return _checked_base64(data)
     from binascii import b2a_base64  # noqa: PLC0415 - most servers never send binary content

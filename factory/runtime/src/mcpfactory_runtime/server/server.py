@@ -11,24 +11,23 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE
+from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import Composed
-from mcpfactory_runtime.server.decorators import decorated, lifespan_manager, middleware_decorator
 from mcpfactory_runtime.server.dispatch import Dispatcher
-from mcpfactory_runtime.server.extensions.extensions import Extensions
-from mcpfactory_runtime.server.host import check_identity
-from mcpfactory_runtime.server.middleware.layers import Layers
+from mcpfactory_runtime.server.extensions import Extensions, link_app, make_app
+from mcpfactory_runtime.server.host import check_identity, decorated, lifespan_manager
+from mcpfactory_runtime.server.lists import KINDS, Hub
+from mcpfactory_runtime.server.middleware.layers import Layers, middleware_decorator
 from mcpfactory_runtime.server.operation import Operated
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
 from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
-from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.protocol.errors import McpError
-    from mcpfactory_runtime.server.extensions.apps import AppOptions
-    from mcpfactory_runtime.server.extensions.extensions import TasksOption
+    from mcpfactory_runtime.server.extensions import AppOptions, TasksOption
     from mcpfactory_runtime.server.generated.manifest import Hook
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
     from mcpfactory_runtime.server.middleware import Middleware
@@ -166,9 +165,7 @@ class Server(Operated, Composed):
         def register(handler: Function) -> Function:
             tool = Tool.from_function(handler, **options)
             if app is not None or visibility:
-                from mcpfactory_runtime.server.extensions.apps import link  # noqa: PLC0415 - only for tools with a page
-
-                link(tool.wire, app, visibility)
+                link_app(tool.wire, app, visibility)
             self.add_tool(tool)
             return handler
 
@@ -441,8 +438,6 @@ class Server(Operated, Composed):
             TypeError: neither or both of html and path.
             ValueError: the URI is taken or does not start with `ui://`; an unknown member of csp or permissions.
         """
-        from mcpfactory_runtime.server.extensions.apps import make_app  # noqa: PLC0415 - most servers have no apps
-
         resource = make_app(uri, **options)
         self.registry.extensions[APPS] = {}
         self.add_resource(resource)
@@ -561,7 +556,7 @@ class Server(Operated, Composed):
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8000, **options: Any) -> None:
         """Serve Streamable HTTP at `http://host:port/mcp` until a signal; `options` as for `http_app`."""
-        from mcpfactory_runtime.transports.http.run import run_http  # noqa: PLC0415 - loads the web server
+        from mcpfactory_runtime.transports.http.serve import run_http  # noqa: PLC0415 - loads the web server
 
         run_http(self, host, port, **options)
 
@@ -583,7 +578,7 @@ class Server(Operated, Composed):
 
             await serve_stdio(self)
         else:
-            from mcpfactory_runtime.transports.http.run import serve_http  # noqa: PLC0415 - loads the web server
+            from mcpfactory_runtime.transports.http.serve import serve_http  # noqa: PLC0415 - loads the web server
 
             await serve_http(self, options.pop("host", "127.0.0.1"), options.pop("port", 8000), **options)
 

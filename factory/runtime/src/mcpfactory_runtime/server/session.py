@@ -16,9 +16,9 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.jsonrpc import Oversize, RequestId
+from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.errors import interrupts
-from mcpfactory_runtime.server.subscriptions import UPDATED
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:

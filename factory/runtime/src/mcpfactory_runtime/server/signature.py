@@ -1,6 +1,6 @@
 """A handler's signature → the JSON Schema of its arguments and one validator, built once.
 
-Builtins are served by `annotations`; the first annotation that needs pydantic moves the whole signature to `models`.
+Builtins are served by `schema` itself; the first annotation that needs pydantic moves the whole signature to `models`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from pydantic_core import SchemaValidator, ValidationError
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.server.schema.annotations import builtin_schema
+from mcpfactory_runtime.server.schema import builtin_schema
 from mcpfactory_runtime.types import Json
 
 Handler = Callable[..., Any]
@@ -289,11 +289,7 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
-    """See that plain defaults are of the types of their parameters. Values that only a constraint excludes may say "none given".
-
-    Raises:
-        TypeError: one is not.
-    """
+    """See that plain defaults are of the types of their parameters. Values that only a constraint excludes may say "none given"."""
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]

@@ -127,7 +127,6 @@ class _Handler:
         self._inner, self._mapper, self._convert = inner, mapper, convert
 
     async def __call__(self, arguments: Json, ctx: Injected) -> Json:
-        """Return the result."""
         result = await run_handler(self._inner, arguments, lambda: ctx)
         if self._mapper is None or result.get("isError"):
             return result

@@ -221,7 +221,6 @@ class _StdoutWriter:
         """Pause reading from `source` while the client does not read."""
 
     def send(self, data: bytes) -> None:
-        """Write one message and its line break."""
         line = memoryview(data + b"\n")
         while line:
             line = line[os.write(self._descriptor, line) :]

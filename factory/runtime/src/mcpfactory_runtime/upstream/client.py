@@ -184,8 +184,9 @@ class Upstream:
                 f"{self._addresses.variable(operation.server)} right."
             ) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.DecodingError, httpx.RequestError) as error:
+            why = str(error) if isinstance(error, httpx.DecodingError) else type(error).__name__
             raise ToolError(
-                f"{operation.method} {operation.path}: the exchange with {host} broke off ({_broken_off(error)})."
+                f"{operation.method} {operation.path}: the exchange with {host} broke off ({why})."
             ) from None
         secrets = credentials.secrets
         return self._result(answer, operation, arguments, secrets=secrets, url=request.url, redirect=redirect)
@@ -372,10 +373,6 @@ def _added(call: TracedCall, headers: Iterable[tuple[str, str]]) -> list[tuple[s
 
 def _repeatable(request: UpstreamRequest) -> bool:
     return request.method in _REPEATABLE and not request.once
-
-
-def _broken_off(error: Exception) -> str:
-    return str(error) if isinstance(error, httpx.DecodingError) else type(error).__name__
 
 
 def _cause(error: BaseException) -> str:

@@ -27,6 +27,15 @@ _Encoder = Callable[[str], str]
 
 _PATH_RESERVED: Final = ":@!$&'()*+,;=[]"
 _QUERY_RESERVED: Final = ":@!$'()*,;=/?"
+JSON_LINES: Final = frozenset(
+    {
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonl",
+        "application/x-jsonlines",
+    }
+)
 _TRIPLE: Final = re.compile(r"(%[0-9A-Fa-f]{2})")
 
 

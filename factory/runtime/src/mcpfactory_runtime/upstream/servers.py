@@ -15,9 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import Operation, ServerAddress
 from mcpfactory_runtime.upstream.secrets import Settings, server_setting
-from mcpfactory_runtime.urls import MAX_REDIRECTS, Redirect, host_port, host_port_of
-
-_PORTS: Final = {"http": 80, "https": 443}
+from mcpfactory_runtime.urls import DEFAULT_PORTS, MAX_REDIRECTS, Redirect, host_port, host_port_of
 
 
 class Addresses:
@@ -121,7 +119,6 @@ def unmoved_notice(addresses: Addresses) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of a complete URL."""
     try:
         parts = urlsplit(url)
         return parts if parts.hostname and parts.port != 0 else None
@@ -131,8 +128,8 @@ def _split(url: str) -> SplitResult | None:
 
 def _host(parts: SplitResult) -> tuple[str, int]:
     """Return host and port; the ports of http and https count as one, because either may redirect to the other."""
-    port = parts.port or _PORTS.get(parts.scheme, 0)
-    return (parts.hostname or "").rstrip("."), 443 if port in _PORTS.values() else port
+    port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+    return (parts.hostname or "").rstrip("."), 443 if port in DEFAULT_PORTS.values() else port
 
 
 _LOGIN: Final = re.compile(r"(?<![a-z])(log-?in|sign-?in|sso|saml2?|oauth2?|authori[sz]e|accounts|idp)(?![a-z])", re.I)

@@ -170,7 +170,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _parts(request: RecordedRequest) -> list[tuple[str, str]]:
-    """Name and text of every part of a multipart body."""
     head = f"Content-Type: {request.header('content-type')}\r\n\r\n".encode()
     message = message_from_bytes(head + request.body, policy=policy.HTTP)
     parts = message.iter_parts() if message.is_multipart() else ()

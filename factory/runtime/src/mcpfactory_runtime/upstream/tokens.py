@@ -24,6 +24,7 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpfactory_runtime.oauth.grants import (
     GrantContext,
+    Registration,
     Tokens,
     client_credentials_grant,
     jwt_bearer_grant,
@@ -42,12 +43,18 @@ from mcpfactory_runtime.oauth.model import (
     is_loopback,
     read_metadata,
 )
-from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.upstream.account import ServiceAccount, read_account
-from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose_schemes, collect, unset_variables
+from mcpfactory_runtime.upstream.auth import (
+    NO_CREDENTIALS,
+    Credentials,
+    ServiceAccount,
+    choose_schemes,
+    collect,
+    read_account,
+    unset_variables,
+)
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds, secret
 from mcpfactory_runtime.upstream.servers import Addresses

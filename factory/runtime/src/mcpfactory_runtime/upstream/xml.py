@@ -68,7 +68,6 @@ class _Writer:
         self._shapes = shapes
 
     def element(self, name: str, value: Any, xml: Xml, scope: Scope) -> str:
-        """One element with all that is in it."""
         tag, declared = _qualified(name, xml, scope)
         inner = {**scope, **declared}
         attributes = {_declaration(prefix): namespace for prefix, namespace in declared.items()}
@@ -85,7 +84,6 @@ class _Writer:
         return f"<{tag}{head}>{written.content}</{tag}>" if written.content else f"<{tag}{head}/>"
 
     def _inside(self, value: Any, xml: Xml, scope: Scope) -> _Written:
-        """Return the members of an object, or the text of anything else."""
         if not isinstance(value, Mapping):
             return _Written({}, _escaped(text_of(value), _ESCAPES))
         known = dict(self._shaped(xml).members)
@@ -98,7 +96,6 @@ class _Writer:
         return _joined([self._node(name, one, item, scope) for one in value])
 
     def _node(self, name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-        """Return the XML of one member or item."""
         if xml.kind == "attribute":
             return _attribute(xml.name or name, value, xml, scope)
         if xml.kind in ("text", "cdata"):
@@ -231,17 +228,14 @@ class _AnswerReader:
         self.value: Any = None
 
     def start(self, _: str, attributes: dict[str, str]) -> None:
-        """Open an element."""
         if len(self._open) >= _DEEPEST:
             raise XmlAnswerError(f"it is nested more than {_DEEPEST} levels deep")
         self._open.append(_Element(attributes))
 
     def data(self, text: str) -> None:
-        """Take text of the element that is open."""
         self._open[-1].text.append(text)
 
     def end(self, tag: str) -> None:
-        """Close an element: its value goes to the one around it."""
         name = tag.rpartition(":")[2]
         value = self._value(name, self._open.pop())
         if self._open:

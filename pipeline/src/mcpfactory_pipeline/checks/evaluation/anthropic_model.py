@@ -115,5 +115,4 @@ def _read_blocks(answer: Mapping[str, Any]) -> ModelTurn:
 
 
 def _sent_back(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a block of an answer as a request may have it: without what only answers have."""
     return {key: value for key, value in block.items() if value is not None and key not in {"parsed_output", "caller"}}

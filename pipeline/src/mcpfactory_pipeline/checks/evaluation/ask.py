@@ -13,9 +13,8 @@ from typing import Any, Final, Protocol
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.declared_calls import result_text
 from mcpfactory_pipeline.checks.elicitation import Person
-from mcpfactory_pipeline.checks.evaluation.case_value import reword
+from mcpfactory_pipeline.checks.evaluation.cases import reword
 from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, MadeCall, ModelTranscript, Setting, judge
 from mcpfactory_pipeline.checks.evaluation.model import (
     NO_TOKENS,
@@ -28,6 +27,7 @@ from mcpfactory_pipeline.checks.evaluation.model import (
 )
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelPrices, ModelReport, hash_cases, hash_tools
 from mcpfactory_pipeline.checks.evaluation.offer import SearchTools, ServerOffer
+from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ProtocolError
@@ -68,10 +68,6 @@ class Answerer:
 
     person: Person = field(default_factory=Person)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def turn_to(self, tool: str) -> None:
-        """Get ready for what the tool asks; what no case answers they decline."""
-        self.person.answer = self.answers.get(tool, "declines")
 
 
 async def converse(
@@ -125,7 +121,7 @@ async def _call(
         text = f"There is no tool {call.tool}."
         return MadeCall(name, arguments, turn, text, failed=True), ToolAnswer(call, text, failed=True)
     meant = str(arguments.get("name", "")) if shown.search.call and name == shown.search.call else name
-    beside.turn_to(shown.own.get(meant, meant))
+    beside.person.answer = beside.answers.get(shown.own.get(meant, meant), "declines")  # what no case answers
     try:
         result = await client.call_tool(listed, arguments)
         text, failed = result_text(result)[:_LARGEST], bool(result.get("isError"))

@@ -122,7 +122,6 @@ def _least(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the share of common words (Jaccard index), or 0 if there are too few to compare."""
     if min(len(first), len(second)) < _FEWEST:
         return 0.0
     return len(first & second) / len(first | second)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.text import count_tokens
-from mcpfactory_pipeline.checks.declared_calls import make_call, misfits, result_text
+from mcpfactory_pipeline.checks.declared_calls import make_call, misfits
 from mcpfactory_pipeline.checks.elicitation import Person
 from mcpfactory_pipeline.checks.evaluation.competition import CompetingPair, ToolShare, competing_tools, expensive_tools
 from mcpfactory_pipeline.checks.evaluation.offer import (
@@ -21,6 +21,7 @@ from mcpfactory_pipeline.checks.evaluation.offer import (
     names_found,
     rank_tools,
 )
+from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client

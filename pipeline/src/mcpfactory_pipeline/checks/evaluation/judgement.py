@@ -167,8 +167,6 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Match of calls with an accepted sequence: calls that fit its first expected calls, and the rest of both."""
-
     way: Sequence[ExpectedCall]
     found: Sequence[MadeCall]
     missing: Sequence[ExpectedCall]

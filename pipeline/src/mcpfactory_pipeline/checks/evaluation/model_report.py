@@ -32,7 +32,6 @@ class _Rounded(JsonRecord):
     __slots__ = ()
 
     def to_json(self) -> dict[str, float]:
-        """Return the figures with four decimals."""
         return {name: round(value, 4) for name, value in super().to_json().items()}
 
 

@@ -79,7 +79,6 @@ class OpenAIChat:
         return without_key(turn, self._endpoint)
 
     async def _answered(self, asked: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any, Any]:
-        """Return message, reason and usage."""
         answer = (await self._client.chat.completions.create(**asked)).model_dump()
         choice = answer["choices"][0]
         return choice["message"], choice.get("finish_reason"), answer.get("usage")
@@ -94,7 +93,6 @@ def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_message(message: Mapping[str, Any], reason: Any, usage: Any) -> tuple[ModelTurn, dict[str, Any]]:
-    """Return the turn, and the message to send back."""
     calls = []
     for number, one in enumerate(message.get("tool_calls") or []):
         wanted = one["function"]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from mcpfactory_codegen.effects import READING, is_question, sounds_like_change
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
+from mcpfactory_pipeline.checks.exchange import STRUCTURED
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -382,91 +382,91 @@ def _called(evidence: Evidence) -> int:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="behaviour.tools-work", family="behaviour", severity=5, gate=True, check=_tools_work, ceiling=49,
+        id="behaviour.tools-work", severity=5, gate=True, ceiling=49, check=_tools_work,
         statement="At least one tool that was called did what it was called for.",
         source="a server whose every tool answers an error is of no use, however well it describes itself",
         hint="implement the tools; without cases, mark those that only read readOnlyHint so that they can be called",
     ),
     Rule(
-        id="behaviour.answers", family="behaviour", severity=5, gate=True, check=_answers,
+        id="behaviour.answers", severity=5, gate=True, check=_answers,
         statement="Every call is answered, and the server lives on.",
         source="JSON-RPC 2.0 §5; a client waits for the answer",
         hint="catch what the tool raises, bound how long it may take, never end the process in a tool",
     ),
     Rule(
-        id="behaviour.finished", family="behaviour", severity=3, gate=False, check=_finished,
+        id="behaviour.finished", severity=3, check=_finished,
         statement="No tool answers that it is not implemented.",
         source="a tool that is listed is a promise to the model",
         hint="implement the tool or do not list it",
     ),
     Rule(
-        id="behaviour.cases", family="behaviour", severity=5, gate=True, check=_cases_pass,
+        id="behaviour.cases", severity=5, gate=True, check=_cases_pass,
         statement="Every case, of the API document or given, is answered without an error.",
         source="cases are made from the document or given by who knows the server: correct arguments",
         hint="run the server's own tests; the evidence has the call",
     ),
     Rule(
-        id="behaviour.requests", family="behaviour", severity=5, gate=True, check=_requests_match,
+        id="behaviour.requests", severity=5, gate=True, check=_requests_match,
         statement="The requests that tools send upstream are those of the API document.",
         source="the API document: method, path, parameters, headers, body",
         hint="compare the operation record with the document",
     ),
     Rule(
-        id="behaviour.validates", family="behaviour", severity=3, gate=True, check=_validates,
+        id="behaviour.validates", severity=3, gate=True, check=_validates,
         statement="A call without a required argument, or with an object where the schema wants a text, number or boolean, is answered with an error.",
         source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
         hint="hold the arguments against the inputSchema before the tool runs",
     ),
     Rule(
-        id="behaviour.argument-errors", family="behaviour", severity=2, gate=False, check=_argument_errors,
+        id="behaviour.argument-errors", severity=2, check=_argument_errors,
         statement=f"Wrong arguments are answered with isError, or error {INVALID_PARAMS}, and words for the model.",
         source="MCP server/tools, Error Handling: input validation errors should be reported in the result",
         hint="say which argument is wrong, and what it must be",
     ),
     Rule(
-        id="behaviour.failure-kind", family="behaviour", severity=2, gate=False, check=_failure_kind,
+        id="behaviour.failure-kind", severity=2, check=_failure_kind,
         statement="A tool that fails says so by isError in its result, not by a protocol error.",
         source="MCP schema, CallToolResult: errors that originate from the tool should be reported inside the result, or the model does not see them",
         hint="catch what the tool raises, and return it as text with isError",
     ),
     Rule(
-        id="behaviour.covered", family="behaviour", severity=3, gate=False, check=_covered,
+        id="behaviour.covered", severity=3, check=_covered,
         statement="With cases, every tool is called: by one of the API document, or by an evaluation case whose answer depends on the API.",
         source="what was not called is not known to work",
         hint="give the tool a case, or an evaluation case in evals/ that says what the answer contains (docs/how-to/evaluate.md)",
     ),
     Rule(
-        id="behaviour.evaluated", family="behaviour", severity=5, gate=True, check=_evaluated,
+        id="behaviour.evaluated", severity=5, gate=True, check=_evaluated,
         statement="Every right call of the evaluation cases is answered as its case says, and asks a person where the case has one.",
         source="what is right was said by somebody who knows the server",
         hint="mcpfactory evaluate NAME asks the same cases; mend the tool, or the case",
     ),
     Rule(
-        id="behaviour.consent", family="behaviour", severity=5, gate=True, check=_consent,
+        id="behaviour.consent", severity=5, gate=True, check=_consent,
         statement="A tool that asks a person changes nothing when they decline, or cannot be asked.",
         source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
         hint="ask before anything is sent, and send nothing without a yes",
     ),
     Rule(
-        id="behaviour.output", family="behaviour", severity=5, gate=True, check=_output_matches, since=lifecycle.STRUCTURED,
+        id="behaviour.output", severity=5, gate=True, since=STRUCTURED, check=_output_matches,
         statement="A tool with an outputSchema returns structuredContent that matches it.",
         source="MCP server/tools, Output Schema: servers must provide structured results that conform",
         hint="correct the schema or the result; clients may refuse the answer",
     ),
     Rule(
-        id="behaviour.read-only", family="behaviour", severity=5, gate=True, check=_read_only,
+        id="behaviour.read-only", severity=5, gate=True, check=_read_only,
         statement="A tool with readOnlyHint sends no writing request; a POST that only asks, by its document or by its path, is none.",
         source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
         hint="drop the hint or the request",
     ),
     Rule(
-        id="behaviour.result", family="behaviour", severity=3, gate=False, check=_result_shape,
+        id="behaviour.result", severity=3, check=_result_shape,
         statement="Tool results have content: a list of blocks, each with a type.",
         source="MCP schema, CallToolResult",
         hint='return {"content": [{"type": "text", "text": …}]}',
     ),
     Rule(
-        id="behaviour.errors", family="behaviour", severity=2, gate=False, check=_errors_help,
+        id="behaviour.errors", severity=2, check=_errors_help,
         statement="A tool error tells the model what went wrong, without a stack trace.",
         source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
         hint="say what was wrong with which argument and what to try",

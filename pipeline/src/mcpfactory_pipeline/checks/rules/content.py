@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import lifecycle
-from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.probes import foreign_kinds
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, rule_outcome
 from mcpfactory_pipeline.checks.rules.legacy import era_or_reason
@@ -40,8 +39,6 @@ _SIGNATURES: Final[dict[str, bytes]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One block, and the exchange in which it came."""
-
     where: str
     value: Any
     exchange: WireExchange
@@ -117,7 +114,6 @@ def _resource_faults(block: _Block) -> Iterator[Fault]:
 
 
 def _encoded(evidence: Evidence) -> list[_Block]:
-    """Return all blocks with base64 data."""
     images = [block for block in _blocks(evidence) if block.value.get("type") in _BYTES]
     return [block for block in (*images, *_contents(evidence)) if _base64_of(block) is not None]
 
@@ -163,7 +159,6 @@ def _annotation_faults(block: _Block) -> Iterator[Fault]:
 
 
 def _structured(evidence: Evidence) -> list[_Block]:
-    """Structured content, with the whole result as block."""
     calls = (*evidence.calls, *evidence.others)
     return [
         _Block(call.tool, call.exchange.result, call.exchange)
@@ -190,12 +185,12 @@ def _revision(evidence: Evidence) -> RuleOutcome:
         return reason
     if not evidence.older:
         return not_applicable("no tool returned content that an older revision of the server does not have")
-    return rule_outcome(len(evidence.older), (fault for call in evidence.older for fault in _revision_faults(call)))
-
-
-def _revision_faults(call: RecordedCall) -> Iterator[Fault]:
-    if foreign := foreign_kinds(call.exchange, call.title):
-        yield Fault(f"in {call.title}, which has no such content, {', '.join(foreign)} came", call.tool, call.exchange)
+    faults = (
+        Fault(f"in {call.title}, which has no such content, {', '.join(foreign)} came", call.tool, call.exchange)
+        for call in evidence.older
+        if (foreign := foreign_kinds(call.exchange, call.title))
+    )
+    return rule_outcome(len(evidence.older), faults)
 
 
 def _meta_keys(evidence: Evidence) -> RuleOutcome:
@@ -228,63 +223,61 @@ def _metadata(value: Any) -> Iterator[dict[str, Any]]:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="content.revision", family="content", severity=2, gate=False, check=_revision,
+        id="content.revision", severity=2, until=LATEST_HANDSHAKE, check=_revision,
         statement="In a session of an older revision, tools return only kinds of content that it has.",
         source="MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, CallToolResult of that revision",
         hint="send a text that says what it would have been: clients of that revision refuse the whole result",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="content.meta-keys", family="content", severity=1, gate=False, check=_meta_keys,
+        id="content.meta-keys", severity=1, since=STRUCTURED, check=_meta_keys,
         statement="Keys of metadata are a name, or labels with dots between them, a slash and a name.",
         source="MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys that it does not know: it weighs 1)",
         hint="write example.com/name: letters and digits, and between them also hyphens, in names dots and underscores",
-        since=lifecycle.STRUCTURED,
     ),
     Rule(
-        id="content.types", family="content", severity=3, gate=True, check=_over(_blocks, _type_faults),
+        id="content.types", severity=3, gate=True, check=_over(_blocks, _type_faults),
         statement="Blocks of content have a type that the protocol knows.",
         source="MCP schema, ContentBlock: clients refuse a result with a block that they cannot read",
         hint="send text, or a resource with the MIME type of what it is",
     ),
     Rule(
-        id="content.members", family="content", severity=3, gate=True, check=_over(_blocks, _member_faults),
+        id="content.members", severity=3, gate=True, check=_over(_blocks, _member_faults),
         statement="Blocks have what their type needs: data and mimeType, uri and name, or a resource.",
         source="MCP schema, ImageContent, AudioContent, ResourceLink, EmbeddedResource",
         hint="clients refuse the whole result for one block without them",
     ),
     Rule(
-        id="content.resources", family="content", severity=3, gate=True, check=_over(_contents, _resource_faults),
+        id="content.resources", severity=3, gate=True, check=_over(_contents, _resource_faults),
         statement="Contents of resources have a uri, and text or blob.",
         source="MCP schema, TextResourceContents and BlobResourceContents",
         hint="repeat the URI in each of the contents",
     ),
     Rule(
-        id="content.base64", family="content", severity=3, gate=True, check=_over(_encoded, _base64_faults),
+        id="content.base64", severity=3, gate=True, check=_over(_encoded, _base64_faults),
         statement="Images, audio and blobs are base64.",
         source="MCP schema: data and blob are base64-encoded (RFC 4648 §4, with padding)",
         hint="encode the bytes; no data: prefix, no line breaks, no URL alphabet",
     ),
     Rule(
-        id="content.mime", family="content", severity=3, gate=False, check=_over(_encoded, _mime_faults),
+        id="content.mime", severity=3, check=_over(_encoded, _mime_faults),
         statement="Bytes are of the MIME type that stands beside them.",
         source="MCP schema, mimeType; models and clients decode by it",
         hint="say the type of the bytes that are sent, not that of the file that they came from",
     ),
     Rule(
-        id="content.annotations", family="content", severity=3, gate=True, check=_over(_blocks, _annotation_faults),
+        id="content.annotations", severity=3, gate=True, check=_over(_blocks, _annotation_faults),
         statement="Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and assistant.",
         source="MCP schema, Annotations",
         hint="leave them out, or write them as the schema says",
     ),
     Rule(
-        id="content.structured-object", family="content", severity=3, gate=True, check=_over(_structured, _object_faults), since=lifecycle.STRUCTURED,
+        id="content.structured-object", severity=3, gate=True, check=_over(_structured, _object_faults),
         statement="In the handshake revisions structuredContent is an object.",
         source="MCP server/tools, Structured Content; schema, CallToolResult",
-        hint='wrap other values: {"result": …}',
+        hint='wrap other values: {"result": …}', since=STRUCTURED,
     ),
     Rule(
-        id="content.structured-text", family="content", severity=1, gate=False, check=_over(_structured, _text_faults), since=lifecycle.STRUCTURED,
+        id="content.structured-text", severity=1, since=STRUCTURED, check=_over(_structured, _text_faults),
         statement="What structuredContent says stands in content, too.",
         source="MCP server/tools, Structured Content: a tool should also return the serialized JSON in a text block",
         hint="add a text block with the JSON",

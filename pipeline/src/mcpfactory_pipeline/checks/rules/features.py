@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, Listening
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import COMPLETIONS, FIRST_MODERN, LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.probes import NOTHING_TO_ASK
-from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
-from mcpfactory_pipeline.checks.rules.legacy import describe_answer, era_or_reason, probe_check
+from mcpfactory_pipeline.checks.rule import (
+    Check,
+    Fault,
+    FindFaults,
+    Rule,
+    RuleOutcome,
+    not_applicable,
+    not_checked,
+    rule_outcome,
+)
+from mcpfactory_pipeline.checks.rules.legacy import describe_answer, era_or_reason, expects_result, probe_check
 from mcpfactory_pipeline.checks.transport.conversation import is_acknowledgement, subscription
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 
 _MOST_VALUES: Final = 100  # of one completion
 
 
-def _asked(probe: str, find_faults: Callable[[WireExchange], Iterator[Fault]], capability: str, era: str = "") -> Check:
+def _asked(probe: str, find_faults: FindFaults, capability: str, era: str = "") -> Check:
     """Return a check of one probe's exchange, for servers that list the probed feature."""
     judge = probe_check(probe, find_faults, era=era, capability=capability)
 
@@ -29,7 +37,7 @@ def _asked(probe: str, find_faults: Callable[[WireExchange], Iterator[Fault]], c
     return check
 
 
-def _refuses(what: str, *codes: int) -> Callable[[WireExchange], Iterator[Fault]]:
+def _refuses(what: str, *codes: int) -> FindFaults:
     """Return a check that something wrong is answered with one of `codes`; another error is tolerated."""
 
     def find_faults(exchange: WireExchange) -> Iterator[Fault]:
@@ -49,14 +57,6 @@ def _not_found(exchange: WireExchange) -> Iterator[Fault]:
     what = "empty contents" if exchange.result is not None else describe_answer(exchange)
     words = f"expected error {RESOURCE_NOT_FOUND} or {INVALID_PARAMS}, got {what}"
     yield Fault(words, "unknown resource", exchange, lesser=1 if exchange.error is not None else None)
-
-
-def _done(what: str) -> Callable[[WireExchange], Iterator[Fault]]:
-    def find_faults(exchange: WireExchange) -> Iterator[Fault]:
-        if exchange.result is None:
-            yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange)
-
-    return find_faults
 
 
 def _prompt(exchange: WireExchange) -> Iterator[Fault]:
@@ -105,88 +105,91 @@ def _completion(exchange: WireExchange) -> Iterator[Fault]:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="features.unknown-resource", family="features", severity=3, gate=False, check=_asked("unknown-resource", _not_found, "resources"),
+        id="features.unknown-resource", severity=3, check=_asked("unknown-resource", _not_found, "resources"),
         statement=f"A resource that does not exist is answered with an error ({RESOURCE_NOT_FOUND}, or {INVALID_PARAMS} in the newest revision), never with empty contents.",
         source="MCP server/resources, Error Handling",
         hint="tell a client that nothing is there: an empty text looks like an answer",
     ),
     Rule(
-        id="features.resource-uri", family="features", severity=3, gate=True, check=_asked("resource-uri", _refuses("a number as URI", INVALID_PARAMS), "resources"),
+        id="features.resource-uri", severity=3, gate=True,
+        check=_asked("resource-uri", _refuses("a number as URI", INVALID_PARAMS), "resources"),
         statement=f"resources/read with a URI that is no text is answered with error {INVALID_PARAMS}.",
         source="MCP server/resources, Security Considerations: servers must validate all resource URIs",
         hint="check the type before the resource is looked up",
     ),
     Rule(
-        id="features.subscribe", family="features", severity=3, gate=True, check=_asked("subscribe", _done("resources/subscribe"), "resources", "legacy"),
+        id="features.subscribe", severity=3, gate=True, until=LATEST_HANDSHAKE,
+        check=_asked("subscribe", expects_result("resources/subscribe", "resources/subscribe"), "resources", "legacy"),
         statement="A server that declares resources.subscribe takes a subscription to a listed resource.",
         source="MCP server/resources, Subscriptions",
         hint="answer with an empty result, or do not declare it",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="features.unsubscribe", family="features", severity=3, gate=True, check=_asked("unsubscribe", _done("resources/unsubscribe"), "resources", "legacy"),
+        id="features.unsubscribe", severity=3, gate=True, until=LATEST_HANDSHAKE,
+        check=_asked("unsubscribe", expects_result("resources/unsubscribe", "resources/unsubscribe"), "resources", "legacy"),
         statement="And ends it again.",
         source="MCP schema, UnsubscribeRequest",
         hint="answer with an empty result",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="features.prompt", family="features", severity=3, gate=True, check=_asked("get-prompt", _prompt, "prompts"),
+        id="features.prompt", severity=3, gate=True, check=_asked("get-prompt", _prompt, "prompts"),
         statement="The first listed prompt is filled in: messages, each with a role and one block of content.",
         source="MCP server/prompts, Getting a Prompt; schema, GetPromptResult",
         hint='answer {"messages": [{"role": "user", "content": {"type": "text", "text": …}}]}',
     ),
     Rule(
-        id="features.unknown-prompt", family="features", severity=2, gate=False, check=_asked("unknown-prompt", _refuses("unknown prompt", INVALID_PARAMS), "prompts"),
+        id="features.unknown-prompt", severity=2,
+        check=_asked("unknown-prompt", _refuses("unknown prompt", INVALID_PARAMS), "prompts"),
         statement=f"A prompt that does not exist is answered with error {INVALID_PARAMS}.",
         source="MCP server/prompts, Error Handling",
         hint="look the name up before anything else",
     ),
     Rule(
-        id="features.prompt-arguments", family="features", severity=2, gate=False, check=_asked("prompt-arguments", _refuses("missing argument", INVALID_PARAMS), "prompts"),
+        id="features.prompt-arguments", severity=2,
+        check=_asked("prompt-arguments", _refuses("missing argument", INVALID_PARAMS), "prompts"),
         statement=f"A prompt without an argument that it requires is answered with error {INVALID_PARAMS}.",
         source="MCP server/prompts, Error Handling: missing required arguments",
         hint="check the arguments before the prompt is filled in",
     ),
     Rule(
-        id="features.completion", family="features", severity=3, gate=True, check=_asked("complete", _completion, "completions"),
+        id="features.completion", severity=3, gate=True, check=_asked("complete", _completion, "completions"),
         statement=f"A server that declares completions completes an argument of a listed prompt, with at most {_MOST_VALUES} texts.",
         source="MCP server/utilities/completion",
         hint="an empty list is a completion, too; say hasMore where there are more",
     ),
     Rule(
-        id="features.unknown-completion", family="features", severity=2, gate=False, check=_asked("complete-unknown", _refuses("completion of an unknown prompt", INVALID_PARAMS), "completions"),
+        id="features.unknown-completion", severity=2,
+        check=_asked("complete-unknown", _refuses("completion of an unknown prompt", INVALID_PARAMS), "completions"),
         statement=f"The completion for a prompt that does not exist is answered with error {INVALID_PARAMS}.",
         source="MCP server/utilities/completion, Error Handling",
         hint="look the reference up first",
     ),
     Rule(
-        id="features.completion-argument", family="features", severity=2, gate=False, check=_asked("complete-nothing", _refuses("completion without an argument", INVALID_PARAMS), "completions"),
+        id="features.completion-argument", severity=2, since=COMPLETIONS,
+        check=_asked("complete-nothing", _refuses("completion without an argument", INVALID_PARAMS), "completions"),
         statement=f"A request for a completion that names no argument is answered with error {INVALID_PARAMS}.",
         source="MCP server/utilities/completion, Error Handling: missing required arguments",
         hint="check the request against its schema first",
-        since=lifecycle.COMPLETIONS,
     ),
     Rule(
-        id="features.no-completion", family="features", severity=1, gate=False, check=_undeclared,
+        id="features.no-completion", severity=1, since=COMPLETIONS, check=_undeclared,
         statement=f"A server that completes nothing answers requests for completions with error {METHOD_NOT_FOUND}.",
         source="MCP server/utilities/completion, Error Handling: method not found, where the capability is not supported",
         hint="leave the method out, or declare completions",
-        since=lifecycle.COMPLETIONS,
     ),
     Rule(
-        id="features.log-level", family="features", severity=3, gate=True, check=_asked("set-level", _done("logging/setLevel"), "logging", "legacy"),
+        id="features.log-level", severity=3, gate=True, until=LATEST_HANDSHAKE,
+        check=_asked("set-level", expects_result("logging/setLevel", "logging/setLevel"), "logging", "legacy"),
         statement="A server that declares logging takes each of the eight levels.",
         source="MCP server/utilities/logging, Setting Log Level",
         hint="answer logging/setLevel with an empty result",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="features.unknown-log-level", family="features", severity=2, gate=False, check=_asked("unknown-level", _refuses("unknown level", INVALID_PARAMS), "logging", "legacy"),
+        id="features.unknown-log-level", severity=2, until=LATEST_HANDSHAKE,
+        check=_asked("unknown-level", _refuses("unknown level", INVALID_PARAMS), "logging", "legacy"),
         statement=f"A log level that does not exist is answered with error {INVALID_PARAMS}.",
         source="MCP server/utilities/logging, Error Handling",
         hint="compare with the eight levels of syslog",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
 )  # fmt: skip
 
@@ -306,38 +309,33 @@ def _malformed_faults(exchange: WireExchange) -> Iterator[Fault]:
 
 LISTENING_RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="modern.listen", family="modern", severity=3, gate=True, check=_over(_acknowledged),
+        id="modern.listen", severity=3, gate=True, since=FIRST_MODERN, check=_over(_acknowledged),
         statement="A stream of notifications begins with its acknowledgement, which says what of the filter is honoured.",
         source="MCP basic/patterns/subscriptions, Acknowledgement",
         hint="send notifications/subscriptions/acknowledged before anything else",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.listen-tagged", family="modern", severity=3, gate=True, check=_over(_tagged),
+        id="modern.listen-tagged", severity=3, gate=True, since=FIRST_MODERN, check=_over(_tagged),
         statement="Each notification on a stream has the id of the request that opened it in its metadata.",
         source="MCP basic/patterns/subscriptions, Notifications; basic/index, _meta, Subscription id",
         hint="copy the id as it came into _meta as io.modelcontextprotocol/subscriptionId",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.listen-wanted", family="modern", severity=3, gate=True, check=_over(_wanted),
+        id="modern.listen-wanted", severity=3, gate=True, since=FIRST_MODERN, check=_over(_wanted),
         statement="A stream has only notifications that its filter asks for.",
         source="MCP basic/patterns/subscriptions, Filter: the server must not send kinds that were not requested",
         hint="keep the filter with the stream, and ask it before you send",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.listen-several", family="modern", severity=3, gate=True, check=_over(_several),
+        id="modern.listen-several", severity=3, gate=True, since=FIRST_MODERN, check=_over(_several),
         statement="A second stream of the same client is opened beside the first, and acknowledged by itself.",
         source="MCP basic/patterns/subscriptions, Multiple subscriptions",
         hint="keep streams by the id of their request",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.listen-malformed", family="modern", severity=2, gate=False, check=_malformed,
+        id="modern.listen-malformed", severity=2, since=FIRST_MODERN, check=_malformed,
         statement=f"A filter that is no object is answered with error {INVALID_PARAMS} (another error is tolerated).",
         source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
         hint="check the filter before the stream is opened",
-        since=lifecycle.FIRST_MODERN,
     ),
 )  # fmt: skip

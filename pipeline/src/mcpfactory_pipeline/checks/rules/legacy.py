@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import BATCHED, HANDSHAKES, LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.probes import UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.rule import (
     Check,
     Fault,
+    FindFaults,
     Rule,
     RuleOutcome,
     Severity,
@@ -31,9 +31,7 @@ def era_or_reason(evidence: Evidence, era: str = "") -> RuleOutcome | None:
     return None
 
 
-def probe_check(
-    probe: str, find_faults: Callable[[WireExchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
-) -> Callable[[Evidence], RuleOutcome]:
+def probe_check(probe: str, find_faults: FindFaults, *, era: str = "legacy", capability: str = "") -> Check:
     """Return a check of one probe's exchange, for servers that speak `era` ("" for any) and declare `capability`."""
 
     def check(evidence: Evidence) -> RuleOutcome:
@@ -49,7 +47,7 @@ def probe_check(
     return check
 
 
-def _handshakes(find_faults: Callable[[str, WireExchange], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
+def _handshakes(find_faults: Callable[[str, WireExchange], Iterator[Fault]]) -> Check:
     def check(evidence: Evidence) -> RuleOutcome:
         return era_or_reason(evidence, "legacy") or rule_outcome(
             len(evidence.handshakes),
@@ -57,6 +55,26 @@ def _handshakes(find_faults: Callable[[str, WireExchange], Iterator[Fault]]) -> 
         )
 
     return check
+
+
+def expects_error(code: int, where: str) -> FindFaults:
+    """Return a check that something wrong is answered with this error."""
+
+    def find_faults(exchange: WireExchange) -> Iterator[Fault]:
+        if exchange.code != code:
+            yield Fault(f"expected error {code}, got {describe_answer(exchange)}", where, exchange)
+
+    return find_faults
+
+
+def expects_result(what: str, where: str) -> FindFaults:
+    """Return a check that a request is answered with a result."""
+
+    def find_faults(exchange: WireExchange) -> Iterator[Fault]:
+        if exchange.result is None:
+            yield Fault(f"{what} got {describe_answer(exchange)}", where, exchange)
+
+    return find_faults
 
 
 def _negotiates(revision: str, exchange: WireExchange) -> Iterator[Fault]:
@@ -67,7 +85,7 @@ def _negotiates(revision: str, exchange: WireExchange) -> Iterator[Fault]:
             revision,
             exchange,
         )
-    elif result.get("protocolVersion") not in lifecycle.HANDSHAKES:
+    elif result.get("protocolVersion") not in HANDSHAKES:
         yield Fault(f"protocolVersion {result.get('protocolVersion')!r} is no handshake revision", revision, exchange)
 
 
@@ -90,10 +108,7 @@ def _ping(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault("the result of ping is not empty", "ping", exchange, lesser=1)
 
 
-def unknown_method(exchange: WireExchange) -> Iterator[Fault]:
-    """Yield the problems with the answer to an unknown method."""
-    if exchange.code != METHOD_NOT_FOUND:
-        yield Fault(f"expected error {METHOD_NOT_FOUND}, got {describe_answer(exchange)}", "unknown method", exchange)
+unknown_method = expects_error(METHOD_NOT_FOUND, "unknown method")
 
 
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:
@@ -125,7 +140,7 @@ def _not_utf_8(exchange: WireExchange) -> Iterator[Fault]:
 
 def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     offered = (exchange.result or {}).get("protocolVersion")
-    if exchange.result is not None and offered not in lifecycle.HANDSHAKES:
+    if exchange.result is not None and offered not in HANDSHAKES:
         words = f"initialize with {UNKNOWN_REVISION}, which no revision has, was answered with {offered!r}"
         yield Fault(words, "unknown revision", exchange)
     elif exchange.received is None:
@@ -140,7 +155,7 @@ def _no_version(exchange: WireExchange) -> Iterator[Fault]:
         )
 
 
-def _silence(what: str) -> Callable[[WireExchange], Iterator[Fault]]:
+def _silence(what: str) -> FindFaults:
     def find_faults(exchange: WireExchange) -> Iterator[Fault]:
         if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
             yield Fault(f"{what} got an answer", what, exchange)
@@ -166,10 +181,9 @@ def _array_params(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words, "params", exchange, lesser=1)
 
 
-def _unknown_members(exchange: WireExchange) -> Iterator[Fault]:
-    if exchange.result is None:
-        words = f"tools/list with a member and metadata that the server does not know got {describe_answer(exchange)}"
-        yield Fault(words, "unknown members", exchange)
+_unknown_members = expects_result(
+    "tools/list with a member and metadata that the server does not know", "unknown members"
+)
 
 
 def _early_ping(evidence: Evidence) -> RuleOutcome:
@@ -178,12 +192,7 @@ def _early_ping(evidence: Evidence) -> RuleOutcome:
     ping = evidence.probes.get("ping")
     if ping is not None and ping.result is None:
         return not_applicable("ping is not answered in a session, either")
-    return probe_check("early-ping", _early_faults)(evidence)
-
-
-def _early_faults(exchange: WireExchange) -> Iterator[Fault]:
-    if exchange.result is None:
-        yield Fault(f"ping before initialize got {describe_answer(exchange)}", "ping", exchange)
+    return probe_check("early-ping", expects_result("ping before initialize", "ping"))(evidence)
 
 
 def _malformed_initialize(evidence: Evidence) -> RuleOutcome:
@@ -271,130 +280,127 @@ def _envelope_faults(exchange: WireExchange) -> Iterator[Fault]:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="legacy.negotiates", family="legacy", severity=5, gate=True, check=_handshakes(_negotiates),
+        id="legacy.negotiates", severity=5, gate=True, check=_handshakes(_negotiates),
         statement="initialize with any handshake revision is answered with that revision or another handshake revision.",
         source="MCP basic/lifecycle, Version Negotiation",
         hint="echo the client's revision when you know it, else offer your latest",
     ),
     Rule(
-        id="legacy.introduces", family="legacy", severity=3, gate=False, check=_handshakes(_introduces),
+        id="legacy.introduces", severity=3, check=_handshakes(_introduces),
         statement="The result of initialize has capabilities and serverInfo with name and version.",
         source="MCP schema, InitializeResult",
         hint="send all three; clients refuse the result otherwise",
     ),
     Rule(
-        id="legacy.ping", family="legacy", severity=3, gate=False, check=probe_check("ping", _ping),
+        id="legacy.ping", severity=3, check=probe_check("ping", _ping),
         statement="ping is answered with an empty result.",
         source="MCP basic/utilities/ping: the receiver must respond promptly with an empty response",
         hint='answer {"result": {}}',
     ),
     Rule(
-        id="legacy.unknown-method", family="legacy", severity=3, gate=False, check=probe_check("unknown-method", unknown_method),
+        id="legacy.unknown-method", severity=3, check=probe_check("unknown-method", unknown_method),
         statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
         source="JSON-RPC 2.0 §5.1",
         hint=f"answer unknown methods with {METHOD_NOT_FOUND}: a client waits for silence, and looks for a mistake of its own behind other codes",
     ),
     Rule(
-        id="legacy.malformed", family="legacy", severity=1, gate=False, check=probe_check("malformed", _malformed, era=""),
+        id="legacy.malformed", severity=1, check=probe_check("malformed", _malformed, era=""),
         statement=f"A message that is no JSON is answered with error {PARSE_ERROR} and the id null, or none.",
         source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
         hint="answer, then go on reading",
     ),
     Rule(
-        id="legacy.survives", family="legacy", severity=5, gate=True, check=_lives,
+        id="legacy.survives", severity=5, gate=True, check=_lives,
         statement="The server goes on after a message that is no JSON, and after others that no client sends; over stdio, where one client has the process for itself, it closes no gate.",
         source="JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write anything else",
         hint="catch the parse error where the line is read",
     ),
     Rule(
-        id="legacy.utf-8", family="legacy", severity=2, gate=False, check=probe_check("after-not-utf-8", _not_utf_8),
+        id="legacy.utf-8", severity=2, until=LATEST_HANDSHAKE, check=probe_check("after-not-utf-8", _not_utf_8),
         statement="The server goes on after bytes that are no UTF-8 (whether it refuses the message or replaces the bytes is its own affair).",
         source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders go on after what is none",
         hint="decode with replacement, or answer a parse error and read on",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.unknown-version", family="legacy", severity=5, gate=True, check=probe_check("unknown-version", _unknown_version),
+        id="legacy.unknown-version", severity=5, gate=True, until=LATEST_HANDSHAKE,
+        check=probe_check("unknown-version", _unknown_version),
         statement="initialize with a revision that does not exist is answered with a handshake revision, or an error; never with that revision.",
         source="MCP basic/lifecycle, Version Negotiation: otherwise the server must respond with another version that it supports",
         hint="compare with the revisions that you implement; echoing what is asked promises what nobody can keep",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.malformed-initialize", family="legacy", severity=2, gate=False, check=_malformed_initialize,
+        id="legacy.malformed-initialize", severity=2, until=LATEST_HANDSHAKE, check=_malformed_initialize,
         statement=f"initialize without protocolVersion is answered with error {INVALID_PARAMS} (another error is tolerated).",
         source="MCP basic/lifecycle, Error Handling; schema, InitializeRequest",
         hint="protocolVersion is required; assume none",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.early-ping", family="legacy", severity=1, gate=False, check=_early_ping,
+        id="legacy.early-ping", severity=1, until=LATEST_HANDSHAKE, check=_early_ping,
         statement="On stdio, ping is answered before initialize, too.",
         source="MCP basic/lifecycle, Initialization: pings are the requests that a client may send before",
         hint="answer ping wherever the conversation stands",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.notifications", family="legacy", severity=3, gate=True, check=probe_check("notification", _silence("a notification that no revision has")),
+        id="legacy.notifications", severity=3, gate=True, until=LATEST_HANDSHAKE,
+        check=probe_check("notification", _silence("a notification that no revision has")),
         statement="A notification is never answered, not even one that the server does not know.",
         source="MCP basic/index, Notifications: the receiver must not send a response",
         hint="a message without id gets no answer",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.cancelled", family="legacy", severity=3, gate=True, check=probe_check("late-cancel", _silence("a cancellation of nothing")),
+        id="legacy.cancelled", severity=3, gate=True, until=LATEST_HANDSHAKE,
+        check=probe_check("late-cancel", _silence("a cancellation of nothing")),
         statement="A cancellation of a request that does not run is ignored.",
         source="MCP basic/utilities/cancellation, Behavior Requirements: receivers may ignore it; it is a notification, and never answered",
         hint="forget requests that were answered, and look the id up without an error",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.responses", family="legacy", severity=3, gate=True, check=probe_check("response", _silence("a response that nobody asked for")),
+        id="legacy.responses", severity=3, gate=True, until=LATEST_HANDSHAKE,
+        check=probe_check("response", _silence("a response that nobody asked for")),
         statement="A response is never answered, not even one to a request that nobody made.",
         source="JSON-RPC 2.0 §5; MCP basic/index, Responses",
         hint="drop responses whose id you do not know",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.not-rpc", family="legacy", severity=3, gate=False, check=probe_check("not-rpc", _not_rpc),
+        id="legacy.not-rpc", severity=3, until=LATEST_HANDSHAKE, check=probe_check("not-rpc", _not_rpc),
         statement=f"JSON that is no JSON-RPC message is answered with error {INVALID_REQUEST} (no answer is tolerated).",
         source="JSON-RPC 2.0 §5.1",
         hint="check jsonrpc and method before anything else",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.params", family="legacy", severity=3, gate=False, check=probe_check("array-params", _array_params, capability="tools"),
+        id="legacy.params", severity=3, check=probe_check("array-params", _array_params, capability="tools"),
         statement=f"Params that are no object are answered with error {INVALID_PARAMS} (another error, or none, is tolerated).",
         source="MCP schema, Request: params are an object",
-        hint="check the type of params where the message is read",
-        until=lifecycle.LATEST_HANDSHAKE,
+        hint="check the type of params where the message is read", until=LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.unknown-members", family="legacy", severity=3, gate=True, check=probe_check("unknown-members", _unknown_members, era="", capability="tools"),
+        id="legacy.unknown-members", severity=3, gate=True,
+        check=probe_check("unknown-members", _unknown_members, era="", capability="tools"),
         statement="Requests with members and metadata that the server does not know are served.",
         source="MCP basic/index, General fields; schema, RequestParams: other members are allowed, and later revisions add some",
         hint="read what you know of the params, and leave the rest",
     ),
     Rule(
-        id="legacy.unknown-tool", family="legacy", severity=3, gate=False, check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),
+        id="legacy.unknown-tool", severity=3,
+        check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),
         statement=f"A call of an unknown tool is answered with error {INVALID_PARAMS} (another code, and a result with isError, are tolerated).",
         source="MCP server/tools, Error Handling: unknown tools are protocol errors, and the example's code is -32602",
         hint="look the name up before running anything",
     ),
     Rule(
-        id="legacy.bad-cursor", family="legacy", severity=2, gate=False, check=probe_check("bad-cursor", _bad_cursor, era="", capability="tools"),
+        id="legacy.bad-cursor", severity=2, check=probe_check("bad-cursor", _bad_cursor, era="", capability="tools"),
         statement=f"An invalid cursor is answered with error {INVALID_PARAMS} (ignoring it is tolerated).",
         source="MCP server/utilities/pagination, Error Handling",
         hint="a client that repeats a stale cursor must learn that it is stale",
     ),
     Rule(
-        id="legacy.ids", family="legacy", severity=5, gate=True, check=_ids,
+        id="legacy.ids", severity=5, gate=True, check=_ids,
         statement="Every answer carries the id of its request, with its type.",
         source="JSON-RPC 2.0 §5",
         hint="copy the id as it came: texts stay texts, numbers stay numbers",
     ),
     Rule(
-        id="legacy.envelope", family="legacy", severity=3, gate=False, check=_envelope,
+        id="legacy.envelope", severity=3, check=_envelope,
         statement="Every answer is a JSON-RPC 2.0 response: one of result and error, and errors with code and message.",
         source="JSON-RPC 2.0 §5 and §5.1",
         hint="check what is sent against the schema of the protocol",
@@ -402,16 +408,13 @@ RULES: Final[tuple[Rule, ...]] = (
 )  # fmt: skip
 
 
-_FindFaults = Callable[[WireExchange], Iterator[Fault]]
-
-
 def _batch(evidence: Evidence) -> RuleOutcome:
-    if not lifecycle.BATCHES & set(evidence.revisions):
+    if not BATCHED & set(evidence.revisions):
         return not_applicable("the server speaks no revision with batches")
     return probe_check("batch", _batch_faults)(evidence)
 
 
-def _beside(**judges: _FindFaults) -> Check:
+def _beside(**judges: FindFaults) -> Check:
     """Return a check of other arrays, `batch_empty=…` for the probe `batch-empty`, of servers that answer those with requests."""
 
     def check(evidence: Evidence) -> RuleOutcome:
@@ -451,7 +454,7 @@ def _batch_faults(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault("the answers to a batch came one by one, not in an array", "batch", exchange)
 
 
-def _batch_silence(what: str) -> _FindFaults:
+def _batch_silence(what: str) -> FindFaults:
     def find_faults(exchange: WireExchange) -> Iterator[Fault]:
         if exchange.received is not None:
             yield Fault(f"a batch of {what} got {describe_answer(exchange)}", what, exchange)
@@ -459,11 +462,6 @@ def _batch_silence(what: str) -> _FindFaults:
             yield Fault(f"a batch of {what} got status {exchange.status}, not 202", what, exchange)
 
     return find_faults
-
-
-def _empty(exchange: WireExchange) -> Iterator[Fault]:
-    if exchange.code != INVALID_REQUEST:
-        yield Fault(f"expected error {INVALID_REQUEST}, got {describe_answer(exchange)}", "empty batch", exchange)
 
 
 def _initialize(exchange: WireExchange) -> Iterator[Fault]:
@@ -475,32 +473,28 @@ def _initialize(exchange: WireExchange) -> Iterator[Fault]:
 
 BATCH_RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="legacy.batch", family="legacy", severity=1, gate=False, check=_batch,
+        id="legacy.batch", severity=1, until=LATEST_HANDSHAKE, check=_batch,
         statement="In the revision that has batches, an array of requests is answered: each request once, notifications not, and on stdio in one array.",
         source="MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6 (clients hardly send any, and the next revision dropped them: it weighs 1)",
         hint="do not agree to that revision, or answer each member of the array",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.batch-silence", family="legacy", severity=1, gate=False,
+        id="legacy.batch-silence", severity=1, until=LATEST_HANDSHAKE,
         check=_beside(batch_notifications=_batch_silence("notifications"), batch_responses=_batch_silence("responses")),
         statement="An array without requests is not answered; over HTTP its status is 202.",
         source="JSON-RPC 2.0 §6: the server must return nothing at all; MCP basic/transports of the revision with batches",
         hint="send no array where there is nothing to put into it",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.batch-empty", family="legacy", severity=1, gate=False, check=_beside(batch_empty=_empty),
+        id="legacy.batch-empty", severity=1, until=LATEST_HANDSHAKE, check=_beside(batch_empty=expects_error(INVALID_REQUEST, "empty batch")),
         statement=f"An empty array is answered with error {INVALID_REQUEST}.",
         source="JSON-RPC 2.0 §6",
         hint="refuse it before its members are looked at",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.batch-initialize", family="legacy", severity=1, gate=False, check=_beside(batch_initialize=_initialize),
+        id="legacy.batch-initialize", severity=1, until=LATEST_HANDSHAKE, check=_beside(batch_initialize=_initialize),
         statement="initialize in an array is refused.",
         source="MCP basic/lifecycle of the revision with batches, Initialization: the initialize request must not be part of a batch",
         hint="no other message of the array could be served before initialize is over",
-        until=lifecycle.LATEST_HANDSHAKE,
     ),
 )  # fmt: skip

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import WireExchange, has_member
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_pipeline.checks.rules.legacy import era_or_reason, probe_check
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
@@ -124,7 +123,7 @@ def _members(evidence: Evidence) -> RuleOutcome:
         Fault(f"{key} of an entry is {item[key]!r}"[:200], method, listing.exchanges[0])
         for method, item, listing in entries
         for key, fits in _OPTIONAL.items()
-        if key in item and lifecycle.has_member(key, evidence.revisions) and not fits(item[key])
+        if key in item and has_member(key, evidence.revisions) and not fits(item[key])
     )
     return era_or_reason(evidence) or rule_outcome(len({method for method, _, _ in entries}), faults)
 
@@ -176,61 +175,61 @@ def _first_read(evidence: Evidence) -> RuleOutcome:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="lists.tools", family="lists", severity=5, gate=True, check=_readable("tools/list", ("name",)),
+        id="lists.tools", severity=5, gate=True, check=_readable("tools/list", ("name",)),
         statement="A server that declares tools lists them, page by page to an end.",
         source="MCP server/tools, Listing Tools; server/utilities/pagination",
         hint="answer tools/list; leave nextCursor out on the last page",
     ),
     Rule(
-        id="lists.resources", family="lists", severity=3, gate=False, check=_readable("resources/list", ("uri", "name")),
+        id="lists.resources", severity=3, check=_readable("resources/list", ("uri", "name")),
         statement="A server that declares resources lists them, each with uri and name.",
         source="MCP server/resources, Listing Resources",
         hint="answer resources/list, with an empty list if need be",
     ),
     Rule(
-        id="lists.templates", family="lists", severity=3, gate=False, check=_readable("resources/templates/list", ("uriTemplate", "name")),
+        id="lists.templates", severity=3, check=_readable("resources/templates/list", ("uriTemplate", "name")),
         statement="A server that declares resources lists its templates, each with uriTemplate and name (that it has no such method is tolerated).",
         source="MCP server/resources, Resource Templates: no sentence demands them, and no capability says that there are some",
         hint="answer resources/templates/list, with an empty list if need be",
     ),
     Rule(
-        id="lists.prompts", family="lists", severity=3, gate=False, check=_readable("prompts/list", ("name",)),
+        id="lists.prompts", severity=3, check=_readable("prompts/list", ("name",)),
         statement="A server that declares prompts lists them, each with a name.",
         source="MCP server/prompts, Listing Prompts",
         hint="answer prompts/list, with an empty list if need be",
     ),
     Rule(
-        id="lists.declared", family="lists", severity=3, gate=False, check=_declared,
+        id="lists.declared", severity=3, check=_declared,
         statement="What a server lists it also declares as a capability.",
         source="MCP basic/lifecycle, Capability Negotiation: clients do not ask for what is not declared",
         hint="declare the capability",
     ),
     Rule(
-        id="lists.stable", family="lists", severity=1, gate=False, check=_listed_again,
+        id="lists.stable", severity=1, check=_listed_again,
         statement="tools/list, asked again in the same session, has the same tools in the same order.",
         source="MCP server/tools, Listing Tools: tools should be in a deterministic order; models read the list from a cache",
         hint="sort by name, or keep the order of registration",
     ),
     Rule(
-        id="lists.members", family="lists", severity=3, gate=True, check=_members,
+        id="lists.members", severity=3, gate=True, check=_members,
         statement="Titles, descriptions, sizes, icons and arguments of listed entries are what the schema says.",
         source="MCP schema, Resource, ResourceTemplate, Prompt, Icon",
         hint="leave out what is not known; clients refuse a list for one wrong member",
     ),
     Rule(
-        id="lists.uris", family="lists", severity=3, gate=True, check=_uris,
+        id="lists.uris", severity=3, gate=True, check=_uris,
         statement="URIs of resources have a scheme and no blanks, and templates are those of RFC 6570.",
         source="MCP server/resources: resources are identified by a URI (RFC 3986), templates by RFC 6570",
         hint="give a relative name a scheme of your own: zoo://plan",
     ),
     Rule(
-        id="lists.unique", family="lists", severity=3, gate=False, check=_unique,
+        id="lists.unique", severity=3, check=_unique,
         statement="No two resources have the same URI and no two prompts the same name.",
         source="MCP server/resources and server/prompts: the key must be unique",
         hint="list each once; check that pages do not overlap",
     ),
     Rule(
-        id="lists.read", family="lists", severity=3, gate=False, check=_first_read,
+        id="lists.read", severity=3, check=_first_read,
         statement="The first listed resource can be read.",
         source="MCP server/resources, Reading Resources",
         hint="list what can be read; contents carry text or blob",

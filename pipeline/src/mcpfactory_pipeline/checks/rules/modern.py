@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, MODERNS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, first_each, not_applicable, rule_outcome
-from mcpfactory_pipeline.checks.rules.legacy import describe_answer, era_or_reason, probe_check, unknown_method
+from mcpfactory_pipeline.checks.rules.legacy import (
+    describe_answer,
+    era_or_reason,
+    expects_error,
+    probe_check,
+    unknown_method,
+)
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -36,7 +41,7 @@ def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or not all(isinstance(version, str) for version in versions):
         yield Fault("supportedVersions is no list of texts", "server/discover", exchange)
-    elif not set(versions) & set(lifecycle.MODERNS):
+    elif not set(versions) & set(MODERNS):
         yield Fault(
             f"supportedVersions {versions} names no per-request revision, yet one was answered",
             "server/discover",
@@ -54,7 +59,7 @@ def is_modern(exchange: WireExchange) -> bool:
     """Return True if the request has per-request metadata of a known revision; only such answers are judged."""
     params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
-    return isinstance(meta, dict) and meta.get(lifecycle.VERSION) in lifecycle.MODERNS
+    return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
 
 
 def _result_type(evidence: Evidence) -> RuleOutcome:
@@ -122,7 +127,7 @@ def _named(evidence: Evidence) -> RuleOutcome:
         Fault("the result's metadata has no serverInfo", "serverInfo", exchange)
         for exchange in results
         if not isinstance((exchange.result or {}).get("_meta"), dict)
-        or lifecycle.META + "serverInfo" not in (exchange.result or {})["_meta"]
+        or META + "serverInfo" not in (exchange.result or {})["_meta"]
     )
     return era_or_reason(evidence, "modern") or rule_outcome(len(results), first_each(faults))
 
@@ -138,7 +143,7 @@ def _cache_pages(evidence: Evidence) -> RuleOutcome:
 
 
 def _cacheable(evidence: Evidence) -> RuleOutcome:
-    results = [exchange for exchange in _modern_results(evidence) if _method(exchange) in lifecycle.CACHEABLE]
+    results = [exchange for exchange in _modern_results(evidence) if _method(exchange) in CACHEABLE]
     faults = (fault for exchange in results for fault in _cache_faults(exchange))
     return era_or_reason(evidence, "modern") or rule_outcome(
         len({_method(exchange) for exchange in results}), first_each(faults)
@@ -158,11 +163,6 @@ def _cache_faults(exchange: WireExchange) -> Iterator[Fault]:
         )
 
 
-def _no_capabilities(exchange: WireExchange) -> Iterator[Fault]:
-    if exchange.code != INVALID_PARAMS:
-        yield Fault(f"expected error {INVALID_PARAMS}, got {describe_answer(exchange)}", "request metadata", exchange)
-
-
 def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != UNSUPPORTED_VERSION:
         yield Fault(
@@ -171,7 +171,7 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
         return
     data = (exchange.error or {}).get("data")
     supported = data.get("supported") if isinstance(data, dict) else None
-    if not isinstance(supported, list) or not set(map(str, supported)) & set(lifecycle.MODERNS):
+    if not isinstance(supported, list) or not set(map(str, supported)) & set(MODERNS):
         yield Fault("the error's data.supported does not list what the server speaks", "unknown revision", exchange)
 
 
@@ -181,87 +181,77 @@ def _method(exchange: WireExchange) -> str:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="modern.discover", family="modern", severity=5, gate=True, check=_discover,
+        id="modern.discover", severity=5, gate=True, since=FIRST_MODERN, check=_discover,
         statement="server/discover lists the supported revisions and the capabilities.",
         source="MCP server/discover",
         hint="return supportedVersions and capabilities",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.result-type", family="modern", severity=5, gate=True, check=_result_type,
+        id="modern.result-type", severity=5, gate=True, since=FIRST_MODERN, check=_result_type,
         statement="Every result says its resultType.",
         source="MCP basic/index, Responses: resultType is required",
         hint='add "resultType": "complete"',
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.cacheable", family="modern", severity=3, gate=False, check=_cacheable,
+        id="modern.cacheable", severity=3, since=FIRST_MODERN, check=_cacheable,
         statement="Results of discover, lists and resources/read say ttlMs and cacheScope.",
         source="MCP server/utilities/caching",
         hint='add "ttlMs": 0 and "cacheScope": "private" when nothing may be kept',
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.metadata", family="modern", severity=3, gate=False, check=probe_check("modern-no-capabilities", _no_capabilities, era="modern"),
+        id="modern.metadata", severity=3, check=probe_check("modern-no-capabilities", expects_error(INVALID_PARAMS, "request metadata"), era="modern"),
         statement=f"A request whose metadata lacks the client's capabilities is answered with error {INVALID_PARAMS}.",
         source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
-        hint="check _meta before the method is run",
-        since=lifecycle.FIRST_MODERN,
+        hint="check _meta before the method is run", since=FIRST_MODERN,
     ),
     Rule(
-        id="modern.unknown-version", family="modern", severity=3, gate=False, check=probe_check("modern-unknown-version", _unknown_version, era="modern"),
+        id="modern.unknown-version", severity=3, since=FIRST_MODERN,
+        check=probe_check("modern-unknown-version", _unknown_version, era="modern"),
         statement=f"A revision that the server does not speak is answered with error {UNSUPPORTED_VERSION} and data.supported.",
         source="MCP basic/versioning, Unsupported versions",
         hint="list the supported revisions: a client picks its next try from them",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.unknown-method", family="modern", severity=3, gate=False, check=probe_check("modern-unknown-method", unknown_method, era="modern"),
+        id="modern.unknown-method", severity=3, since=FIRST_MODERN,
+        check=probe_check("modern-unknown-method", unknown_method, era="modern"),
         statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
         source="JSON-RPC 2.0 §5.1",
         hint="answer unknown methods instead of dropping them; a client waits",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.retired", family="modern", severity=3, gate=True, check=probe_check("modern-retired", unknown_method, era="modern"),
+        id="modern.retired", severity=3, gate=True, check=probe_check("modern-retired", unknown_method, era="modern"),
         statement=f"ping, which the per-request revisions no longer have, is answered with error {METHOD_NOT_FOUND}.",
         source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
-        hint="look methods up in the revision of the request, not in one table for all",
-        since=lifecycle.FIRST_MODERN,
+        hint="look methods up in the revision of the request, not in one table for all", since=FIRST_MODERN,
     ),
     Rule(
-        id="modern.known-types", family="modern", severity=3, gate=True, check=_known_types,
+        id="modern.known-types", severity=3, gate=True, since=FIRST_MODERN, check=_known_types,
         statement="resultType is complete or input_required, as long as the client declares no extension.",
         source="MCP basic/index, Responses",
         hint="other values belong to extensions that the client has to declare",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.input-required", family="modern", severity=3, gate=True, check=_input_required,
+        id="modern.input-required", severity=3, gate=True, since=FIRST_MODERN, check=_input_required,
         statement="Input is asked for by tools/call, prompts/get and resources/read only, and only what the client declared.",
         source="MCP basic/patterns/mrtr",
         hint="look at the client's capabilities in the request's metadata before you ask",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.error-codes", family="modern", severity=3, gate=True, check=_error_codes,
+        id="modern.error-codes", severity=3, gate=True, since=FIRST_MODERN, check=_error_codes,
         statement="Errors use no retired code and none of the reserved range but the revision's own.",
         source="MCP basic/index, Error Codes",
         hint="codes of your own lie outside -32768 to -32000",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.named", family="modern", severity=1, gate=False, check=_named,
+        id="modern.named", severity=1, since=FIRST_MODERN, check=_named,
         statement="Each result names the server in its metadata.",
         source="MCP basic/index, Result metadata: servers should include serverInfo",
         hint="add _meta with io.modelcontextprotocol/serverInfo",
-        since=lifecycle.FIRST_MODERN,
     ),
     Rule(
-        id="modern.cache-pages", family="modern", severity=3, gate=True, check=_cache_pages,
+        id="modern.cache-pages", severity=3, gate=True, since=FIRST_MODERN, check=_cache_pages,
         statement="All pages of a list have one cacheScope.",
         source="MCP server/utilities/caching",
         hint="decide by the list, not by the page",
-        since=lifecycle.FIRST_MODERN,
     ),
 )  # fmt: skip

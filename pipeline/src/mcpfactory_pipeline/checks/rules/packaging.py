@@ -111,37 +111,37 @@ def _implemented(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="packaging.metadata", family="packaging", severity=2, gate=False, check=_on_package(_metadata),
+        id="packaging.metadata", severity=2, check=_on_package(_metadata),
         statement="The package says its name, version, description and which Python it needs.",
         source="PEP 621; package indexes and installers show and use them",
         hint="fill in [project] of pyproject.toml",
     ),
     Rule(
-        id="packaging.entry-point", family="packaging", severity=3, gate=False, check=_on_package(_entry_point),
+        id="packaging.entry-point", severity=3, check=_on_package(_entry_point),
         statement="The package has a program, and what it names is there.",
         source="entry points specification (packaging.python.org); a client starts a server by its program",
         hint='[project.scripts] name = "package.server:main"',
     ),
     Rule(
-        id="packaging.readme", family="packaging", severity=1, gate=False, check=_on_package(_readme),
+        id="packaging.readme", severity=1, check=_on_package(_readme),
         statement="There is a README, and the tools and programs that it names exist.",
         source="people decide by the README, and copy the command from it",
         hint="correct the README where the finding says; mcpfactory inspect NAME prints the tools",
     ),
     Rule(
-        id="packaging.licence", family="packaging", severity=1, gate=False, check=_on_package(_licence),
+        id="packaging.licence", severity=1, check=_on_package(_licence),
         statement="The package says under which licence it may be used.",
         source="PEP 639; without one nobody may copy it",
         hint='project.license = "MIT" (an SPDX expression), or a file LICENSE; "LicenseRef-Proprietary" says that nobody may',
     ),
     Rule(
-        id="packaging.reproducible", family="packaging", severity=2, gate=False, check=_on_package(_reproducible),
+        id="packaging.reproducible", severity=2, check=_on_package(_reproducible),
         statement="The same sources give the same bytes when they are built twice.",
         source="reproducible-builds.org; else nobody can tell whether a wheel was made of its sources",
         hint="take clocks, random values and paths of the machine out of the build",
     ),
     Rule(
-        id="packaging.implemented", family="packaging", severity=5, gate=True, check=_on_package(_implemented),
+        id="packaging.implemented", severity=5, gate=True, check=_on_package(_implemented),
         statement="No hand-written tool only raises NotImplementedError, or has no body at all.",
         source="a tool that is listed is a promise to the model",
         hint="write the function, or take its decorator away until it is written",

@@ -237,31 +237,31 @@ def _short(value: Any) -> str:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="substance.finished", family="substance", severity=5, gate=True, check=_does_something, ceiling=49,
+        id="substance.finished", severity=5, gate=True, ceiling=49, check=_does_something,
         statement="No tool answers, without an error, that it is not implemented yet.",
         source="MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a promise to the model",
         hint="implement the tool, or do not list it; what it cannot do is answered with isError",
     ),
     Rule(
-        id="substance.varies", family="substance", severity=1, gate=False, check=_varies,
+        id="substance.varies", severity=1, check=_varies,
         statement="A tool that is called with different required arguments does not give one and the same answer to all of them.",
         source="an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is open.\") may be right for all that were tried",
         hint="use the arguments, or take them out of the schema; the evidence has the last of the calls",
     ),
     Rule(
-        id="substance.distinct", family="substance", severity=5, gate=True, check=_distinct, ceiling=49,
+        id="substance.distinct", severity=5, gate=True, ceiling=49, check=_distinct,
         statement="Not all tools give one and the same answer, whatever they are called and asked.",
         source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
         hint="implement the tools; what they cannot do is answered with isError",
     ),
     Rule(
-        id="substance.answers", family="substance", severity=5, gate=True, check=_answers_something, ceiling=49,
+        id="substance.answers", severity=5, gate=True, ceiling=49, check=_answers_something,
         statement="Not all tools answer nothing.",
         source="MCP schema, CallToolResult.content: a model can do nothing with no content",
         hint="return what the tool found, and say so when that is nothing",
     ),
     Rule(
-        id="substance.results", family="substance", severity=5, gate=True, check=_results, ceiling=49,
+        id="substance.results", severity=5, gate=True, ceiling=49, check=_results,
         statement="With cases, what the API answers reaches the model, hooks included, as it is or converted (an answer that stays the same whatever the API answers closes the gate), and all of it.",
         source="the API's answer is what the model called the tool for; the stub upstream knows it",
         hint="look at what hooks return; the evidence has what the model got",

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, ServerProcess, measure
+from mcpfactory_pipeline.checks.exchange import LATEST_MODERN
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_pipeline.checks.transport.stdio import noise_hint
 from mcpfactory_pipeline.plan.gates import COSTS
 
-_ODD: Final = frozenset({"before the handshake", f"session {lifecycle.LATEST_MODERN}"})
+_ODD: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
 """Sessions that do not begin with `initialize`: a server of the handshake may end at that."""
 START_WITHIN: Final = (
     10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
@@ -121,37 +121,37 @@ def _signals(evidence: Evidence) -> RuleOutcome:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="startup.starts", family="startup", severity=5, gate=True, check=_starts, ceiling=0,
+        id="startup.starts", severity=5, gate=True, ceiling=0, check=_starts,
         statement="The server starts and answers, each time it is asked to.",
         source="MCP basic/transports",
         hint="run the command by hand; what it writes to stderr is in the evidence",
     ),
     Rule(
-        id="startup.speaks", family="startup", severity=5, gate=True, check=_speaks, ceiling=0,
+        id="startup.speaks", severity=5, gate=True, ceiling=0, check=_speaks,
         statement="The server answers initialize or server/discover with a result.",
         source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
         hint="answer one of the two; without either no client can begin",
     ),
     Rule(
-        id="startup.in-time", family="startup", severity=3, gate=False, check=_in_time,
+        id="startup.in-time", severity=3, check=_in_time,
         statement=f"The first answer comes within {START_WITHIN // 1000} seconds; of several starts the fastest counts.",
         source="the shortest start-up limit among common clients",
         hint="import late, and do not wait for the network before answering",
     ),
     Rule(
-        id="startup.stdout", family="startup", severity=5, gate=True, check=_stdout,
+        id="startup.stdout", severity=5, gate=True, check=_stdout,
         statement="On stdio, stdout carries nothing but JSON-RPC messages, one a line.",
         source="MCP basic/transports, stdio: the server must not write anything else to stdout",
         hint="log to stderr; a stray print breaks clients",
     ),
     Rule(
-        id="startup.ends", family="startup", severity=3, gate=False, check=_ends,
+        id="startup.ends", severity=3, check=_ends,
         statement=f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or twice the time that its start took.",
         source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
         hint="leave when reading stdin gives end-of-file; do not wait for timers or threads",
     ),
     Rule(
-        id="startup.signals", family="startup", severity=1, gate=False, check=_signals,
+        id="startup.signals", severity=1, check=_signals,
         statement="On stdio, the process ends as soon after SIGTERM.",
         source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
         hint="do not ignore the signal; what must be put away first is put away at once",
@@ -160,8 +160,6 @@ RULES: Final[tuple[Rule, ...]] = (
 
 
 def _within(limit: str, fault: Callable[[Evidence, int], Fault]) -> Check:
-    """Return the check that a figure is within a limit; `fault` makes the message and the proof."""
-
     def check(evidence: Evidence) -> RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:
@@ -197,19 +195,19 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 PERFORMANCE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="performance.start", family="performance", severity=1, gate=False, check=_within("max_start_ms", _start),
+        id="performance.start", severity=1, check=_within("max_start_ms", _start),
         statement="The first answer comes within the max_start_ms of policy; of several starts the fastest counts.",
         source=_SOURCE,
         hint="import late, and do not wait for the network before answering",
     ),
     Rule(
-        id="performance.calls", family="performance", severity=1, gate=False, check=_within("max_call_ms", _call),
+        id="performance.calls", severity=1, check=_within("max_call_ms", _call),
         statement="Tool calls take at most the max_call_ms of policy; the median counts.",
         source=_SOURCE,
         hint="keep connections open between calls, and do at start what every call does again",
     ),
     Rule(
-        id="performance.memory", family="performance", severity=1, gate=False, check=_within("max_memory_mb", _memory),
+        id="performance.memory", severity=1, check=_within("max_memory_mb", _memory),
         statement="No process takes more memory than the max_memory_mb of policy, with all calls that were made of it (stdio, Linux).",
         source=_SOURCE,
         hint="compare the peaks: a session with calls that takes more than one without keeps something of every call",

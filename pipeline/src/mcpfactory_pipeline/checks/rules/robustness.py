@@ -17,8 +17,6 @@ _ONCE: Final = frozenset({"POST", "PATCH"})
 
 
 def _each(find_faults: Callable[[FailureOutcome], Iterator[Fault]]) -> Check:
-    """Return a check of every row of the matrix by itself."""
-
     def check(evidence: Evidence) -> RuleOutcome:
         return _rows_or_reason(evidence) or rule_outcome(
             len(evidence.failures), (fault for row in evidence.failures for fault in find_faults(row))
@@ -62,12 +60,12 @@ def _errors(evidence: Evidence) -> RuleOutcome:
     rows = [row for row in evidence.failures if row.tool in asking]
     if not rows:
         return not_applicable("no tool asked the API")
-    return rule_outcome(len(rows), (fault for row in rows for fault in _error_faults(row)))
-
-
-def _error_faults(row: FailureOutcome) -> Iterator[Fault]:
-    if row.error and row.exchange.received is not None and not row.failed:
-        yield Fault(f"the API {row.does}, and the tool answers as if it had worked", _where(row), row.exchange)
+    faults = (
+        Fault(f"the API {row.does}, and the tool answers as if it had worked", _where(row), row.exchange)
+        for row in rows
+        if row.error and row.exchange.received is not None and not row.failed
+    )
+    return rule_outcome(len(rows), faults)
 
 
 def _error_text(row: FailureOutcome) -> Iterator[Fault]:
@@ -129,49 +127,49 @@ def _shape_faults(row: FailureOutcome, schema: object) -> Iterator[Fault]:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="robustness.answers", family="robustness", severity=5, gate=True, check=_each(_answers),
+        id="robustness.answers", severity=5, gate=True, check=_each(_answers),
         statement="Whatever the API does, the call is answered in time.",
         source="JSON-RPC 2.0 §5; a model waits for the answer, and a client gives the server up",
         hint="bound the whole exchange with the API, not only its parts; generated servers read MCPFACTORY_TIMEOUT",
     ),
     Rule(
-        id="robustness.lives", family="robustness", severity=5, gate=True, check=_each(_lives),
+        id="robustness.lives", severity=5, gate=True, check=_each(_lives),
         statement="When the API is well again, the next call works.",
         source="a server that one bad answer ends has to be started again by a person",
         hint="keep nothing of a failed exchange: no broken connection, no lock, no half-read body",
     ),
     Rule(
-        id="robustness.errors", family="robustness", severity=5, gate=True, check=_errors,
+        id="robustness.errors", severity=5, gate=True, check=_errors,
         statement="When the API fails, the tool answers with isError.",
         source="MCP server/tools, Error Handling: API failures are tool execution errors",
         hint="raise ToolError, or return isError, for every status from 300 and for every exchange that breaks off",
     ),
     Rule(
-        id="robustness.told", family="robustness", severity=2, gate=False, check=_each(_error_text),
+        id="robustness.told", severity=2, check=_each(_error_text),
         statement="The error says what the API answered, without a stack trace.",
         source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
         hint="name the status and the API's own message",
     ),
     Rule(
-        id="robustness.once", family="robustness", severity=5, gate=True, check=_each(_once),
+        id="robustness.once", severity=5, gate=True, check=_each(_once),
         statement=f"POST and PATCH are sent once, whatever comes back; others at most {_MOST_REQUESTS} times.",
         source="RFC 9110 §9.2.2: a request that is not idempotent must not be repeated automatically",
         hint="repeat idempotent methods only, and a bounded number of times",
     ),
     Rule(
-        id="robustness.redirect", family="robustness", severity=5, gate=True, check=_each(_redirected),
+        id="robustness.redirect", severity=5, gate=True, check=_each(_redirected),
         statement="A redirect to another host is not followed.",
         source="MCP basic/security best practices, SSRF; credentials would go along",
         hint="switch redirects off, or follow them within the host only",
     ),
     Rule(
-        id="robustness.bounded", family="robustness", severity=3, gate=False, check=_each(_bounded),
+        id="robustness.bounded", severity=3, check=_each(_bounded),
         statement=f"A gigabyte, and what unpacks to one, neither fills the memory ({_MOST_MEMORY} MB) nor the answer.",
         source="CWE-400, CWE-409: one answer of an API must not end a server of many",
         hint="read up to a limit that counts after decompression, then stop",
     ),
     Rule(
-        id="robustness.shape", family="robustness", severity=3, gate=False, check=_shape,
+        id="robustness.shape", severity=3, check=_shape,
         statement="Structured content matches the outputSchema also when the API answers otherwise than documented.",
         source="MCP server/tools, Output Schema: servers must provide structured results that conform",
         hint="leave out what does not conform, or answer with isError",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mcpfactory_codegen.text import count_tokens
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED, has_member
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
@@ -43,14 +43,9 @@ def each_tool(find_faults: Callable[[str, Any], Iterator[Fault]]) -> Check:
 
 
 def _each_schema(field: str, find_faults: Callable[[str, Any], Iterator[Fault]]) -> Check:
-    """Return a check of one schema field of every tool that has it."""
-
     def check(evidence: Evidence) -> RuleOutcome:
-        reason = tools_or_reason(evidence)
-        if reason is not None:
-            return reason
         having = [(name, tool[field]) for name, tool in evidence.named_tools if field in tool]
-        return rule_outcome(
+        return tools_or_reason(evidence) or rule_outcome(
             len(having), (fault for name, schema in having for fault in find_faults(f"{name} {field}", schema))
         )
 
@@ -69,10 +64,7 @@ def _each_both(find_faults: Callable[[str, Any], Iterator[Fault]]) -> Check:
 
 
 def _shape(evidence: Evidence) -> RuleOutcome:
-    reason = tools_or_reason(evidence)
-    if reason is not None:
-        return reason
-    return rule_outcome(
+    return tools_or_reason(evidence) or rule_outcome(
         len(evidence.tools),
         (fault for index, tool in enumerate(evidence.tools) for fault in _shape_of(index, tool, evidence.revisions)),
     )
@@ -89,7 +81,7 @@ def _shape_of(index: int, tool: Any, revisions: Sequence[str]) -> Iterator[Fault
         yield Fault(
             "the tool has no inputSchema", tool["name"], hint='a tool without arguments declares {"type": "object"}'
         )
-    known = {field: value for field, value in tool.items() if lifecycle.has_member(field, revisions)}
+    known = {field: value for field, value in tool.items() if has_member(field, revisions)}
     texts = [field for field in ("title", "description") if not isinstance(known.get(field, ""), str)]
     yield from (Fault(f"{field} is no text", f"{tool['name']} {field}") for field in texts)
     if not isinstance(known.get("annotations", {}), dict):
@@ -98,7 +90,7 @@ def _shape_of(index: int, tool: Any, revisions: Sequence[str]) -> Iterator[Fault
 
 def _valid_inputs(evidence: Evidence) -> RuleOutcome:
     """Judge each inputSchema; where no revision says which dialect it has without `$schema`, the one that clients read then will do."""
-    unsaid = max(evidence.revisions, default=lifecycle.DIALECT) < lifecycle.DIALECT
+    unsaid = max(evidence.revisions, default=DIALECT) < DIALECT
 
     def find_faults(where: str, schema: Any) -> Iterator[Fault]:
         older = unsaid and isinstance(schema, dict) and "$schema" not in schema
@@ -175,74 +167,73 @@ def _keys(evidence: Evidence) -> RuleOutcome:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="schemas.tool-shape", family="schemas", severity=5, gate=True, check=_shape,
+        id="schemas.tool-shape", severity=5, gate=True, check=_shape,
         statement="Every entry of tools/list is an object with a name and an inputSchema; title and description are texts.",
         source="MCP server/tools, Data Types: Tool",
         hint="return tools as the schema's Tool object",
     ),
     Rule(
-        id="schemas.names-valid", family="schemas", severity=5, gate=True, check=each_tool(_name_valid),
+        id="schemas.names-valid", severity=5, gate=True, check=each_tool(_name_valid),
         statement="Tool names are 1 to 128 characters of A-Z a-z 0-9 _ - .",
         source="MCP server/tools, Tool Names; model APIs refuse the whole request for one bad name",
         hint="rename the tool",
     ),
     Rule(
-        id="schemas.names-unique", family="schemas", severity=5, gate=True, check=_names_unique,
+        id="schemas.names-unique", severity=5, gate=True, check=_names_unique,
         statement="No two tools of a server have the same name.",
         source="MCP server/tools, Tool Names: names are unique within a server",
         hint="rename all but one; a client cannot tell which is meant",
     ),
     Rule(
-        id="schemas.names-portable", family="schemas", severity=2, gate=False, check=each_tool(_name_portable),
+        id="schemas.names-portable", severity=2, check=each_tool(_name_portable),
         statement="Tool names are at most 64 characters and have no dots.",
         source="function names of the common model APIs: 64 characters of A-Z a-z 0-9 _ -, client prefixes included",
         hint="shorten the name, write _ for .",
     ),
     Rule(
-        id="schemas.input-valid", family="schemas", severity=5, gate=True, check=_valid_inputs,
-        statement=f"Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a server that speaks no revision from {lifecycle.DIALECT} on draft 7 will do).",
+        id="schemas.input-valid", severity=5, gate=True, check=_valid_inputs,
+        statement=f"Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a server that speaks no revision from {DIALECT} on draft 7 will do).",
         source="MCP basic, JSON Schema Usage",
         hint="check the schema against the 2020-12 meta-schema",
     ),
     Rule(
-        id="schemas.input-object", family="schemas", severity=5, gate=True, check=_each_schema("inputSchema", _object_root),
+        id="schemas.input-object", severity=5, gate=True, check=_each_schema("inputSchema", _object_root),
         statement='The root of every inputSchema says "type": "object".',
         source="MCP schema, Tool.inputSchema",
         hint="wrap the value: arguments are always an object",
     ),
     Rule(
-        id="schemas.output-valid", family="schemas", severity=5, gate=True, check=_each_schema("outputSchema", _valid), since=lifecycle.STRUCTURED,
+        id="schemas.output-valid", severity=5, gate=True, since=STRUCTURED, check=_each_schema("outputSchema", _valid),
         statement="Every outputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise.",
         source="MCP server/tools, Output Schema",
         hint="check the schema against the 2020-12 meta-schema",
     ),
     Rule(
-        id="schemas.output-object", family="schemas", severity=3, gate=False, check=_each_schema("outputSchema", _object_root),
-        since=lifecycle.STRUCTURED, until=lifecycle.LATEST_HANDSHAKE,
+        id="schemas.output-object", severity=3, check=_each_schema("outputSchema", _object_root),
         statement='For handshake clients the root of every outputSchema says "type": "object".',
         source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
-        hint='wrap the value as {"result": …} for these clients',
+        hint='wrap the value as {"result": …} for these clients', since=STRUCTURED, until=LATEST_HANDSHAKE,
     ),
     Rule(
-        id="schemas.refs-resolve", family="schemas", severity=5, gate=True, check=_each_both(_dangling),
+        id="schemas.refs-resolve", severity=5, gate=True, check=_each_both(_dangling),
         statement="Every local $ref of a tool's schemas leads to a definition in the same schema.",
         source="JSON Schema 2020-12 core §8.2.3; each schema of a tool is a document of its own",
         hint="put the definition under $defs of this very schema",
     ),
     Rule(
-        id="schemas.refs-local", family="schemas", severity=5, gate=True, check=_each_both(_remote),
+        id="schemas.refs-local", severity=5, gate=True, check=_each_both(_remote),
         statement="No $ref of a tool's schemas names another document.",
         source="MCP basic, JSON Schema Usage: references over the network must not be dereferenced automatically",
         hint="copy the definition under $defs",
     ),
     Rule(
-        id="schemas.required-declared", family="schemas", severity=2, gate=False, check=_each_both(_required),
+        id="schemas.required-declared", severity=2, check=_each_both(_required),
         statement="Every required property is declared under properties.",
         source="a model cannot fill an argument of which it only knows the name",
         hint="declare the property or drop it from required",
     ),
     Rule(
-        id="schemas.argument-keys", family="schemas", severity=3, gate=False, check=_keys,
+        id="schemas.argument-keys", severity=3, check=_keys,
         statement="Argument names are 1 to 64 characters of A-Z a-z 0-9 _ - .",
         source="model APIs refuse a tool with other property keys",
         hint="rename the argument and map it inside the server",
@@ -344,37 +335,37 @@ def _words(text: str) -> frozenset[str]:
 
 DESCRIPTION_RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="descriptions.tool", family="descriptions", severity=3, gate=False, check=each_tool(_described),
+        id="descriptions.tool", severity=3, check=each_tool(_described),
         statement="Every tool has a description.",
         source="the description is all that a model has to choose by",
         hint="one sentence: what it does and when to use it",
     ),
     Rule(
-        id="descriptions.more-than-name", family="descriptions", severity=2, gate=False, check=_not_the_name,
+        id="descriptions.more-than-name", severity=2, check=_not_the_name,
         statement="A tool's description says more than its name.",
         source="'Get book' for get_book tells a model nothing that it did not know",
         hint="say what comes back, what it is for, and its limits",
     ),
     Rule(
-        id="descriptions.distinct", family="descriptions", severity=2, gate=False, check=_duplicates,
+        id="descriptions.distinct", severity=2, check=_duplicates,
         statement="No two tools have the same description.",
         source="a model cannot tell such tools apart",
         hint="say what distinguishes the tool from its neighbours",
     ),
     Rule(
-        id="descriptions.arguments", family="descriptions", severity=2, gate=False, check=_parameters,
+        id="descriptions.arguments", severity=2, check=_parameters,
         statement="Every argument has a description.",
         source="format, unit and meaning of an argument are not in its type",
         hint="describe the argument in the schema: meaning, format, an example",
     ),
     Rule(
-        id="descriptions.tool-budget", family="descriptions", severity=2, gate=False, check=each_tool(_tool_budget),
+        id="descriptions.tool-budget", severity=2, check=each_tool(_tool_budget),
         statement=f"One tool costs at most {TOOL_BUDGET} tokens.",
         source="every tool is paid for in every conversation, used or not",
         hint="shorten descriptions, drop unused definitions, split the tool",
     ),
     Rule(
-        id="descriptions.total-budget", family="descriptions", severity=2, gate=False, check=_total_budget,
+        id="descriptions.total-budget", severity=2, check=_total_budget,
         statement=f"All tools together cost at most {TOTAL_BUDGET} tokens.",
         source="a tenth of a context of 200,000 tokens is much for one server",
         hint="select fewer operations, or serve the API in search mode",

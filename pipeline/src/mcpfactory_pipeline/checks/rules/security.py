@@ -36,7 +36,6 @@ def _texts(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Yield (where, text) of the prompts that were got and the resources that were read."""
     first = (evidence.probes.get("get-prompt"), evidence.probes.get("read-resource"))
     for exchange in filter(None, [*first, *evidence.further]):
         if exchange.result is None or not isinstance(exchange.sent, dict):
@@ -84,7 +83,6 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
 
 
 def _named(evidence: Evidence, text: str) -> str:
-    """Return the name of the secret whose value is in `text`, or ""."""
     return next((name for name, value in evidence.secrets.items() if value in text), "")
 
 
@@ -104,8 +102,6 @@ _TAKEN: Final = {
 
 
 def _not_taken(kind: str, what: str) -> Callable[[Evidence], RuleOutcome]:
-    """Return the check that no bait of a kind was taken."""
-
     def check(evidence: Evidence) -> RuleOutcome:
         if evidence.transport == "http":
             return not_applicable("only a server that is started here is tried: the bait lies on this machine")
@@ -127,37 +123,37 @@ def _not_taken(kind: str, what: str) -> Callable[[Evidence], RuleOutcome]:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="security.hidden-text", family="security", severity=5, gate=True, check=_hidden,
+        id="security.hidden-text", severity=5, gate=True, check=_hidden,
         statement="Nothing that a model is shown contains characters that a person does not see.",
         source="tool poisoning: text that the reviewer cannot see and the model obeys",
         hint="remove the characters; look where the text came from",
     ),
     Rule(
-        id="security.canary", family="security", severity=5, gate=True, check=_canary,
+        id="security.canary", severity=5, gate=True, check=_canary,
         statement="A secret placed in the environment appears in no answer, error or log.",
         source="MCP basic/security best practices; secrets reach upstream and nothing else",
         hint="log names of settings, not values; keep request headers out of error texts",
     ),
     Rule(
-        id="security.drift", family="security", severity=5, gate=True, check=_drifted,
+        id="security.drift", severity=5, gate=True, check=_drifted,
         statement="What was adopted is what is there: a URL offers it, and the pinned file of a package was not replaced.",
         source="tool poisoning: people approve a tool, and the model gets another one later (the rug pull)",
         hint="look at what changed, and adopt what is there now, or another version",
     ),
     Rule(
-        id="security.files", family="security", severity=3, gate=False, check=_not_taken("file", "a path"),
+        id="security.files", severity=3, check=_not_taken("file", "a path"),
         statement="No value of an argument, or of a resource template, leads to files outside of what the server is for.",
         source="MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: servers must validate all tool inputs",
         hint="join the value below one folder, resolve it, and refuse what is outside (mcpfactory_runtime.safe_join)",
     ),
     Rule(
-        id="security.commands", family="security", severity=5, gate=True, check=_not_taken("command", "free text"),
+        id="security.commands", severity=5, gate=True, check=_not_taken("command", "free text"),
         statement="No value of an argument is run as a command.",
         source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
         hint="start programs with a list of arguments and no shell",
     ),
     Rule(
-        id="security.addresses", family="security", severity=2, gate=False, check=_not_taken("address", "an address"),
+        id="security.addresses", severity=2, check=_not_taken("address", "an address"),
         statement="No value of an argument makes the server ask addresses of its own machine.",
         source="MCP basic/security best practices, Server-Side Request Forgery",
         hint="refuse loopback, private and link-local addresses unless a setting permits them, after the name is resolved",

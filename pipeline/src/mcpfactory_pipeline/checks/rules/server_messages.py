@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Evidence, Unasked
+from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, first_each, not_applicable, rule_outcome
 from mcpfactory_pipeline.checks.rules.legacy import era_or_reason
 from mcpfactory_pipeline.checks.transport.conversation import progress_token
@@ -26,8 +26,6 @@ _UPDATED: Final = "notifications/resources/updated"
 
 
 def _over_all(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: str = "") -> Check:
-    """Return a check of all unsolicited server messages, in sessions of `era` ("" for both)."""
-
     def check(evidence: Evidence) -> Any:
         sent = [one for one in evidence.unasked if not era or one.modern == (era == "modern")]
         if (reason := era_or_reason(evidence, era)) is not None:
@@ -163,91 +161,91 @@ def _cancelled(_evidence: Evidence, one: Unasked) -> str:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="conduct.requests", family="conduct", severity=5, gate=True, check=_each(_requests, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
+        id="conduct.requests", severity=5, gate=True, until=LATEST_HANDSHAKE, check=_each(_requests, "legacy"),
         statement="The server requests nothing of the client that the client did not declare.",
         source="MCP basic/lifecycle, Operation: both sides must only use capabilities that were negotiated",
         hint="look at the client's capabilities before you ask for sampling, roots or elicitation",
     ),
     Rule(
-        id="conduct.early", family="conduct", severity=2, gate=False, check=_each(_early, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
+        id="conduct.early", severity=2, until=LATEST_HANDSHAKE, check=_each(_early, "legacy"),
         statement="Before notifications/initialized the server requests nothing but ping.",
         source="MCP basic/lifecycle, Initialization: the server should not send other requests",
         hint="wait for notifications/initialized",
     ),
     Rule(
-        id="conduct.modern-requests", family="conduct", severity=5, gate=True, check=_each(_modern_requests, "modern"), since=lifecycle.FIRST_MODERN,
+        id="conduct.modern-requests", severity=5, gate=True, check=_each(_modern_requests, "modern"),
         statement="In the per-request lifecycle the server sends no requests.",
         source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr says how it asks",
-        hint='ask by a result with "resultType": "input_required"',
+        hint='ask by a result with "resultType": "input_required"', since=FIRST_MODERN,
     ),
     Rule(
-        id="conduct.shape", family="conduct", severity=3, gate=True, check=_each(_shape),
+        id="conduct.shape", severity=3, gate=True, check=_each(_shape),
         statement="What the server sends unasked is a JSON-RPC request or notification: params are an object, notifications have no id.",
         source="MCP basic/index, Messages",
         hint="check what is sent against the schema of the protocol",
     ),
     Rule(
-        id="conduct.known", family="conduct", severity=1, gate=False, check=_each(_known),
+        id="conduct.known", severity=1, check=_each(_known),
         statement="Notifications are those that a revision has.",
         source="MCP schema, ServerNotification",
         hint="clients drop what they do not know; a notification of your own has a name outside notifications/",
     ),
     Rule(
-        id="conduct.log-declared", family="conduct", severity=2, gate=False, check=_each(_log_declared, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
+        id="conduct.log-declared", severity=2, until=LATEST_HANDSHAKE, check=_each(_log_declared, "legacy"),
         statement="A server that sends log messages declares logging.",
         source="MCP server/utilities/logging, Capabilities: it must declare the capability (clients that do not expect the messages drop them, so it weighs 2)",
         hint='declare "logging": {} or log to stderr',
     ),
     Rule(
-        id="conduct.log-shape", family="conduct", severity=3, gate=True, check=_each(_log_shape),
+        id="conduct.log-shape", severity=3, gate=True, check=_each(_log_shape),
         statement="Log messages have one of the eight levels, and data.",
         source="MCP server/utilities/logging, Log Levels; schema, LoggingMessageNotification",
         hint=f"levels: {', '.join(LEVELS)}",
     ),
     Rule(
-        id="conduct.log-level", family="conduct", severity=3, gate=True, check=_each(_log_level, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
+        id="conduct.log-level", severity=3, gate=True, until=LATEST_HANDSHAKE, check=_each(_log_level, "legacy"),
         statement="After logging/setLevel only messages of that level and above are sent.",
         source="MCP server/utilities/logging, Setting Log Level",
         hint="compare the level of each message with the one that was asked for",
     ),
     Rule(
-        id="conduct.modern-logs", family="conduct", severity=3, gate=True, check=_each(_modern_logs, "modern"), since=lifecycle.FIRST_MODERN,
+        id="conduct.modern-logs", severity=3, gate=True, since=FIRST_MODERN, check=_each(_modern_logs, "modern"),
         statement="For a request that names no log level no log messages are sent.",
         source="MCP server/utilities/logging: without the metadata the server must not send log messages",
         hint="read the log level from the request's metadata",
     ),
     Rule(
-        id="conduct.changes-declared", family="conduct", severity=2, gate=False, check=_each(_changes_declared, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
+        id="conduct.changes-declared", severity=2, until=LATEST_HANDSHAKE, check=_each(_changes_declared, "legacy"),
         statement="A server that tells of changed lists declares listChanged.",
         source="MCP server/tools, server/resources and server/prompts, List Changed Notification",
         hint='declare {"listChanged": true}; clients that go by the capability do not listen otherwise',
     ),
     Rule(
-        id="conduct.modern-news", family="conduct", severity=3, gate=True, check=_each(_modern_news, "modern"), since=lifecycle.FIRST_MODERN,
+        id="conduct.modern-news", severity=3, gate=True, since=FIRST_MODERN, check=_each(_modern_news, "modern"),
         statement="In the per-request lifecycle nobody is told of changes who does not listen.",
         source="MCP basic/patterns/subscriptions: notifications are sent on the listening stream only",
         hint="send changes to streams that subscriptions/listen opened",
     ),
     Rule(
-        id="conduct.updates", family="conduct", severity=3, gate=True, check=_each(_updates, "legacy"), until=lifecycle.LATEST_HANDSHAKE,
+        id="conduct.updates", severity=3, gate=True, until=LATEST_HANDSHAKE, check=_each(_updates, "legacy"),
         statement="Updates of a resource are sent to those who subscribed to it.",
         source="MCP server/resources, Subscriptions",
         hint="keep who subscribed to which URI",
     ),
     Rule(
-        id="conduct.progress-token", family="conduct", severity=3, gate=True, check=_each(_progress_token),
+        id="conduct.progress-token", severity=3, gate=True, check=_each(_progress_token),
         statement="Progress is reported with the token of a request that is still running.",
         source="MCP basic/utilities/progress, Behavior Requirements: tokens must be active, and reports must stop after completion",
         hint="send nothing without a progressToken, and nothing after the result",
     ),
     Rule(
-        id="conduct.progress-grows", family="conduct", severity=3, gate=True, check=_over_all(_progress_grows),
+        id="conduct.progress-grows", severity=3, gate=True, check=_over_all(_progress_grows),
         statement="Progress is a number that grows with each report.",
         source="MCP basic/utilities/progress, Progress Notifications: the value must increase",
         hint="count what is done, and report only more of it",
     ),
     Rule(
-        id="conduct.cancelled", family="conduct", severity=3, gate=True, check=_each(_cancelled, "modern"), since=lifecycle.FIRST_MODERN,
+        id="conduct.cancelled", severity=3, gate=True, since=FIRST_MODERN, check=_each(_cancelled, "modern"),
         statement="In the per-request lifecycle notifications/cancelled is sent for listening streams only.",
         source="MCP basic/patterns/cancellation",
         hint="end the request with an error instead",

@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess, Unasked
-from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nested_deeper
+from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, META, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
 
 _MOST_HEARD: Final = 10_000  # messages kept while streams are open
@@ -55,7 +54,6 @@ class Watch:
             self._pending = None
 
     def _of_token(self, message: Json) -> Json | None:
-        """Return the open request whose progress a notification reports; a slow one may be long given up."""
         params = message.get("params")
         token = params.get("progressToken") if isinstance(params, dict) else None
         return next((one for one in self._open.values() if token is not None and progress_token(one) == token), None)
@@ -107,7 +105,7 @@ def subscription(message: Json) -> Any:
     """Return the id of the stream that a notification names; None when it names none."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(lifecycle.META + "subscriptionId") if isinstance(meta, dict) else None
+    return meta.get(META + "subscriptionId") if isinstance(meta, dict) else None
 
 
 def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listening, ...]:

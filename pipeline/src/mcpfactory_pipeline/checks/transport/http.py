@@ -19,9 +19,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES, VERSION, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     Watch,
@@ -74,7 +73,7 @@ class HttpConversation:
             self._first_answer = round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
-            self._revision = agreed if agreed in lifecycle.HANDSHAKES else ""  # a client would send no other as header
+            self._revision = agreed if agreed in HANDSHAKES else ""  # a client would send no other as header
         self.exchanges.append(exchange)
         return exchange
 
@@ -284,7 +283,6 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
 
 
 def _messages(value: object) -> list[Json]:
-    """Return the messages in a body: one, or those of an array, which one revision has."""
     return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
 
 
@@ -314,7 +312,7 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
     if isinstance(message, str):
         return "", "", ""
     params = message.get("params") or {}
-    version = (params.get("_meta") or {}).get(lifecycle.VERSION, "")
+    version = (params.get("_meta") or {}).get(VERSION, "")
     method = str(message.get("method", ""))
     return str(version), method, str(params.get(METHODS[method].named, "") if method in METHODS else "")
 

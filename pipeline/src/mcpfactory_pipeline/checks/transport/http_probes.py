@@ -10,8 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.checks import lifecycle
 from mcpfactory_pipeline.checks.evidence import Era, EventStream, ProbeAnswer
+from mcpfactory_pipeline.checks.exchange import (
+    BATCHED,
+    CAPABILITIES,
+    LATEST_HANDSHAKE,
+    STRUCTURED,
+    VERSION,
+    initialize_params,
+    modern_meta,
+)
 from mcpfactory_pipeline.checks.probes import LATER_REVISION, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.transport.conversation import decode
 from mcpfactory_pipeline.checks.transport.http import connected
@@ -53,7 +61,7 @@ _Step = tuple[str, str, Mapping[str, str], Any]  # name, HTTP method, headers, b
 
 def _legacy(asked: _Asker) -> Iterator[_Step]:
     """A session from its beginning to its end. Steps that need what an earlier one brought are left out without it."""
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": lifecycle.initialize_params()}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params()}
     yield "begin", "POST", {}, hello
     begun = asked.answers.get("begin")
     if begun is None:
@@ -69,7 +77,7 @@ def _legacy(asked: _Asker) -> Iterator[_Step]:
     if asked.loopback:
         yield "host", "POST", {**known, "Host": FOREIGN_HOST}, _PING
     yield "get", "GET", {**known, "Accept": "text/event-stream"}, None
-    if agreed > max(lifecycle.BATCHES):
+    if agreed > max(BATCHED):
         yield "version", "POST", {**session, "MCP-Protocol-Version": UNKNOWN_REVISION}, _PING
         yield "no-version", "POST", session, _PING
         yield "array", "POST", known, [_PING, {**_PING, "id": "mcpfactory-http-2"}]
@@ -85,34 +93,29 @@ def _legacy(asked: _Asker) -> Iterator[_Step]:
 
 def _older(asked: _Asker) -> Iterator[_Step]:
     """A session of a revision whose clients do not expect what streams of the newest begin with."""
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": lifecycle.initialize_params(lifecycle.STRUCTURED),
-    }
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params(STRUCTURED)}
     yield "begin-older", "POST", {}, hello
     begun = asked.answers.get("begin-older")
     if begun is not None and "mcp-session-id" in begun.headers:
         session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
-        yield "delete-older", "DELETE", {**session, "MCP-Protocol-Version": lifecycle.STRUCTURED}, None
+        yield "delete-older", "DELETE", {**session, "MCP-Protocol-Version": STRUCTURED}, None
 
 
 def _modern(version: str) -> Iterator[_Step]:
     """Requests by themselves; each is right but for one thing."""
-    meta = lifecycle.modern_meta(version)
+    meta = modern_meta(version)
 
     def request(method: str, *, named: str = "", about: Json = meta) -> Json:
         params = {"_meta": about, **({"name": named, "arguments": {}} if named else {})}
         return {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": method, "params": params}
 
     plain = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/list"}
-    listing, unknown = request("tools/list"), {**meta, lifecycle.VERSION: LATER_REVISION}
+    listing, unknown = request("tools/list"), {**meta, VERSION: LATER_REVISION}
     yield "modern", "POST", {**plain, "Mcp-Session-Id": "mcpfactory-no-such-session"}, listing
     yield "modern-origin", "POST", {**plain, "Origin": FOREIGN_ORIGIN}, listing
     yield "modern-rebound", "POST", {**plain, **_REBOUND}, listing
     yield "modern-no-version", "POST", {"Mcp-Method": "tools/list"}, listing
-    yield "modern-other-version", "POST", {**plain, "MCP-Protocol-Version": lifecycle.LATEST_HANDSHAKE}, listing
+    yield "modern-other-version", "POST", {**plain, "MCP-Protocol-Version": LATEST_HANDSHAKE}, listing
     yield "modern-no-method", "POST", {"MCP-Protocol-Version": version}, listing
     yield "modern-other-method", "POST", {**plain, "Mcp-Method": "prompts/list"}, listing
     calling = {**plain, "Mcp-Method": "tools/call", "Mcp-Name": "mcpfactory_other"}
@@ -121,7 +124,7 @@ def _modern(version: str) -> Iterator[_Step]:
     yield "modern-unknown-method", "POST", unheard, request("mcpfactory/nothing")
     unspoken = {**plain, "MCP-Protocol-Version": LATER_REVISION}
     yield "modern-unknown-version", "POST", unspoken, request("tools/list", about=unknown)
-    bare = {key: value for key, value in meta.items() if key != lifecycle.CAPABILITIES}
+    bare = {key: value for key, value in meta.items() if key != CAPABILITIES}
     yield "modern-no-capabilities", "POST", plain, request("tools/list", about=bare)
     yield "modern-get", "GET", {"MCP-Protocol-Version": version, "Accept": "text/event-stream"}, None
     yield from _modern_bodies(plain, listing)
@@ -129,7 +132,6 @@ def _modern(version: str) -> Iterator[_Step]:
 
 
 def _modern_bodies(plain: Mapping[str, str], listing: Json) -> Iterator[_Step]:
-    """Yield steps with invalid requests."""
     told = {
         "jsonrpc": "2.0",
         "method": "notifications/mcpfactory/nothing",
@@ -160,8 +162,6 @@ _ENCODED: Final[tuple[tuple[str, str, str], ...]] = (
 
 
 class _Asker:
-    """Sender of requests with a single error, each over a separate connection."""
-
     def __init__(self, url: str) -> None:
         self.answers: dict[str, ProbeAnswer] = {}
         self._unanswered = 0
@@ -169,7 +169,6 @@ class _Asker:
 
     @property
     def loopback(self) -> bool:
-        """Return True if the server has a loopback address."""
         return self._url.hostname in _LOOPBACK
 
     def run(self, steps: Iterator[_Step]) -> None:
@@ -204,7 +203,6 @@ class _Asker:
 
 
 def _body(response: http.client.HTTPResponse) -> bytes:
-    """Return the body, or what of it came in time."""
     text = b""
     while len(text) < _MOST and (piece := response.read1(_MOST)):
         text += piece
@@ -253,7 +251,6 @@ def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], sec
 
 
 def _is_primed(lines: list[bytes]) -> bool:
-    """Return True if the first event has an id and no data (comments are not events)."""
     first: list[bytes] = []
     for line in (one.rstrip(b"\r") for one in lines):
         if not line and first:

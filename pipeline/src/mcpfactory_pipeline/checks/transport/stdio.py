@@ -27,7 +27,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     is_answer,
     printable,
 )
-from mcpfactory_pipeline.isolation.orphans import descendants, end_known
+from mcpfactory_pipeline.isolation.processes import descendants, end_known
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.types import Json
 
@@ -135,11 +135,6 @@ _INHERITED: Final = (
 )
 
 
-def server_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a validated server: the minimum to start, and `extra`, without our secrets."""
-    return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
-
-
 class StdioConversation:
     """A conversation over stdio. Use `StdioConversation.start`; `close` must be called."""
 
@@ -175,7 +170,8 @@ class StdioConversation:
                 stdout=pipe,
                 stderr=pipe,
                 cwd=cwd,
-                env=server_environment(environ),
+                # the minimum to start, without our secrets
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(environ),
                 start_new_session=True,
             )
         except OSError as error:
@@ -401,7 +397,6 @@ class StdioConversation:
             self._stderr += data[: max(_MAX_STDERR - len(self._stderr), 0)]
 
     def _kill(self) -> None:
-        """Kill the process and its children: it leads a separate process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

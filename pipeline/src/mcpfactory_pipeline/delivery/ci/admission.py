@@ -111,7 +111,6 @@ def candidate_id(files: Mapping[str, str]) -> str:
 
 
 def _check(walk: _Walk, event: Event) -> None:
-    """Raise `ShardResultError` for an event that is not allowed next."""
     kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {walk.state.server}"
     if kind not in walk.terms.kinds:
         raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
@@ -124,16 +123,12 @@ def _check(walk: _Walk, event: Event) -> None:
             raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
         if str(event["stage"]) not in walk.terms.stages:
             raise ShardResultError("stage", f"{words}: there is no stage {event['stage']!r}")
-        _is_run(walk.terms.stages[str(event["stage"])], words)
+        stage = walk.terms.stages[str(event["stage"])]
+        if stage.approval is not None or stage.awaits:
+            raise ShardResultError("stage", f"{words}: {stage.name} is decided by people, not run")
         _RULES[kind](walk, event, words)
     elif str(event["candidate"]) not in walk.state.candidates:
         raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which no build made")
-
-
-def _is_run(stage: Stage, words: str) -> None:
-    """Raise `ShardResultError` for a stage that people decide, or that only waits for a channel: no job runs it."""
-    if stage.approval is not None or stage.awaits:
-        raise ShardResultError("stage", f"{words}: {stage.name} is decided by people, not run")
 
 
 def _of_run(walk: _Walk, event: Event, words: str) -> None:
@@ -150,11 +145,6 @@ def _may_start(walk: _Walk, event: Event, words: str) -> None:
     _has_needs(walk, event, words)
 
 
-def _may_interrupt(walk: _Walk, event: Event, words: str) -> None:
-    """Allow a run to report that a stage of it or of an earlier run was interrupted."""
-    _ended(walk, event, words)
-
-
 def _ended(walk: _Walk, event: Event, words: str) -> None:
     if not walk.under_way.has(event):
         raise ShardResultError("order", f"{words}: {event['stage']} did not begin")
@@ -168,7 +158,6 @@ def _has_needs(walk: _Walk, event: Event, words: str) -> None:
 
 
 def _passed(walk: _Walk, stage: Stage) -> bool:
-    """Return True if a stage passed: by its record, by decisions about its complete output, or by its channel."""
     state = walk.state
     if stage.awaits and stage.channel is not None:
         release = state.channels.get(stage.channel.name)
@@ -251,10 +240,7 @@ def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
 
 
 def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
-    """Return the people who rejected the candidate or a required approval stage's output during the job; "" for none.
-
-    The candidate's rejections are those for the channel that the stage fills.
-    """
+    """Return who rejected the candidate for the stage's channel, or a required approval stage's output, during the job."""
     known = walk.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(walk.terms.stages.values()), stage.name):
@@ -279,7 +265,7 @@ def _may_go_back(walk: _Walk, event: Event, words: str) -> None:
 _RULES: Final[Mapping[str, Callable[[_Walk, Event, str], None]]] = {
     "stage.started": _may_start,
     "stage.finished": _may_finish,
-    "stage.interrupted": _may_interrupt,
+    "stage.interrupted": _ended,
     "rolled-back": _may_go_back,
     "held": _may_go_back,
 }

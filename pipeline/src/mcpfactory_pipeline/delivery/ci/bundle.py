@@ -154,14 +154,12 @@ def write_files(files: Mapping[Path, bytes]) -> None:
 
 
 def _candidates(state: ServerState) -> dict[str, str]:
-    """Return the files of all candidates with their hashes, by their path below the server's artifacts."""
     return {
         f"{name}/{file}": content for name, known in state.candidates.items() for file, content in known.files.items()
     }
 
 
 def _reports(state: ServerState) -> dict[str, str]:
-    """Return the same for logs and reports of the stages."""
     return {path: content for record in state.stages.values() for path, content in record.artifacts.items()}
 
 

@@ -201,7 +201,6 @@ def _handed_over(folder: Path, server: str) -> list[Event]:
 
 
 def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
-    """Return the history of a server at a commit; empty if the commit does not have it."""
     if not git_text(workspace.root, "rev-parse", "--verify", f"{branch}^{{commit}}"):
         raise NotFoundError(f"there is no commit {branch}", hint="git fetch it first")
     where = f"{branch}:./{Store(workspace).where(server, 'history')}"

@@ -1,4 +1,4 @@
-"""Installation sources of mcpfactory for CI jobs.
+"""Installation sources of mcpfactory for CI jobs, and the wheels in a folder of the workspace that one of them is.
 
 ```toml
 [workspace]
@@ -18,19 +18,139 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import tomllib
+import zipfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StageError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.delivery.ci.vendored import NEWER, differences, refresh
+from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, RUNTIME, distribution_wheel
+from mcpfactory_pipeline.build.wheels import read_wheel
 from mcpfactory_runtime.urls import split_web_url
+
+NEWER: Final = "is newer"
+
+
+@dataclass(frozen=True, slots=True)
+class WheelDifference(JsonRecord):
+    """A wheel that differs from the version in use: its version in the folder ("" if missing) and here, and how."""
+
+    name: str
+    there: str
+    here: str
+    words: str
+
+
+def differences(folder: Path) -> list[WheelDifference]:
+    """Return the missing or different wheels of the factory's distributions in a folder. Nothing is built."""
+    there = _wheels(folder)
+    found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
+    return [one for one in found if one is not None]
+
+
+def own_wheels(folder: Path) -> list[Path]:
+    """Return the wheels of our distributions in a folder."""
+    return [wheel for wheels in _wheels(folder).values() for wheel in wheels]
+
+
+def refresh(folder: Path) -> list[str]:
+    """Replace the factory's wheels in the folder by those of the version in use; return the changed names.
+
+    Raises:
+        StageError: a wheel cannot be built or found; the folder is then unchanged.
+    """
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
+        try:
+            built = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), DISTRIBUTIONS))
+        except StageError as error:
+            raise StageError(
+                f"the wheels of this factory cannot be had: {error}",
+                hint=f"{error.hint}; or take it from a repository: --factory git+https://…@REF",
+            ) from error
+        wanted = {wheel.name: wheel.read_bytes() for wheel in built}
+    folder.mkdir(parents=True, exist_ok=True)
+    changed = []
+    for name, data in wanted.items():
+        file = folder / name
+        if not file.is_file() or file.read_bytes() != data:
+            replace_file(file, data)
+            changed.append(name)
+    for wheel in own_wheels(folder):
+        if wheel.name not in wanted:
+            wheel.unlink()
+            changed.append(wheel.name)
+    return sorted(changed)
+
+
+def _wheels(folder: Path) -> Mapping[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for wheel in sorted(folder.glob("mcpfactory*.whl")):
+        try:
+            name = str(parse_wheel_filename(wheel.name)[0])
+        except InvalidWheelFilename:
+            continue
+        if name in DISTRIBUTIONS:
+            found.setdefault(name, []).append(wheel)
+    return found
+
+
+def _difference(name: str, wheels: list[Path]) -> WheelDifference | None:
+    here = tool_version(name)
+    if not wheels:
+        return WheelDifference(name, "", here, "is not there")
+    if len(wheels) > 1:
+        return WheelDifference(name, "", here, f"is there {len(wheels)} times")
+    version = parse_wheel_filename(wheels[0].name)[1]
+    there = str(version)
+    if version != Version(here):
+        return WheelDifference(name, there, here, "is older" if version < Version(here) else NEWER)
+    try:
+        same = _same(name, read_wheel(wheels[0]))
+    except (OSError, ValueError, KeyError, StopIteration, zipfile.BadZipFile) as error:
+        return WheelDifference(name, there, here, f"cannot be read: {error}")
+    return None if same else WheelDifference(name, there, here, "has other code")
+
+
+def _same(name: str, files: Mapping[str, bytes]) -> bool:
+    package = name.replace("-", "_")
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return False
+    root = Path(spec.origin).parent.parent
+    code = {path: data for path, data in files.items() if path.startswith(f"{package}/")}
+    modules = {file.relative_to(root).as_posix() for file in (root / package).rglob("*.py")}
+    if modules - set(code) or not all(_is(root / path, data) for path, data in code.items()):
+        return False
+    metadata = next(data.decode() for path, data in files.items() if path.endswith(".dist-info/METADATA"))
+    return _requirements(metadata) == _requirements(_metadata(name))
+
+
+def _is(file: Path, data: bytes) -> bool:
+    return file.is_file() and file.read_bytes() == data
+
+
+def _metadata(name: str) -> str:
+    try:
+        return distribution(name).read_text("METADATA") or ""
+    except PackageNotFoundError:
+        return ""
+
+
+def _requirements(metadata: str) -> list[str]:
+    return sorted(line for line in metadata.splitlines() if line.startswith("Requires-"))
+
 
 INDEX: Final = "index"
 GIT: Final = "git"
@@ -293,7 +413,6 @@ _BEGIN: Final = "# Where uv finds the runtime of servers. Written by `mcpfactory
 _END: Final = "# (end)"
 _BLOCK: Final = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n", re.MULTILINE | re.DOTALL)
 _HEADER: Final = re.compile(r"\s*\[\s*workspace\s*\]\s*(#.*)?")
-_RUNTIME: Final = "mcpfactory-runtime"
 
 
 def with_origin(text: str, origin: Origin) -> str:
@@ -332,7 +451,7 @@ def with_uv_tables(text: str, origin: Origin) -> str:
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""
     if _BLOCK.search(text):
         edited = _BLOCK.sub(lambda found: (found[0][:1] if found[0][0] == "\n" else "") + block if block else "", text)
-    elif not block or _RUNTIME in _toml(text, "pyproject.toml").get("tool", {}).get("uv", {}).get("sources", {}):
+    elif not block or RUNTIME in _toml(text, "pyproject.toml").get("tool", {}).get("uv", {}).get("sources", {}):
         return text  # the person has said where it is
     else:
         edited = f"{text.rstrip()}\n\n{block}" if text.strip() else block
@@ -342,7 +461,7 @@ def with_uv_tables(text: str, origin: Origin) -> str:
         changed = True
     if changed:
         remedy = (
-            f"add to them: {_one_line(tables)}" if tables else f"take the line of {_RUNTIME} out of [tool.uv.sources]"
+            f"add to them: {_one_line(tables)}" if tables else f"take the line of {RUNTIME} out of [tool.uv.sources]"
         )
         raise ConfigError("pyproject.toml has tables of its own for uv", hint=remedy)
     return edited
@@ -356,10 +475,9 @@ def _toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _without_runtime(data: dict[str, Any]) -> dict[str, Any]:
-    """All that the tables above do not say."""
     tool = data.get("tool", {})
     uv = tool.get("uv", {})
-    sources = {name: value for name, value in uv.get("sources", {}).items() if name != _RUNTIME}
+    sources = {name: value for name, value in uv.get("sources", {}).items() if name != RUNTIME}
     return {**data, "tool": {**tool, "uv": {**uv, "sources": sources}}}
 
 

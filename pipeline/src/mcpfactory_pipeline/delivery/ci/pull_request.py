@@ -32,10 +32,10 @@ from mcpfactory_pipeline.plan.order import required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.git_diff import brought, lost
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import brought, lost
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 _MOST: Final = 50  # promotions per server and push that are checked; more means a long gap between pushes
@@ -81,7 +81,6 @@ def unpermitted(
 
 
 def _workspaces(workspace: Workspace, base: str) -> list[Workspace]:
-    """Return the workspace with the commit's configuration, if it has one, and with the current one."""
     settings = git_output(workspace.root, "show", f"{base}:./{CONFIG}")
     then = [] if settings is None else [replace(workspace, config=_table(settings))]
     return [*then, workspace]
@@ -187,7 +186,6 @@ def refusals(
 
 
 def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> list[Event]:
-    """Return the decisions among events that a push brings about candidates that come with it."""
     brought = {event["id"] for event in events}
     known = {event["candidate"] for event in history if event.get("built") and event["id"] not in brought}
     return [event for event in events if event["event"] in _DECISIONS and event.get("candidate") not in {None, *known}]
@@ -207,7 +205,6 @@ def _refused_lock(place: str) -> RefusedHistory:
 
 
 def _same_signers(workspace: Workspace, base: str) -> bool:
-    """Return True if the public keys equal those of the commit."""
     there = git_output(workspace.root, "show", f"{base}:./{SIGNERS}")
     return there is not None and hash_bytes(there) == hash_file(workspace.root / SIGNERS)
 

@@ -134,7 +134,6 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _is_container(found: Any) -> bool:
-    """Return True if the value holds servers, not just a setting with the container's name."""
     return isinstance(found, dict) and all(isinstance(entry, dict) for entry in found.values())
 
 
@@ -145,7 +144,6 @@ def _at(data: Any, path: Iterable[str]) -> Any:
 
 
 def _expected(data: Any, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any] | None) -> Any:
-    """Return the data that is expected: with the entry, or without it when it is None."""
     whole = copy.deepcopy(data)
     inner = whole
     for key in form.container[:-1]:

@@ -207,11 +207,6 @@ def server_target(
 
 
 def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -> Launch:
-    """Return the launch of a server with the given variables added (`server_target`).
-
-    Raises:
-        ClientError: a variable has no name, or a secret would be written.
-    """
     literals, variables = dict(reached.literals), list(reached.variables)
     for pair in environ:
         variable, equals, value = pair.partition("=")
@@ -241,10 +236,6 @@ def _adopted_url(
     """Return an adopted server at a URL as an install target.
 
     A channel proves that it was checked; the entry has only the URL.
-
-    Raises:
-        ClientError: variables are given.
-        RefusedError: it offers something else than was adopted, or does not respond.
     """
     if given:
         raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")

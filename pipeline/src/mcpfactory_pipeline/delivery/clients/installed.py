@@ -131,7 +131,6 @@ def _read_config(
 
 
 def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tuple[str, str, str, str, str]:
-    """Return server, source, version, state and message of an entry."""
     if url := entry_url(entry):
         one = next((one for one in known if one.server.adopted and one.server.adopted.url == url), None)
         return (one.server.name, "url", one.package.version, *_url_state(one)) if one else ("", "url", "", "other", url)
@@ -147,10 +146,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 
 
 def _url_state(one: _KnownServer) -> tuple[str, str]:
-    """Return the state of a URL's offer, and the reason if it drifted from the adopted offer or from a channel.
-
-    It uses only recorded data and sends no request.
-    """
+    """Use only recorded data and send no request."""
     try:
         known = offered_drift(one.workspace, one.server, Store(one.workspace).state(one.server.name))
     except PipelineError as error:  # the recorded drift is unreadable
@@ -159,7 +155,6 @@ def _url_state(one: _KnownServer) -> tuple[str, str]:
 
 
 def _state(found: _EntryTarget, one: _KnownServer) -> tuple[str, str]:
-    """Return the state of an entry's server, and the reason if it is stale or broken."""
     if found.source == SOURCE:
         return "current", ""
     expected = one.published if found.source == INDEX else one.offered.get(found.source, "")

@@ -200,7 +200,6 @@ def _remove(document: _Document, node: _Object, member: _Member) -> str:
 
 
 def _lead(text: str, place: int) -> str | None:
-    """Return the blank before a place when nothing else is before it on its line, else None."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
     return line if not line.strip() else None
 

@@ -63,10 +63,7 @@ def channel_of(workspace: Workspace, server: WorkspaceServer, channel: str, proj
             hint="--from source, or leave out --project",
         )
     if not _is_here(workspace, state, channel):
-        raise ClientError(
-            f"channel {channel} does not offer {server.name} on this machine",
-            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
-        )
+        raise _not_here(server, channel)
     return channel, state.channels[channel].version
 
 
@@ -98,7 +95,7 @@ class IndexedPackage(NamedTuple):
     @property
     def url(self) -> str:
         """The URL of the index; "" for the one that uv asks by itself."""
-        from mcpfactory_pipeline.delivery.publish.table import TARGETS  # noqa: PLC0415 - heavy, and seldom asked for
+        from mcpfactory_pipeline.delivery.publish.publish import TARGETS  # noqa: PLC0415 - heavy, and seldom asked for
 
         url = self.page.rstrip("/").rpartition("/")[0]
         return "" if url == TARGETS[_TARGET].options["index"].rstrip("/") else f"{url}/"
@@ -121,8 +118,11 @@ def query_index(
     Raises:
         ClientError: it is not the promoted candidate, or the index does not respond.
     """
-    from mcpfactory_pipeline.delivery.publish.publish import find_release, target_settings  # noqa: PLC0415 - heavy, and seldom asked for
-    from mcpfactory_pipeline.delivery.publish.table import TARGETS  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.delivery.publish.publish import (  # noqa: PLC0415 - heavy, and seldom asked for
+        TARGETS,
+        find_release,
+        target_settings,
+    )
 
     offered = Store(workspace).state(server.name).channels
     channel = next((row.name for row in reversed(read_channels(workspace)) if row.name in offered), None)
@@ -330,6 +330,13 @@ def _from_index(
     return _LaunchCommand(uvx(environ), (*where, *what), has.version)
 
 
+def _not_here(server: WorkspaceServer, channel: str) -> ClientError:
+    return ClientError(
+        f"channel {channel} does not offer {server.name} on this machine",
+        hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+    )
+
+
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> _LaunchCommand:
@@ -337,10 +344,7 @@ def _from_channel(
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
-        raise ClientError(
-            f"channel {channel} does not offer {server.name} on this machine",
-            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
-        )
+        raise _not_here(server, channel)
     with_runtime: tuple[str, ...] = ()
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME)
     if runtime is not None:
@@ -366,7 +370,6 @@ def _needs_runtime(wheel: Path) -> bool:
 
 
 def _report(server: WorkspaceServer) -> Mapping[str, Any]:
-    """Return the server's report; empty without one."""
     try:
         found = json.loads((server.folder / ".mcpfactory" / "report.json").read_bytes())
     except FileNotFoundError:
@@ -380,10 +383,7 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """Return the variables in the report; for a scheme with a login only the client id, as the login has the rest.
-
-    A reference to an unset variable would block the login.
-    """
+    """For a scheme with a login return only the client id: a reference to an unset variable would block the login."""
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
     spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}

@@ -66,7 +66,6 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _regions(text: str, path: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the ranges of the table and its sub-tables, from the header to the end of the last statement."""
     parse(text)
     starts: list[int] = []
     for found in _HEADER.finditer(text):
@@ -81,7 +80,6 @@ def _regions(text: str, path: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _is_whole(part: str) -> bool:
-    """Return True if a part of a text ends with a statement, not inside a multi-line string or list."""
     try:
         tomllib.loads(part)
     except tomllib.TOMLDecodeError:

@@ -122,7 +122,6 @@ def _pair(root: Any, key: str) -> tuple[Any, Any] | None:
 
 
 def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
-    """Return the start of the entry, and the end of its last value."""
     if listed:
         items = container.value if isinstance(container, yaml.SequenceNode) else []
         for item in items:
@@ -164,7 +163,6 @@ def _into_empty(text: str, name: Any, container: Any, entry: str, end: str) -> s
 
 
 def _block(text: str, start: int, entry: str, end: str) -> str:
-    """Return the entry, indented like the one that it replaces."""
     line = text[start:]
     column = len(line) - len(line.lstrip(" "))
     return textwrap.indent(entry, " " * column).replace("\n", end).removesuffix(end)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mcpfactory_pipeline.delivery.publish.distribution import parse_reference
-from mcpfactory_pipeline.delivery.publish.oci import http_requirement, labels
+from mcpfactory_pipeline.delivery.publish.images import parse_reference
+from mcpfactory_pipeline.delivery.publish.oci import USER, http_requirement, labels
 from mcpfactory_pipeline.delivery.publish.program import (
     EVERY,
     LIBRARY,
@@ -19,7 +19,6 @@ from mcpfactory_pipeline.delivery.publish.program import (
     wheels,
 )
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
-from mcpfactory_pipeline.delivery.publish.rootfs import USER
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 
 _LEAST: Final = re.compile(r">=\s*(3\.\d+)")
@@ -62,7 +61,6 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as Docker reads it in double quotes: on one line, and with nothing in it that it would fill in."""
     return '"' + re.sub(r'(["\\$])', r"\\\1", " ".join(text.split())) + '"'
 
 

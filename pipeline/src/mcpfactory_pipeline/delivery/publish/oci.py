@@ -1,25 +1,39 @@
 """OCI target: an image of the server, built without a daemon, and pushed to a registry.
 
 The base is an image that the settings name by its hash, or else the Python that they name, with only its
-requirements. Two layers follow: the server's dependencies, and the server. It runs as user 65532 and contains no
-shell of ours.
+requirements: the interpreter, its standard library and the linked shared libraries, in the loader's search paths; two
+users; a folder for temporary files; no shell, no package manager, and nothing that writes. Two layers follow: the
+server's dependencies, and the server. It runs as user 65532 and contains no shell of ours.
 """
 
 from __future__ import annotations
 
 import io
+import json
+import platform
 import platform as machine
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.base.hashing import ArchiveEntry, gzip_bytes, hash_bytes, tar_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.delivery.publish.distribution import ImageReference, ImageRegistry, parse_reference
 from mcpfactory_pipeline.delivery.publish.http import HttpClient, open_client
-from mcpfactory_pipeline.delivery.publish.layout import LAYER, Descriptor, Layout, OciImage
+from mcpfactory_pipeline.delivery.publish.images import (
+    LAYER,
+    Descriptor,
+    ImageReference,
+    ImageRegistry,
+    Layout,
+    OciImage,
+    parse_reference,
+)
 from mcpfactory_pipeline.delivery.publish.program import (
     LIBRARY,
     Platform,
@@ -30,7 +44,6 @@ from mcpfactory_pipeline.delivery.publish.program import (
     unusable,
 )
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
-from mcpfactory_pipeline.delivery.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
 from mcpfactory_pipeline.delivery.publish.target import (
     PublishEvidence,
     PublishTarget,
@@ -38,6 +51,124 @@ from mcpfactory_pipeline.delivery.publish.target import (
     TargetProblem,
     TargetSettings,
 )
+
+USER: Final = 65532  # the number that images without a shell give their unprivileged user
+ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+_ASK: Final = """
+import json, os, platform, sys, sysconfig
+base = {"base": sys.base_prefix, "installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}
+print(json.dumps({
+    "version": platform.python_version(), "prefix": sys.base_prefix, "program": os.path.realpath(sys._base_executable),
+    "folders": sorted({sysconfig.get_path(name, vars=base) for name in ("stdlib", "platstdlib")}), "libc": platform.libc_ver()[0],
+}))
+"""
+# Parts of the standard library that no server needs: tests, graphical tools, and what builds other programs.
+_LEFT_OUT: Final = re.compile(
+    r"(.*/)?__pycache__/.*|(site|dist)-packages/.*|(test|idlelib|tkinter|turtledemo|lib2to3|ensurepip|distutils)/.*|config-[^/]+/.*"
+    r"|(unittest|ctypes|sqlite3)/tests?/.*|.*\.(a|o|exe|pyc)|(turtle|pydoc)\.py|pydoc_data/.*|lib-dynload/_(test|xx|tkinter).*"
+)
+# Libraries that wheels can expect from the system (the manylinux policies), in addition to those that Python links
+# to.
+_EXPECTED: Final = (
+    "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libresolv.so.2",
+    "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1", "libnss_dns.so.2", "libnss_files.so.2",
+)  # fmt: skip
+_LINKED: Final = re.compile(r"^\s*(?:(\S+) => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+_PASSWD: Final = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/home/nonroot:/sbin/nologin\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python of this machine: its full version, program, prefix, and the folders of its standard library."""
+
+    version: str
+    program: Path
+    prefix: Path
+    folders: tuple[Path, ...]
+
+    @property
+    def minor(self) -> str:
+        """`3.12`."""
+        return ".".join(self.version.split(".")[:2])
+
+
+def find_interpreter(python: str = "") -> Interpreter:
+    """Return the data of an interpreter, by default of the one that runs this process.
+
+    Raises:
+        StageError: it does not start, or cannot be the base of an image: not Linux, or another C library than glibc.
+    """
+    if sys.platform != "linux" or platform.machine().lower() not in ARCHITECTURES:
+        raise StageError(
+            f"no image can be made from the Python of this machine ({sys.platform}, {platform.machine()})",
+            hint='name a base image: base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.oci]',
+        )
+    try:
+        done = subprocess.run(
+            [python or sys.executable, "-I", "-c", _ASK], capture_output=True, text=True, check=True, timeout=60
+        )
+        facts = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise StageError(f"{python} does not say what it is: {error}", hint="name a Python interpreter") from error
+    if facts["libc"] != "glibc":
+        raise StageError(f"{facts['program']} is not linked to glibc", hint="name a Python that is, or a base image")
+    return Interpreter(
+        facts["version"], Path(facts["program"]), Path(facts["prefix"]), tuple(map(Path, facts["folders"]))
+    )
+
+
+def interpreter_entries(python: Interpreter) -> list[ArchiveEntry]:
+    """Return the file system of the interpreter: `/usr/local/bin/python3`, its standard library, its libraries, its users."""
+    program = f"usr/local/bin/python{python.minor}"
+    entries = {
+        program: ArchiveEntry(program, python.program.read_bytes(), 0o755),
+        **{f"usr/local/bin/{name}": ArchiveEntry(f"usr/local/bin/{name}", link=f"python{python.minor}") for name in ("python3", "python")},
+        "etc/passwd": ArchiveEntry("etc/passwd", _PASSWD.encode()),
+        "etc/group": ArchiveEntry("etc/group", f"root:x:0:\nnonroot:x:{USER}:\n".encode()),
+        "etc/nsswitch.conf": ArchiveEntry("etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n"),
+        "tmp": ArchiveEntry("tmp", mode=0o1777, folder=True),
+    }  # fmt: skip
+    linked = [python.program]
+    for folder in python.folders:
+        below = folder.relative_to(python.prefix).as_posix()
+        for file in sorted(folder.rglob("*")):
+            path = file.relative_to(folder).as_posix()
+            if file.is_file() and not _LEFT_OUT.fullmatch(path):
+                place = f"usr/local/{below}/{path}"
+                entries[place] = ArchiveEntry(place, file.read_bytes(), 0o644)
+                linked += [file] if ".so" in file.suffixes else []
+    for library in _libraries(linked, python.prefix):
+        entries.setdefault(library.path, library)
+    return list(entries.values())
+
+
+def _libraries(programs: Iterable[Path], prefix: Path) -> Iterator[ArchiveEntry]:
+    """Yield the shared libraries of programs, each where the loader of this system finds it without being told."""
+    try:
+        done = subprocess.run(["ldd", *map(str, programs)], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise StageError(f"ldd cannot be started: {error.strerror}", hint="name a base image instead") from error
+    found: dict[str, Path] = {}
+    for name, path in _LINKED.findall(done.stdout):
+        found.setdefault(name or path, Path(path))
+    try:
+        system = found["libc.so.6"].parent
+    except KeyError:
+        raise StageError("ldd does not say what Python is linked to", hint="name a base image instead") from None
+    for name in _EXPECTED:
+        if (system / name).exists():
+            found.setdefault(name, system / name)
+    for name, path in found.items():
+        # Libraries that came with the interpreter move to the system's: only there does the loader look without being told.
+        own = not name.startswith("/") and (path.is_relative_to(prefix) or not _of_system(path))
+        place = system / name if own else path
+        yield ArchiveEntry(place.as_posix().lstrip("/"), path.read_bytes(), 0o755)
+
+
+def _of_system(path: Path) -> bool:
+    return path.parts[1] in {"lib", "lib64"} or path.parts[1:3] in {("usr", "lib"), ("usr", "lib64")}
+
 
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
 SERVING: Final = f"{RUNTIME}[http]"  # an image serves HTTP as well as stdio
@@ -107,7 +238,6 @@ def http_requirement(release: CandidateRelease) -> tuple[str, ...]:
 
 
 def _base(layout: Layout, settings: TargetSettings, architecture: str) -> tuple[list[Descriptor], dict[str, Any], str]:
-    """Return the layers below the server, the configuration to go on from, and the minor version of Python in them."""
     if not settings["base"]:
         python = find_interpreter(settings["python"])
         config: dict[str, Any] = {
@@ -141,10 +271,7 @@ def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[ArchiveEntr
 def _split_installation(
     release: CandidateRelease, installed: Mapping[str, bytes]
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Return the server's own files of an installation, and the rest, which changes seldom.
-
-    Versions of the server share the rest.
-    """
+    """Return the server's own files of an installation, and the rest, which versions of the server share."""
     with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
         tops = {name.partition("/")[0] for name in wheel.namelist()}
     own = {path: data for path, data in installed.items() if path.partition("/")[0] in tops}
@@ -156,7 +283,6 @@ def _entries(below: str, files: Mapping[str, bytes]) -> list[ArchiveEntry]:
 
 
 def _run_config(release: CandidateRelease, base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run configuration of a container, based on the base image's."""
     env = {text.partition("=")[0]: text for text in base.get("Env") or ()}
     env |= {"HOME": f"HOME={_HOME}", "PYTHONDONTWRITEBYTECODE": "PYTHONDONTWRITEBYTECODE=1"}
     return {

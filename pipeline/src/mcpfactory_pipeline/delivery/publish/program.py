@@ -217,10 +217,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Return True if a file depends on the installation's location or method.
-
-    Programs name the interpreter, uv its cache, pip the folder.
-    """
+    """Programs name the interpreter, uv its cache, pip the folder: they depend on the installation's location or method."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}

@@ -1,4 +1,4 @@
-"""Publish a server: check everything for problems and secrets, then upload to each target.
+"""Publish a server: the table of targets, the check for problems and secrets, and the upload to each target.
 
 Each target gets two events: `publish.started` before anything is sent, and `published` with the evidence when the
 upload is there. A process killed between them leaves only the first, which `inbox` shows. Publishing again inspects
@@ -12,15 +12,16 @@ import json
 import os
 import tarfile
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.adoption.kinds import KINDS
-from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, PublishError, StateError
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.adoption.candidate import KINDS
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, PublishError, StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
@@ -31,13 +32,75 @@ from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder,
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.decisions.integrity import require_sound
+from mcpfactory_pipeline.delivery.publish import docker, mcpb, oci, pypi, registry, sbom
 from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
-from mcpfactory_pipeline.delivery.publish.table import TARGETS, targets_named
+from mcpfactory_pipeline.delivery.publish.server_rules import RULES
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetSettings
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+
+_ROWS: Final = (
+    pypi.TARGET,
+    mcpb.TARGET,
+    oci.TARGET,
+    docker.TARGET,
+    sbom.TARGET,
+    registry.TARGET,  # the last: what it says is where the others are
+)
+TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
+
+
+def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TARGETS) -> Sequence[PublishTarget]:
+    """Return the targets of these names, in the order of the table.
+
+    Raises:
+        NotFoundError: a name is unknown.
+    """
+    wanted = set(names)
+    if unknown := sorted(wanted - set(table)):
+        raise NotFoundError(f"there is no target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))
+    return [row for row in table.values() if row.id in wanted]
+
+
+_HEAD: Final = """\
+# Targets of `mcpfactory publish`, and the rules of `server.json`
+
+How to use them: [Publish a server](../how-to/publish.md).
+
+## Targets
+
+In the order in which they are published to. Options stand in `[publish.<target>]` of the root `mcpfactory.toml`, or in `--set`.
+An option whose name ends in `_variable` names the environment variable that holds a secret.
+"""
+
+_RULES: Final = """
+## Rules of `server.json`
+
+Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
+because it would be dropped, or nobody could use it. All are judged without a network.
+
+| rule | asked by | says |
+|---|---|---|
+| `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and form that the schema gives. |
+"""
+
+
+def publish_reference() -> str:
+    """Return the whole page, as Markdown."""
+    parts = [_HEAD]
+    for target in TARGETS.values():
+        kind = "" if target.upload else " A file: it is made, and nothing is sent."
+        kind = kind or (f" A file, while `{target.destination}` is empty." if target.destination else "")
+        parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
+        if target.options:
+            parts.append("\n| option | default |\n|---|---|\n")
+            parts += [f"| `{name}` | {f'`{value}`' if value else '–'} |\n" for name, value in target.options.items()]
+    parts.append(_RULES)
+    parts += [f"| `{rule.id}` | {rule.source} | {rule.statement} |\n" for rule in RULES]
+    return "".join(parts)
+
 
 _INSTALLED: Final = (f"server/{LIBRARY}/", f"app/{LIBRARY}/")  # of a bundle, of an image
 
@@ -73,7 +136,6 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _image_members(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of an image's highest layer, which is the server, and its description with variables and labels."""
     with tarfile.open(fileobj=io.BytesIO(content)) as image:
 
         def blob(digest: str) -> bytes:
@@ -293,11 +355,6 @@ def _prepare(
 
 
 def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[PublishTarget]) -> None:
-    """Check that targets which must have the release first have it.
-
-    Raises:
-        PublishError: a target lacks it, and is not among those chosen.
-    """
     live = store.folded(release.server).state.published  # after a kill the state file may lack what the history has
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
@@ -324,7 +381,6 @@ def _check_outcome(release: CandidateRelease, delivery: _Delivery, mode: Mode) -
 
 
 def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
-    """Return the outcome that publishing would have, from the current state of the target."""
     about, target = f"{release.server} {release.version}", delivery.target
     if target.is_file(delivery.settings) or target.inspect is None:
         return _outcome(release, delivery, "would", message=f"{about} would be made")

@@ -249,7 +249,6 @@ class _Links(HTMLParser):
 
 
 def _version(file: str) -> str:
-    """Return the version in the name of a wheel or a source distribution; "" in any other."""
     if file.endswith(".whl"):
         return file.split("-")[1] if file.count("-") >= 4 else ""
     return file.removesuffix(".tar.gz").rpartition("-")[2] if file.endswith(".tar.gz") else ""
@@ -259,10 +258,7 @@ def _version(file: str) -> str:
 
 
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
-    """Return the runtime's wheel if the index needs it first.
-
-    Raises `PublishError` if the server could not be installed.
-    """
+    """Return the runtime's wheel if the index needs it first, so that the server can be installed."""
     if settings["runtime"] not in _RUNTIME:
         raise ConfigError(f"publish.pypi.runtime is {settings['runtime']!r}", hint=f"one of: {', '.join(_RUNTIME)}")
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
@@ -316,12 +312,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
-    """Upload a file by `uv publish`, which reads its metadata; once, for publishing again continues.
-
-    Raises:
-        PublishError: the index refuses the token or the file.
-        TargetError: the index cannot be reached, or fails.
-    """
+    """Upload a file by `uv publish`, which reads its metadata; once, for publishing again continues."""
     url = settings["url"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)

@@ -50,7 +50,6 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
 
 
 def _bundle(settings: TargetSettings) -> str:
-    """Return the hash of the bundle that the target `mcpb` built of this release; "" before it did."""
     bundles = sorted((settings.folder.parent / "mcpb").glob("*.mcpb"))
     return hash_bytes(bundles[0].read_bytes()).removeprefix("sha256:") if len(bundles) == 1 else ""
 
@@ -135,7 +134,6 @@ def _without_empty(value: Any) -> Any:
 
 
 def _token(wire: HttpClient, base: str, settings: TargetSettings) -> str:
-    """Return the registry's token, as configured or in exchange for another."""
     how = settings["auth"]
     if how == "token":
         return settings.secret("token_variable")
@@ -239,7 +237,6 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
 
 
 def _own_package(release: CandidateRelease) -> Iterator[dict[str, Any]]:
-    """Yield the package at PyPI, when the server goes there."""
     if "pypi" not in release.publish_table.get("targets", ()):
         return
     package = {
@@ -263,7 +260,6 @@ def _variable(variable: Variable) -> dict[str, Any]:
 
 
 def _repository(release: CandidateRelease) -> dict[str, str]:
-    """Return the value of `[publish] repository`, or the package's own link to its sources."""
     labels = ("repository", "source", "source code", "sources", "github", "gitlab")
     linked = {label.lower(): url for label, url in release.metadata.urls.items()}
     url = _text(release, "repository") or next((linked[label] for label in labels if label in linked), "")
@@ -290,7 +286,6 @@ def _text(release: CandidateRelease, field: str) -> str:
 
 
 def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
-    """Return the tables of a field unchanged."""
     tables = release.publish_table.get(field, [])
     if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
         raise config_error(release.server, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
@@ -298,10 +293,7 @@ def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Return the packages other than the PyPI one, with `{version}` and `{bundle}` filled in.
-
-    `{version}` is replaced in identifiers, `{bundle}` as a hash; all else is unchanged.
-    """
+    """Fill in `{version}` in identifiers and `{bundle}` as a hash; all else is unchanged."""
     tables = _tables(release, "packages")
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

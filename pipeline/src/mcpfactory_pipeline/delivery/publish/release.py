@@ -197,7 +197,6 @@ def read_adopted_release(
 def _all_tools(
     generated: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the generated tools, then those of the server's own that were kept."""
     rows = {str(tool.get("name")): tool for tool in generated}
     own = {str(tool.get("name")): tool for tool in kept if tool.get("name") not in rows}
     return (*rows.values(), *own.values())

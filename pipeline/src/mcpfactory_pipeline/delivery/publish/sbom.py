@@ -73,13 +73,15 @@ def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) 
 
 def _root(release: CandidateRelease, root: LockedPackage) -> dict[str, Any]:
     about = release.metadata
+    text = about.license
+    terms = {"expression": text} if _EXPRESSION.fullmatch(text) else {"license": {"name": text}}
     found = {
         "type": "application",
         "bom-ref": root.purl,
         "name": root.name,
         "version": root.version,
         "description": about.summary,
-        "licenses": [_license(about.license)] if about.license else [],
+        "licenses": [terms] if text else [],
         "purl": root.purl,
         "externalReferences": [
             {"type": "distribution", "url": name, "hashes": [_sha256(content)]}
@@ -109,10 +111,6 @@ def _component(package: LockedPackage, required: str) -> dict[str, Any]:
         "properties": [{"name": "mcpfactory:requirement", "value": required}] if required else [],
     }  # fmt: skip
     return {key: value for key, value in found.items() if value}
-
-
-def _license(text: str) -> dict[str, Any]:
-    return {"expression": text} if _EXPRESSION.fullmatch(text) else {"license": {"name": text}}
 
 
 def _sha256(digest: str) -> dict[str, str]:

@@ -80,14 +80,6 @@ class TargetSettings:
         )
 
 
-def _no_problems(_release: CandidateRelease, _settings: TargetSettings) -> tuple[TargetProblem, ...]:
-    return ()
-
-
-def _no_needs(_release: CandidateRelease) -> tuple[str, ...]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class PublishTarget:
     """One target of `publish`.
@@ -106,11 +98,11 @@ class PublishTarget:
     id: str
     title: str
     build: Callable[[CandidateRelease, TargetSettings], Mapping[str, bytes]]
-    check: Callable[[CandidateRelease, TargetSettings], Sequence[TargetProblem]] = _no_problems
+    check: Callable[[CandidateRelease, TargetSettings], Sequence[TargetProblem]] = lambda _release, _settings: ()
     upload: Callable[[CandidateRelease, TargetSettings], PublishEvidence] | None = None
     inspect: Callable[[CandidateRelease, TargetSettings], RemoteState] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    needs: Callable[[CandidateRelease], Sequence[str]] = _no_needs
+    needs: Callable[[CandidateRelease], Sequence[str]] = lambda _release: ()
     destination: str = ""
 
     def is_file(self, settings: TargetSettings) -> bool:

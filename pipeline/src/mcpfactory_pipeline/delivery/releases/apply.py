@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_codegen.servers.merge import LOCK
+from mcpfactory_codegen.servers.tree import LOCK
 from mcpfactory_pipeline.base.errors import JsonRecord, ReleaseError
 from mcpfactory_pipeline.base.files import remove_temporaries, replace_file
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, source_files
@@ -97,7 +97,6 @@ def _result(one: Proposal, files: _Files) -> Released:
 
 
 def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> _Files:
-    """Return the files that a release changes, by path below the root."""
     if packages and packages.name == one.server:
         prefix, files = "", dict[str, bytes | None](packages.files(one.version, clock().date()))
     else:
@@ -126,11 +125,6 @@ def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[
 
 
 def _changelog(server: WorkspaceServer, news: str) -> bytes:
-    """Return the changelog with a new section, keeping its line ends.
-
-    Raises:
-        ReleaseError: it is not in UTF-8.
-    """
     file = server.folder / changelog.FILE
     try:
         before = file.read_bytes().decode() if file.is_file() else ""
@@ -145,13 +139,9 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
-    """Return the generated files for the new version, made in a copy, because the manifest contains the version.
-
-    Raises:
-        ReleaseError: other files would also change: then the contract was read from stale files.
-    """
+    """Return the generated files for the new version, made in a copy, because the manifest contains the version."""
+    from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy, and only these servers need it
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only these servers need it
-    from mcpfactory_codegen.servers.errors import CreateError  # noqa: PLC0415 - heavy, and only these servers need it
 
     with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
         copy = Path(work) / server.name
@@ -177,7 +167,6 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _F
 
 
 def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, _Files]) -> str:
-    """Write the files and commit them; restore them when that fails."""
     files = {path: data for one in work.values() for path, data in one.items()}
     head = repository.head()
     try:
@@ -212,13 +201,11 @@ _Files = Mapping[str, bytes | None]
 
 
 def _begin_journal(workspace: Workspace, head: str, files: _Files) -> None:
-    """Note what will be written on top of a commit."""
     hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
     replace_file(_journal_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
 
 
 def _end_journal(workspace: Workspace) -> None:
-    """Remove the note: the release is committed, or was rolled back."""
     _journal_file(workspace).unlink(missing_ok=True)
 
 
@@ -240,7 +227,6 @@ def _roll_back(workspace: Workspace, repository: Repository) -> None:
 
 
 def _write_files(root: Path, files: _Files) -> None:
-    """Write files, each whole or not at all."""
     for path, data in files.items():
         file = root / path
         if data is None:

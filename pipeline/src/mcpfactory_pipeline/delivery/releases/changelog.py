@@ -171,7 +171,6 @@ def with_release(text: str, version: str, day: date) -> str:
 
 
 def _unreleased(text: str) -> tuple[re.Match[str] | None, int]:
-    """Return the heading of the unreleased section, and where the section ends."""
     headings = list(_HEADING.finditer(text))
     for number, found in enumerate(headings):
         if _UNRELEASED.match(found[0]):

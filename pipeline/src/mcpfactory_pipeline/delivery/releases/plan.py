@@ -217,11 +217,6 @@ class _Planner:
         return version
 
     def _free(self, proposal: Proposal) -> Proposal:
-        """Return the same.
-
-        Raises:
-            ReleaseError: its tag is another release's.
-        """
         if (there := self.tags.get(proposal.tag.name)) is not None:
             raise ReleaseError(
                 "tag-elsewhere",
@@ -231,7 +226,6 @@ class _Planner:
         return proposal
 
     def _reasons(self, server: WorkspaceServer, state: ServerState, notes: Sequence[Note]) -> tuple[str, ...]:
-        """Return the reasons for a release, as text; empty if it is not due."""
         last, found = self.last.get(server.name), []
         if last is not None:
             files = self._changed(server, last)
@@ -247,7 +241,6 @@ class _Planner:
         return (*found, *([pluralize(len(notes), "note")] if notes else ()))
 
     def _changed(self, server: WorkspaceServer, last: Tag) -> list[str]:
-        """Return the changed files of the package, ignoring the changelog."""
         folder = f"servers/{server.name}/"
         dirty = [path for path in self.dirty if path.startswith(folder)]
         if server.name in self.same and not dirty:
@@ -272,7 +265,6 @@ class _Planner:
 
 
 def _newest(tags: Mapping[str, Tag]) -> dict[str, Tag]:
-    """Return the newest tag of each server."""
     return {tag.server: tag for tag in sorted(tags.values(), key=lambda tag: tag.order)}
 
 
@@ -294,11 +286,6 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
 
 
 def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:
-    """Return the larger of what the contract and the notes ask for.
-
-    Raises:
-        ReleaseError: a note states less than the contract.
-    """
     noted, before = _largest_step(notes), found.before.version
     if any(note.stated for note in notes) and not permits(before, next_version(before, noted), found.needed):
         change = next(

@@ -25,8 +25,6 @@ from mcpfactory_codegen.sources.graphql.schema import (
 from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of, select_fields
 from mcpfactory_codegen.sources.translation import Draft, Translation, pointer_of, table, text
 
-__all__ = ["SDL", "SDL_TEXT", "is_introspection", "is_sdl", "translate_introspection", "translate_sdl"]
-
 SDL: Final = "sdl"
 """The member of a document's data that holds the text of a schema."""
 
@@ -99,7 +97,6 @@ def _translated(schema: GraphQLSchema) -> Translation:
 
 
 def _unusable(schema: GraphQLSchema, root: str, one: GraphQLField) -> str:
-    """Return why a field of a root type cannot be a tool; "" when it can."""
     if root == "subscription":
         return "a subscription is a stream of answers, and a tool answers once"
     if one.name.startswith("_"):
@@ -127,10 +124,11 @@ def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, docu
     data = {"type": "object", "properties": {one.name: answer_of(one.type, selection)}}
     data |= {"required": [one.name]} if is_required(one.type) else {}
     answer = {"type": "object", "properties": {"data": data}, "required": ["data"]}
+    about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
     operation: dict[str, Any] = {
         "operationId": one.name,
         "tags": ["queries" if root == "query" else "mutations"],
-        "description": one.description or _described(root, one, kind),
+        "description": one.description or f"The {root} {one.name}, which gives {one.type}.{about}",
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {"200": {"description": "The answer", "content": {"application/json": {"schema": answer}}}},
         "security": [{_TOKEN: []}, {}],
@@ -138,12 +136,6 @@ def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, docu
     if one.deprecated:
         operation |= {"deprecated": True, "description": f"{operation['description']}\n\n{one.deprecated}"}
     draft.add("post", path, operation, one.origin)
-
-
-def _described(root: str, one: GraphQLField, kind: Type | None) -> str:
-    """Return a description of an undescribed field, from its result type."""
-    about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
-    return f"The {root} {one.name}, which gives {one.type}.{about}"
 
 
 def _document(

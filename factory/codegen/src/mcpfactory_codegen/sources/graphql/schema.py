@@ -275,7 +275,6 @@ def _input(node: Any) -> InputValue:
 
 
 def _type_text(node: ast.TypeNode) -> str:
-    """Return a type in GraphQL syntax."""
     suffix = ""
     prefix = ""
     inner: Any = node
@@ -289,7 +288,6 @@ def _type_text(node: ast.TypeNode) -> str:
 
 
 def _deprecated(node: Any) -> str:
-    """Return the reason for which something is deprecated; "" when it is not."""
     found = next((one for one in node.directives or () if one.name.value == "deprecated"), None)
     return "" if found is None else _argument(found, "reason") or "deprecated"
 

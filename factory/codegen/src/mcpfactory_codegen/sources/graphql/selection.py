@@ -166,7 +166,9 @@ class _Choosing:
 
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
         """Yield the fields that hold objects which are worth opening: below the answer itself no pages, and lists last."""
-        for one in sorted(chosen.type.fields.values(), key=lambda one: level > 0 and _is_list(one)):
+        for one in sorted(
+            chosen.type.fields.values(), key=lambda one: level > 0 and is_list(one.type.removesuffix("!"))
+        ):
             kind = self._schema.named(one.type)
             if kind is None or kind.kind not in _COMPOSITE or kind.name in chosen.above or not _callable(one):
                 continue
@@ -202,10 +204,6 @@ class _Choosing:
         if set(fields) >= {"cursor", "node"} and _callable(fields["node"]):
             return [("node", fields["node"])]
         return []
-
-
-def _is_list(one: GraphQLField) -> bool:
-    return is_list(one.type.removesuffix("!"))
 
 
 def _callable(one: GraphQLField) -> bool:

@@ -275,7 +275,6 @@ def _any_object(branches: list[Any]) -> Json:
 
 
 def _summary(branch: Mapping[str, Any]) -> str:
-    """Return a branch in a few words."""
     if isinstance(branch.get("title"), str):
         return str(branch["title"])[:60]
     if "const" in branch:

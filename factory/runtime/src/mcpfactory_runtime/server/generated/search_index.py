@@ -419,7 +419,6 @@ class _Hits:
         self._shares[number] = self._shares.get(number, 0.0) + _counted(share, before[1], again)
 
     def coverage(self, number: int) -> float:
-        """Return the fraction of the question that an entry matches."""
         return self._shares[number] / self.whole if self.whole else 0.0
 
 
@@ -452,7 +451,6 @@ def _lists(entry: IndexedTool, name: Sequence[str]) -> bool:
 def _word_weights(
     entry: IndexedTool, name: Sequence[str], title: Sequence[str], path: Sequence[str]
 ) -> dict[str, float]:
-    """Return the weight of each word in an entry, over all fields."""
     weights: dict[str, float] = {}
     for field, words in (
         ("name", name),

@@ -460,14 +460,8 @@ def _is_plural(word: str) -> bool:
     return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-def _verb_methods() -> dict[str, frozenset[str]]:
-    table: dict[str, frozenset[str]] = {}
-    for word, methods in METHODS.items():
-        table.setdefault(stem(word), methods)
-    return table
-
-
-_VERB_METHODS: Final = _verb_methods()
+# Of two words with one stem, the first counts.
+_VERB_METHODS: Final = {stem(word): methods for word, methods in reversed(METHODS.items())}
 VERBS: Final = frozenset(_VERB_METHODS)
 
 

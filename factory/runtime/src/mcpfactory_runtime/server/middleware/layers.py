@@ -221,3 +221,16 @@ def _checked(layer: Layer) -> Layer:
         name = getattr(layer, "__name__", "middleware")
         raise TypeError(f"middleware {name} takes two values\nhint: async def {name}(call, call_next)") from None
     return layer
+
+
+def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
+    """Register middleware from a decorator used without parentheses, or with names; return the decorator's result."""
+    if len(given) == 1 and not isinstance(given[0], str):
+        add((), given[0])
+        return given[0]
+
+    def register(function: Any) -> Any:
+        add(given, function)
+        return function
+
+    return register

@@ -192,7 +192,7 @@ def _known(params: Json, registered: Any) -> str:
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
-_LONGEST: Final = 128  # characters of what a client has chosen
+LONGEST: Final = 128  # characters of what a client has chosen
 _REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
 
 
@@ -238,9 +238,9 @@ class RequestLines:
             "tool": request.tool,
             "prompt": request.prompt,
             "session": request.session,
-            "principal": str(getattr(channel.principal, "subject", ""))[:_LONGEST],
+            "principal": str(getattr(channel.principal, "subject", ""))[:LONGEST],
             "address": (channel.http.address if channel.http is not None else "") or "",
-            "client": str(request.call.peer.info.get("name", ""))[:_LONGEST],
+            "client": str(request.call.peer.info.get("name", ""))[:LONGEST],
         }
         fields: Json = {
             **_ids(request),
@@ -266,5 +266,5 @@ def install(stream: TextIO | None = None) -> None:
 
 
 def _ids(request: ObservedRequest) -> Json:
-    found = {"request": str(request.call.id)[:_LONGEST], "trace_id": request.trace_id, "span_id": request.span_id}
+    found = {"request": str(request.call.id)[:LONGEST], "trace_id": request.trace_id, "span_id": request.span_id}
     return {name: value for name, value in found.items() if value}

@@ -24,13 +24,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from mcpfactory_runtime.server.observe.request import BUCKETS, ObservedRequest, bounded_failure
+from mcpfactory_runtime.server.observe.request import BUCKETS, LONGEST, ObservedRequest, bounded_failure
 from mcpfactory_runtime.tracing import CURRENT, CallTracer
 
 Attributes = dict[str, str | int]
 
 _SCOPE: Final = "mcpfactory_runtime"
-_LONGEST: Final = 128  # characters of an id that a client has chosen
 _PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage: what a client says in it is not passed on to APIs
 _FIELDS: Final = ("traceparent", "tracestate")
 _FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
@@ -98,7 +97,6 @@ class _Calls:
 
     @contextmanager
     def call(self, method: str, url: str, attempt: int) -> Iterator[_Call]:
-        """Surround one request."""
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         attributes: Attributes = {
@@ -168,7 +166,7 @@ def _target(request: ObservedRequest) -> Attributes:
 def _attributes(request: ObservedRequest) -> Attributes:
     found = _target(request)
     found["mcp.protocol.version"] = request.revision
-    found["jsonrpc.request.id"] = str(request.call.id)[:_LONGEST]
+    found["jsonrpc.request.id"] = str(request.call.id)[:LONGEST]
     http = request.channel.http
     if http is None:
         found["network.transport"] = "pipe"

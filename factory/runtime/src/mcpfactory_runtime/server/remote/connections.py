@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.connection import LOG_LEVELS
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.protocol.peer import LOG_LEVELS
 from mcpfactory_runtime.revisions import MODERN
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
@@ -93,7 +93,6 @@ class _Connection:
             )
 
     async def answer(self, method: str, params: Json) -> Json:
-        """Return the answer to a question of the server."""
         if not self.exchanges or len({id(one.owner) for one in self.exchanges}) > 1:
             raise McpError(INTERNAL_ERROR, f"nobody can be asked {method} now: it is not known which call it is for")
         return await self.exchanges[-1].answer(method, params)
@@ -182,7 +181,10 @@ class RemoteConnections:
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
         """Return the connection of a session, or one for a call without a session that has nothing else to do."""
-        self._close_idle()
+        now = asyncio.get_running_loop().time()
+        for one in self._unused():
+            if now - one.used > _IDLE:
+                self._drop(one)
         for one in self._others:
             mine = one.owner is session if session is not None else one.owner is None and not one.turn.locked()
             if mine and one.declared == able:
@@ -196,13 +198,6 @@ class RemoteConnections:
         made.used = asyncio.get_running_loop().time()
         self._others.append(made)
         return made
-
-    def _close_idle(self) -> None:
-        """Close connections that have been idle for a while."""
-        now = asyncio.get_running_loop().time()
-        for one in self._unused():
-            if now - one.used > _IDLE:
-                self._drop(one)
 
     def _make_room(self) -> bool:
         """Close the connection that was idle for longest; False where all are in use."""

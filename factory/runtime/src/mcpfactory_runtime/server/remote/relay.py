@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol, cast
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.http_messages import TRACE_FIELDS, passed_trace
+from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.methods import METHODS
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
 from mcpfactory_runtime.revisions import MODERN, Revision
 from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.context import Context

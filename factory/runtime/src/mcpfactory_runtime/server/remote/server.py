@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from mcpfactory_runtime.client import Client, HttpError, Subscription
 from mcpfactory_runtime.client.channel import SessionEndedError
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
@@ -46,7 +47,6 @@ _LONGEST_PAUSE: Final = 60.0
 _LIVED: Final = 10.0  # seconds a connection must last before the retry pause is reset
 _PROBE: Final = 60.0  # seconds that a program has to start, before it is taken for one that does not know how to answer
 _LONGEST_NAME: Final = 128  # of a tool
-_UPDATED: Final = "notifications/resources/updated"
 # What a process gets of our environment: what programs need to run, and nothing that could be a secret.
 _INHERITED: Final = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
@@ -140,7 +140,9 @@ class RemoteServer(Server):
 
     def follow(self, uri: str) -> None:
         """Ask it to tell when one of its resources changes, as a client wants to know."""
-        if uri not in self._followed and self._serves(uri):
+        templates = self.registry.templates.values()
+        served = uri in self.registry.resources or any(one.template.match(uri) is not None for one in templates)
+        if served and uri not in self._followed:
             self._followed.add(uri)
             self._following.set()
         super().follow(uri)
@@ -191,7 +193,11 @@ class RemoteServer(Server):
                     if change is None:
                         return
                     if change is not True:
-                        await self._changed(client, *change)
+                        method, params = change
+                        if method == UPDATED:
+                            self.notify_resource_updated(str(params.get("uri", "")))
+                        else:
+                            await self._update_listing(client)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
         """Subscribe to the server's notifications; return None if it sends none, or refuses."""
@@ -206,12 +212,6 @@ class RemoteServer(Server):
         except McpError as error:
             log.warning("%s tells of no changes: %s", self.name, error)
             return None
-
-    async def _changed(self, client: Client, method: str, params: Json) -> None:
-        if method == _UPDATED:
-            self.notify_resource_updated(str(params.get("uri", "")))
-        else:
-            await self._update_listing(client)
 
     def _note(self, error: Exception) -> None:
         """Say in the log why the server cannot be reached, once and not at each try."""
@@ -300,11 +300,6 @@ class RemoteServer(Server):
 
     def _left_out(self, what: str, why: str) -> None:
         log.warning("%s of %s is left out: %s", what, self.name, why)
-
-    def _serves(self, uri: str) -> bool:
-        return uri in self.registry.resources or any(
-            one.template.match(uri) is not None for one in self.registry.templates.values()
-        )
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -497,7 +492,6 @@ def _remote_server(where: str, name: str, entry: Any, options: Json) -> RemoteSe
 
 
 def _filled(where: str, value: Any) -> Any:
-    """Return a value of JSON with variables in its texts."""
     if isinstance(value, Mapping):
         return {key: _filled(where, one) for key, one in value.items()}
     if isinstance(value, list):

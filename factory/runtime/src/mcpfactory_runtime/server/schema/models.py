@@ -67,16 +67,12 @@ def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[A
 def _unknown(fields: Json) -> str:
     """Return the parameter that pydantic has no schema for, as a prefix for its error message."""
     for name, annotation in fields.items():
+        origin: Any = get_origin(annotation)
         try:
-            TypeAdapter(_bare(annotation))
+            TypeAdapter(get_args(annotation)[0] if origin is NotRequired else annotation)
         except PydanticUserError:
             return f"{name}: "
     return ""
-
-
-def _bare(annotation: Any) -> Any:
-    origin: Any = get_origin(annotation)
-    return get_args(annotation)[0] if origin is NotRequired else annotation
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:

@@ -29,7 +29,7 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.revisions import TASKS, Revision
 from mcpfactory_runtime.revisions.projection import project_tool_result
-from mcpfactory_runtime.server.tasks.store import Change, MemoryTaskStore, Task, TaskStore
+from mcpfactory_runtime.server.tasks.store import Change, MemoryTaskStore, SqliteTaskStore, Task, TaskStore
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -157,8 +157,6 @@ def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) ->
     path = given or os.environ.get(ENVIRONMENT)
     if not path:
         return TaskOptions()
-    from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore  # noqa: PLC0415 - sqlite3 is loaded by those who want a file only
-
     return TaskOptions(SqliteTaskStore(path))
 
 

@@ -148,11 +148,6 @@ class TaskContext(Context):
 
 
 def _read(question: Question[Any], answer: Json) -> Any:
-    """Return the handler's value for an answer.
-
-    Raises:
-        McpError: the client's own error, or INVALID_PARAMS for a malformed answer.
-    """
     error = answer.get("error")
     if error is not None:
         raise McpError(error["code"], error["message"], error.get("data"))
@@ -267,17 +262,15 @@ class TaskMethods:
                 handler.cancel()
             raise
         if begun.done():
-            return self._created(begun.result(), call)
+            task = begun.result()
+            if call.peer.revision.modern:
+                return {"resultType": "task", **extension_form(task, self._poll)}
+            return {"task": core_form(task, self._poll), "_meta": related(task.id)}
         try:
             result = handler.result()
         except InputRequired as asked:  # the handler asks before it becomes a task
             return context.input_required(asked)
         return tool_result(result, call.peer.revision)
-
-    def _created(self, task: Task, call: Call) -> Json:
-        if call.peer.revision.modern:
-            return {"resultType": "task", **extension_form(task, self._poll)}
-        return {"task": core_form(task, self._poll), "_meta": related(task.id)}
 
     def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
         """Notify the session that created a task of its status (basic/utilities/tasks, Task Status Notification)."""
@@ -357,7 +350,6 @@ class TaskMethods:
         return task
 
     async def _ask_client(self, task: Task, key: str, channel: ReplyChannel) -> None:
-        """Put one question of a task to the client and keep the answer."""
         request = task.requests[key]
         params = {**request["params"], "_meta": {**request["params"].get("_meta", {}), **related(task.id)}}
         try:
@@ -439,11 +431,7 @@ def identifies(channel: ReplyChannel) -> bool:
 
 
 def _requested_ttl(call: Call) -> int | None:
-    """Return the milliseconds that a handshake client asks for in `params.task`; the extension has no such parameter.
-
-    Raises:
-        McpError: INVALID_PARAMS when it is malformed.
-    """
+    """Return the milliseconds that a handshake client asks for in `params.task`; the extension has no such parameter."""
     requested = None if call.peer.revision.modern else call.params.get("task")
     if requested is None:
         return None

@@ -1,4 +1,4 @@
-"""Tasks: the record, the store interface, and the store in memory.
+"""Tasks: the record, the store interface, and the stores in memory and in a file.
 
 The transitions are those of both specifications (basic/utilities/tasks, Task Status Lifecycle; ext-tasks, Task Status):
 working ⇄ input_required, either → completed, failed or cancelled, and nothing leaves those three.
@@ -11,13 +11,13 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
 from typing import Any, Final, Literal
 
 from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from mcpfactory_runtime.store.base import Expected, MemoryStore, SharedStore, StoreError
-from mcpfactory_runtime.store.processes import Processes
+from mcpfactory_runtime.store.base import Expected, MemoryStore, Processes, SharedStore, StoreError
 from mcpfactory_runtime.types import Json
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -280,3 +280,22 @@ def _space(task_id: str) -> str:
 
 def _list_of(owner: str) -> str:
     return f"tasks/{hashlib.sha256(owner.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+class SqliteTaskStore(TaskStore):
+    """Keeps tasks in an SQLite database.
+
+    Args:
+        path: the database; it and its folder are created when they are missing, readable by this user only.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
+        from mcpfactory_runtime.store.sqlite import SqliteStore  # noqa: PLC0415 - sqlite3 is loaded by those who want a file only
+
+        super().__init__(SqliteStore(path), clock=clock)
+
+    async def close(self) -> None:
+        """Let the others know that this process ends, and close the database; the next call opens it again."""
+        await super().close()
+        await self._store.aclose()

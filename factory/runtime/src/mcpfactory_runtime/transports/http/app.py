@@ -34,13 +34,11 @@ from mcpfactory_runtime.protocol.http import (
 )
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.transports.http.authentication import create_gate
-from mcpfactory_runtime.transports.http.cors import exposing, granted_origin, is_preflight, send_preflight
-from mcpfactory_runtime.transports.http.event_store import Journal, session_key
 from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
 from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.store_relay import create_sharing
-from mcpfactory_runtime.transports.http.stream import Stream
+from mcpfactory_runtime.transports.http.stream import Journal, Stream, session_key
 from mcpfactory_runtime.transports.http.wire import (
     AsgiRequest,
     Life,
@@ -50,6 +48,9 @@ from mcpfactory_runtime.transports.http.wire import (
     Send,
     check_size,
     client_of,
+    exposing,
+    granted_origin,
+    is_preflight,
     read_body,
     read_headers,
     reject,
@@ -57,6 +58,7 @@ from mcpfactory_runtime.transports.http.wire import (
     send_events,
     send_json,
     send_page,
+    send_preflight,
 )
 
 if TYPE_CHECKING:
@@ -322,16 +324,14 @@ class HttpApp:
             await self._probes.serve(place, scope, headers, send)
             return
         if place == METRICS and place not in self._pages and self._server.metrics is not None:
-            await self._probes.serve_metrics(self._server.metrics, self._count_sessions(), scope, headers, send)
+            sessions = len(self._sessions) + (self._sse.count if self._sse else 0)
+            await self._probes.serve_metrics(self._server.metrics, sessions, scope, headers, send)
             return
         if place not in self._pages:
             await self._serve_metadata(path, send)
             return
         admitted = await self._gate.authenticate(scope, headers)
         await send_page(send, self._pages[place], scope, headers, admitted=not isinstance(admitted, Rejection))
-
-    def _count_sessions(self) -> int:
-        return len(self._sessions) + (self._sse.count if self._sse else 0)
 
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)

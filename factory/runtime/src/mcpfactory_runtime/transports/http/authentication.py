@@ -203,7 +203,8 @@ class AccessGate:
         address, known = address_of(scope), hash_token(token)
         wait = self._failures.attempt(address, known)
         if wait:
-            return _too_many(wait)
+            text = "Too many access tokens from this address were bad. hint: try again later\n"
+            return Rejection(429, None, text, {"retry-after": str(ceil(wait)), "cache-control": "no-store"})
         try:
             principal = await self._read(token)
         except TokenError as error:
@@ -285,11 +286,6 @@ class AccessGate:
         else:
             if not usable:
                 log.warning("keys of %s: %s is not a JWK Set", issuer, url)
-
-
-def _too_many(wait: float) -> Rejection:
-    text = "Too many access tokens from this address were bad. hint: try again later\n"
-    return Rejection(429, None, text, {"retry-after": str(ceil(wait)), "cache-control": "no-store"})
 
 
 def create_gate(auth: Authorization | None, server: Host, endpoint: str) -> AccessGate | OpenGate:

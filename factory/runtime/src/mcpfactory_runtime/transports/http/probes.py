@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
-from mcpfactory_runtime.transports.http.wire import Headers, Scope, Send, reject, send_json
+from mcpfactory_runtime.transports.http.wire import ONLY_GET, READING, Headers, Scope, Send, reject, send_json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, ServedMetrics
@@ -25,8 +25,6 @@ HEALTH: Final = "/health"
 READY: Final = "/ready"
 METRICS: Final = "/metrics"
 PROBES: Final = frozenset({HEALTH, READY})
-_METHODS: Final = ("GET", "HEAD")
-_ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
 _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 
 
@@ -51,8 +49,8 @@ class Probes:
 
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
         """Answer one probe: 200, or 503 where the server should get no requests now."""
-        if scope["method"] not in _METHODS:
-            await reject(send, _ONLY_GET)
+        if scope["method"] not in READING:
+            await reject(send, ONLY_GET)
             return
         answer = {"status": "ok"} if place == HEALTH else await self._look(scope, headers)
         status = 200 if answer["status"] in ("ok", "ready") else 503
@@ -62,7 +60,7 @@ class Probes:
         self, metrics: ServedMetrics, sessions: int, scope: Scope, headers: dict[str, str], send: Send
     ) -> None:
         """Send the metrics to authorized callers; `sessions` is the number of sessions."""
-        refused = await _refused(self._gate, scope, headers) if scope["method"] in _METHODS else _ONLY_GET
+        refused = await _refused(self._gate, scope, headers) if scope["method"] in READING else ONLY_GET
         if refused is not None:
             await reject(send, refused)
             return
@@ -79,12 +77,9 @@ class Probes:
             return {"status": "starting"}
         found = await self._server.readiness.look()
         answer: dict[str, Any] = {"status": "ready" if all(found.values()) else "unavailable"}
-        if found and await self._admitted(scope, headers):
+        if found and await _refused(self._gate, scope, headers) is None:
             answer["checks"] = {name: "ok" if succeeded else "failed" for name, succeeded in found.items()}
         return answer
-
-    async def _admitted(self, scope: Scope, headers: dict[str, str]) -> bool:
-        return await _refused(self._gate, scope, headers) is None
 
     def _begin(self) -> None:
         """Begin the lifespan where nothing else did (mounted without it): who waits for "ready" sends no first request."""
@@ -99,6 +94,5 @@ class Probes:
 
 
 async def _refused(gate: AccessGate | OpenGate, scope: Scope, headers: dict[str, str]) -> Rejection | None:
-    """Return the rejection of a caller, or None if it may use the server."""
     principal = await gate.authenticate(scope, headers)
     return principal if isinstance(principal, Rejection) else gate.authorize(principal, None)

@@ -113,7 +113,6 @@ def _response(result: Any) -> Response:
 
 
 def _bounded(receive: Receive, limit: int) -> Receive:
-    """Return `receive` for a body of at most `limit` bytes."""
     size = 0
 
     async def received() -> MutableMapping[str, Any]:

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import Batch, Call, Event, Refusal, State
+from mcpfactory_runtime.protocol.connection import Batch, Call, Event, Peer, Refusal, State
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.http import Rejection, is_json
 from mcpfactory_runtime.protocol.jsonrpc import RequestId, sse_event
-from mcpfactory_runtime.protocol.peer import Peer
 from mcpfactory_runtime.revisions import LEGACY, Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
@@ -31,7 +30,7 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
-    from mcpfactory_runtime.transports.http.event_store import Journal, Unfinished
+    from mcpfactory_runtime.transports.http.stream import Journal, Unfinished
 
 
 _OWN: Final = "0"  # name of the session's own stream
@@ -91,7 +90,6 @@ class HttpSession(Session):
         return stream
 
     def _open_stream(self, event: Event) -> Stream:
-        """Return the stream of a POST's response."""
         self._count += 1
         name = f"{self._generation}.{self._count}" if self._generation else str(self._count)
         stream = self._streams[name] = Stream(
@@ -175,7 +173,8 @@ class HttpSession(Session):
         stream = channel.stream if channel is not None else self._current
         assert stream is not None
         stream.finish(data)
-        self._settle_stream(stream)
+        if stream.single is not None and stream.name is not None:
+            self._streams.pop(stream.name, None)  # it was sent as plain JSON, without event IDs: nobody can resume it
 
     def on_cancelled(self, call: Call) -> None:
         """End the stream of a cancelled request."""
@@ -187,15 +186,9 @@ class HttpSession(Session):
         assert self._current is not None
         return self._current.finish
 
-    def _settle_stream(self, stream: Stream) -> None:
-        """Forget a response sent as plain JSON: it has no event IDs, so clients cannot resume it."""
-        if stream.single is not None and stream.name is not None:
-            self._streams.pop(stream.name, None)
-
     # -- beyond the process --------------------------------------------------------------------------------------
 
     def _state(self) -> Json:
-        """Return the state that another process needs to continue the session."""
         peer = self.connection.peer
         assert peer is not None
         return {
@@ -268,7 +261,6 @@ class _PostChannel:
 
 
 def _requests(event: Event) -> list[RequestId]:
-    """Return the ids that an answer will have."""
     return [call.id for call in (event.events if type(event) is Batch else (event,)) if type(call) is Call]
 
 

@@ -15,10 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from mcpfactory_runtime.store.base import Expected, SharedStore
-from mcpfactory_runtime.store.processes import Processes
-from mcpfactory_runtime.transports.http.event_store import Unfinished
-from mcpfactory_runtime.transports.http.stream import KEPT
+from mcpfactory_runtime.store.base import Expected, Processes, SharedStore
+from mcpfactory_runtime.transports.http.stream import KEPT, Unfinished
 from mcpfactory_runtime.types import Json
 
 Changes = list[tuple[str, bytes | None]]

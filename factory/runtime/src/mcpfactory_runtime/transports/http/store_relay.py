@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
-from mcpfactory_runtime.store.base import StoreError
-from mcpfactory_runtime.transports.http.event_store import session_key
+from mcpfactory_runtime.store.base import Processes, StoreError
+from mcpfactory_runtime.transports.http.stream import session_key
 from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_stream, read_body, reject
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
-    from mcpfactory_runtime.store.processes import Processes
     from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
 
 
@@ -256,7 +255,6 @@ class StoreRelay:
             log.exception("a message of another process was left out")
 
     def _take(self, head: Json, data: bytes) -> None:
-        """Do what a message says."""
         kind, name = head["kind"], head["exchange"]
         if kind == "change":
             assert self._server is not None
@@ -404,8 +402,7 @@ class Sharing:
 
 def create_sharing(store: SharedStore, on_lost: Callable[[str], None]) -> Sharing:
     """Return this process's part of a store; `on_lost` is called with the key of each session that another process took over."""
-    from mcpfactory_runtime.store.processes import Processes  # noqa: PLC0415 - for those who share only
-    from mcpfactory_runtime.transports.http.shared_events import SharedEventStore  # noqa: PLC0415 - likewise
+    from mcpfactory_runtime.transports.http.shared_events import SharedEventStore  # noqa: PLC0415 - for those who share only
 
     processes = Processes(store)
     events = SharedEventStore(store, processes)

@@ -1,17 +1,16 @@
-"""ASGI requests and responses with bounds, and the lifespan of an application."""
+"""ASGI requests and responses with bounds, CORS for pages of other origins, and the lifespan of an application."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.http import Rejection, check_head
-from mcpfactory_runtime.transports.http.event_store import SessionLostError
-from mcpfactory_runtime.transports.http.stream import Stream
+from mcpfactory_runtime.transports.http.stream import SessionLostError, Stream
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -20,6 +19,8 @@ Headers = list[tuple[bytes, bytes]]
 Page = Callable[[str, bool], tuple[str, str]]
 """(what the client accepts, whether it may call the server) → (content type, text)."""
 
+READING: Final = ("GET", "HEAD")
+ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
 SSE_HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -107,8 +108,8 @@ def is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
     """Send a page with a policy that blocks scripts and framing; disable caching."""
-    if scope["method"] not in ("GET", "HEAD"):
-        await reject(send, Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"}))
+    if scope["method"] not in READING:
+        await reject(send, ONLY_GET)
         return
     kind, text = page(headers.get("accept", ""), admitted)
     data = text.encode()
@@ -267,3 +268,50 @@ class Life:
             if started.done():
                 raise
             started.set_exception(error if isinstance(error, Exception) else RuntimeError("the event loop ended"))
+
+
+_EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"
+_METHODS: Final = ("GET", "POST", "DELETE")
+_REMEMBERED: Final = b"7200"  # seconds: as long as browsers do at most
+
+
+def granted_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:
+    """Return the origin of the page that calls, if it is one of those that were named; else ""."""
+    origin = headers.get("origin", "")
+    return origin if origin in origins or ("*" in origins and origin) else ""
+
+
+def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
+    """Return True if the request is a CORS preflight."""
+    return method == "OPTIONS" and "access-control-request-method" in headers
+
+
+async def send_preflight(
+    send: Send, origin: str, headers: Mapping[str, str], methods: Sequence[str] | None = None
+) -> None:
+    """Permit the methods of a route or else of MCP, and the headers that are asked for: an origin that may call may send any."""
+    asked = headers.get("access-control-request-headers", "").encode("latin-1", "replace")
+    head = [
+        *_granted(origin),
+        (b"access-control-allow-methods", ", ".join(methods or _METHODS).encode()),
+        (b"access-control-allow-headers", asked),
+        (b"access-control-max-age", _REMEMBERED),
+    ]
+    await send({"type": "http.response.start", "status": 204, "headers": head})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def exposing(send: Send, origin: str) -> Send:
+    """Return `send` for a page of this origin, which may read the response and the headers that MCP needs."""
+
+    async def sent(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            more: Headers = [*_granted(origin), (b"access-control-expose-headers", _EXPOSED)]
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return sent
+
+
+def _granted(origin: str) -> Headers:
+    return [(b"access-control-allow-origin", origin.encode("latin-1", "replace")), (b"vary", b"Origin")]

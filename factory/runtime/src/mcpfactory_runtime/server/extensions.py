@@ -1,0 +1,252 @@
+"""Optional server features: generated tools, hooks, tasks, skills and apps. All but apps are loaded at their first use.
+
+Apps are pages that hosts show for the results of tools (`io.modelcontextprotocol/ui`). The server's part is metadata
+and resources; what page and host say to each other does not pass through here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from mcpfactory_runtime.server.registry import Resource, make_resource
+from mcpfactory_runtime.server.results import EmbeddedText
+from mcpfactory_runtime.types import Json
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.generated.catalogue import Catalogue
+    from mcpfactory_runtime.server.generated.manifest import Hooks
+    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.registry import Tool
+    from mcpfactory_runtime.server.skills import Skills
+    from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
+    from mcpfactory_runtime.server.tasks.methods import TaskMethods
+    from mcpfactory_runtime.server.tasks.store import TaskStore
+    from mcpfactory_runtime.store.base import Processes, SharedStore
+
+    TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
+
+
+class Extensions:
+    """The optional parts of one server.
+
+    Args:
+        host: the server.
+        tasks: where tasks are kept, as for `Server`.
+
+    Attributes:
+        catalogue: the generated tools and how they are listed; None without any.
+        packages: import names of the mounted `_generated` packages.
+    """
+
+    def __init__(self, host: Host, tasks: TasksOption) -> None:
+        self.catalogue: Catalogue | None = None
+        self.packages: list[str] = []
+        self.task_manager: TaskManager | None = None
+        self._host = host
+        self._task_options = tasks
+        self._shares_tasks = False
+        self._task_methods: TaskMethods | None = None
+        self._skills: Skills | None = None
+        self._hooks: Hooks | None = None
+
+    # -- generated tools -----------------------------------------------------------------------------------------
+
+    def mount_manifest(self, folder: str | PathLike[str]) -> int:
+        """Register the tools of a `_generated` package; see `Server.mount_manifest`."""
+        from mcpfactory_runtime.server.generated.catalogue import Catalogue  # noqa: PLC0415 - only for generated servers
+        from mcpfactory_runtime.server.generated.manifest import mount  # noqa: PLC0415 - only for generated servers
+
+        path = Path(folder).resolve()
+        parts = [path.name]
+        for parent in path.parents:
+            if not (parent / "__init__.py").exists():
+                break
+            parts.append(parent.name)
+        package = ".".join(reversed(parts))
+        title = str(self._host.info.get("title") or self._host.name)
+        if self.catalogue is None:
+            self.catalogue = Catalogue(self._host.registry)
+        count = mount(self.catalogue, path, package, title=title, environ=os.environ, loaded=self._wrap)
+        self.packages.append(package)
+        return count
+
+    @property
+    def hooks(self) -> Hooks:
+        """The functions before and after generated tools."""
+        if self._hooks is None:
+            from mcpfactory_runtime.server.generated.manifest import Hooks  # noqa: PLC0415 - only for servers that have some
+
+            self._hooks = Hooks()
+        return self._hooks
+
+    def _wrap(self, tool: Tool) -> None:
+        if self._hooks is not None:
+            self._hooks.wrap(tool)
+
+    def check_environment(self) -> None:
+        """Refuse a choice of generated tools that the environment asks for and that does not exist; write the notices to stderr.
+
+        Raises:
+            CatalogueError: there is no such mode, profile or dialect.
+        """
+        if self.catalogue is None:
+            return
+        if self.catalogue.environment_error:
+            from mcpfactory_runtime.server.generated.catalogue import CatalogueError  # noqa: PLC0415 - only for generated servers
+
+            raise CatalogueError(self.catalogue.environment_error)
+        for notice in self.catalogue.notices:
+            sys.stderr.write(f"{notice}\n")
+
+    # -- tasks and skills ----------------------------------------------------------------------------------------
+
+    @property
+    def tasks(self) -> TaskMethods:
+        """The methods of tasks."""
+        if self._task_methods is None:
+            from mcpfactory_runtime.server.tasks.manager import TaskManager, read_options  # noqa: PLC0415 - most servers have no tasks
+            from mcpfactory_runtime.server.tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
+
+            self.task_manager = TaskManager(read_options(self._task_options))
+            self._task_methods = TaskMethods(self._host, self.task_manager)
+        return self._task_methods
+
+    @property
+    def skills(self) -> Skills:
+        """The published skills and their methods."""
+        if self._skills is None:
+            from mcpfactory_runtime.server.skills import Skills  # noqa: PLC0415 - most servers have no skills
+
+            self._skills = Skills(self._host)
+        return self._skills
+
+    def share(self, store: SharedStore, processes: Processes) -> None:
+        """Keep tasks in a store that other processes share, unless the server's author or the environment said where."""
+        from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
+
+        if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:
+            from mcpfactory_runtime.server.tasks.store import TaskStore  # noqa: PLC0415 - likewise
+
+            self._shares_tasks = True
+            self._task_options = TaskStore(store, processes)
+            self.task_manager = self._task_methods = None  # of an earlier life of the server, if any
+
+    async def close(self) -> None:
+        """Close the opened features."""
+        if self.task_manager is not None:
+            await self.task_manager.close()
+
+
+MIME_TYPE: Final = "text/html;profile=mcp-app"
+_CSP: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
+_PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")
+_VISIBLE: Final = ("model", "app")
+
+
+class AppOptions(TypedDict, total=False):
+    """Keywords of `Server.app`."""
+
+    html: str | None
+    path: str | PathLike[str] | None
+    name: str | None
+    title: str | None
+    description: str | None
+    csp: Mapping[str, Sequence[str]] | None
+    permissions: Sequence[str]
+    domain: str | None
+    prefers_border: bool | None
+
+
+class _Page(EmbeddedText):
+    """A page whose metadata hosts read with its contents (ext-apps, UI Resource Format)."""
+
+    def contents(self) -> Json:
+        return super().contents() if self.meta is None else {**super().contents(), "_meta": dict(self.meta)}
+
+
+def make_app(
+    uri: str,
+    *,
+    html: str | None = None,
+    path: str | PathLike[str] | None = None,
+    csp: Mapping[str, Sequence[str]] | None = None,
+    permissions: Sequence[str] = (),
+    domain: str | None = None,
+    prefers_border: bool | None = None,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+) -> Resource:
+    """Return the resource for a page; see `Server.app`."""
+    _check_uri(uri)
+    if (html is None) == (path is None):
+        raise TypeError(f"app {uri} takes either html= or path=\nhint: path='page.html'")
+    if path is not None and not Path(path).is_file():
+        raise ValueError(f"app {uri}: there is no file {path}")
+    ui: Json = {}
+    if csp is not None:
+        _check_names(uri, "csp", csp, _CSP)
+        ui["csp"] = {key: list(origins) for key, origins in csp.items()}
+    if permissions:
+        _check_names(uri, "permissions", permissions, _PERMISSIONS)
+        ui["permissions"] = {permission: {} for permission in permissions}
+    if domain is not None:
+        ui["domain"] = domain
+    if prefers_border is not None:
+        ui["prefersBorder"] = prefers_border
+    meta = {"ui": ui} if ui else None
+
+    def read() -> EmbeddedText:
+        return _Page(uri, _content(html, path), MIME_TYPE, meta=meta)
+
+    return make_resource(
+        uri,
+        read,
+        name=name or uri.removeprefix("ui://"),
+        title=title,
+        description=description,
+        mime_type=MIME_TYPE,
+        meta=meta,
+    )
+
+
+def link_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
+    """Set in a tool's object the page for its results and its permitted callers (ext-apps, Resource Discovery).
+
+    Raises:
+        ValueError: the URI does not begin with `ui://`; an unknown kind of visibility.
+    """
+    ui: Json = {}
+    if uri is not None:
+        _check_uri(uri)
+        ui["resourceUri"] = uri
+    if visibility:
+        _check_names(str(wire["name"]), "visibility", visibility, _VISIBLE)
+        ui["visibility"] = list(visibility)
+    meta = wire.setdefault("_meta", {})
+    wire["_meta"] = {**meta, "ui": {**meta.get("ui", {}), **ui}}
+
+
+def _content(html: str | None, path: str | PathLike[str] | None) -> str:
+    if html is not None:
+        return html
+    assert path is not None, "one of the two is there"
+    return Path(path).read_text("utf-8")
+
+
+def _check_uri(uri: str) -> None:
+    if not uri.startswith("ui://") or "{" in uri or len(uri) == len("ui://"):
+        raise ValueError(f"{uri!r} is not the URI of an app\nhint: ui://name")
+
+
+def _check_names(where: str, what: str, given: Mapping[str, Any] | Sequence[str], known: Sequence[str]) -> None:
+    if isinstance(given, str):
+        raise ValueError(f"{where}: {what} must be a list\nhint: [{given!r}]")
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(f"{where}: {what} cannot have {', '.join(unknown)}\nhint: {', '.join(known)}")

@@ -1,1 +1,0 @@
-"""Extensions of the protocol that a server may have: skills and apps, loaded at their first use."""

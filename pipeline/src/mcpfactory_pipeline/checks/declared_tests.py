@@ -1,0 +1,370 @@
+"""Declared tests, written in YAML next to a server: tool, arguments, and expected result; reading, checking and running them.
+
+The tests of a file share a process of the server and an API to ask: a stub, a recorder, or the real one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from mcpfactory_codegen.ir import Problems
+from mcpfactory_codegen.read.overlay import PathError, find
+from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_codegen.text import compact, unknown_field
+from mcpfactory_pipeline.base.errors import ConfigError, ServerError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.checks.call_plan import ApiVariables
+from mcpfactory_pipeline.checks.exchange import mask, result_text
+from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
+from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
+from mcpfactory_pipeline.launch.command import client_failure, read_failure
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
+
+_FIELDS: Final = ("name", "tool", "arguments", "status", "contains", "expect", "snapshot", "upstream")
+CHECKS: Final = ("equals", "exists", "count", "matches", "schema")
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "exists": (bool,),
+    "count": (int,),
+    "matches": (str,),
+    "schema": (dict, bool),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTest:
+    """Declared test. `upstream` are stub cases for this test only; `file` is its file.
+
+    `expect` are objects with a `path` (JSONPath into the result's data) and one or more of `CHECKS`.
+    """
+
+    name: str
+    tool: str
+    file: Path
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    status: Literal["ok", "error"] = "ok"
+    contains: str = ""
+    expect: tuple[Mapping[str, Any], ...] = ()
+    snapshot: bool = False
+    upstream: tuple[Mapping[str, Any], ...] = ()
+
+
+def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
+    """Return the tests in `tests/*.yaml` below the server's `folder`.
+
+    Raises:
+        ConfigError: for what cannot be read as meant.
+    """
+    found: list[DeclaredTest] = []
+    for file in sorted([*(folder / "tests").glob("*.yaml"), *(folder / "tests").glob("*.yml")]):
+        found += _read(file)
+    seen: set[tuple[Path, str]] = set()
+    for one in found:
+        if (one.file, one.name) in seen:
+            raise ConfigError(f"{one.file}: there are two tests {one.name!r}", hint="give one another name")
+        seen.add((one.file, one.name))
+    return tuple(found)
+
+
+def _read(file: Path) -> list[DeclaredTest]:
+    problems = Problems()
+    try:
+        data, _ = parse(file.read_bytes(), problems)
+    except (OSError, ParseError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
+    if found := problems.all():  # such as a second `tests:`, which would silently take the place of the first
+        raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="a file has one list of tests")
+    tests = data.get("tests") if isinstance(data, dict) else None
+    if not isinstance(tests, list) or set(data) - {"tests"}:
+        raise ConfigError(f"{file} is no list of tests", hint="tests:\n  - name: …\n    tool: …")
+    return [_test(file, number, one) for number, one in enumerate(tests, 1)]
+
+
+def _test(file: Path, number: int, one: Any) -> DeclaredTest:
+    where = f"{file}: test {number}"
+    if not isinstance(one, dict):
+        raise ConfigError(f"{where} is no object", hint="- name: …\n  tool: …")
+    name, tool = one.get("name"), one.get("tool")
+    if not isinstance(tool, str) or not tool:
+        raise ConfigError(f"{where} names no tool", hint="tool: list_books")
+    _refuse_unknown(where, one, _FIELDS)
+    name = name if isinstance(name, str) and name else f"{tool} {number}"
+    _check_type(where, one, "arguments", dict, "arguments: {q: tea}")
+    _check_type(where, one, "contains", str, 'contains: "some words"')
+    _check_type(where, one, "expect", list, "expect:\n  - path: $.total\n    equals: 2")
+    _check_type(where, one, "upstream", list, "upstream: a list of {request, response}")
+    _check_type(where, one, "snapshot", bool, "snapshot: true")
+    status = one.get("status", "ok")
+    if status not in ("ok", "error"):
+        raise ConfigError(f"{where}: status is {status!r}", hint="status: ok, or status: error")
+    for expected in one.get("expect", ()):
+        _check(where, expected)
+    for case in one.get("upstream", ()):
+        if not isinstance(case, dict) or not isinstance(case.get("request"), dict) or "response" not in case:
+            raise ConfigError(
+                f"{where}: an entry of upstream has no request and response", hint="docs/how-to/declare-tests.md"
+            )
+    return DeclaredTest(
+        name,
+        tool,
+        file,
+        one.get("arguments", {}),
+        status,
+        one.get("contains", ""),
+        tuple(one.get("expect", ())),
+        one.get("snapshot", False),
+        tuple(one.get("upstream", ())),
+    )
+
+
+def _check(where: str, expected: Any) -> None:
+    if not isinstance(expected, dict) or not isinstance(expected.get("path"), str):
+        raise ConfigError(f"{where}: an expectation has no path", hint="- path: $.total\n  equals: 2")
+    _refuse_unknown(where, expected, ("path", *CHECKS))
+    if not set(expected) & set(CHECKS):
+        raise ConfigError(f"{where}: {expected['path']} expects nothing", hint=f"one of {', '.join(CHECKS)}")
+    for key, kinds in _KINDS.items():
+        value = expected.get(key)
+        if key in expected and (not isinstance(value, kinds) or (kinds == (int,) and isinstance(value, bool))):
+            raise ConfigError(f"{where}: {key} of {expected['path']} is {value!r}", hint="docs/how-to/declare-tests.md")
+
+
+def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
+    if found := unknown_field(one, fields, where):
+        raise ConfigError(*found)
+
+
+def _check_type(where: str, one: Mapping[str, Any], key: str, kind: type, hint: str) -> None:
+    if key in one and not isinstance(one[key], kind):
+        raise ConfigError(f"{where}: {key} is {one[key]!r}", hint=hint)
+
+
+_SHOWN: Final = 200  # characters of one value
+
+
+def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
+    """Return the differences between a call's result and the test; empty if the test passes.
+
+    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), if the test uses one and it exists.
+    """
+    text, failed = result_text(result), result.get("isError") is True
+    found = []
+    if failed != (test.status == "error"):
+        words = "answered an error" if failed else "was answered, and an error was expected"
+        found.append(f"the call {words}: {text[:_SHOWN]!r}")
+    if test.contains and test.contains not in text:
+        found.append(f"the answer does not contain {test.contains!r}: {text[:_SHOWN]!r}")
+    data = _data(result, text)
+    for expected in test.expect:
+        found += [f"{expected['path']}: {words}" for words in _faults(expected, data)]
+    if snapshot is not None and snapshot != snapshot_text(result):
+        found.append("the answer is not the one that was kept; mcpfactory test NAME --update keeps the new one")
+    return found
+
+
+def snapshot_text(result: Mapping[str, Any]) -> str:
+    """Return an answer as a snapshot keeps it."""
+    text = result_text(result)
+    kept = {"isError": result.get("isError") is True, "data": _data(result, text)}
+    return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _data(result: Mapping[str, Any], text: str) -> Any:
+    """Return the data that paths apply to: structured content, else the text as JSON, else the text."""
+    if "structuredContent" in result:
+        return result["structuredContent"]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _faults(expected: Mapping[str, Any], data: Any) -> Iterator[str]:
+    try:
+        values = [value for _, value in find(data, expected["path"])]
+    except PathError as error:
+        yield f"{error}; {error.hint}"
+        return
+    if "exists" in expected and bool(values) != expected["exists"]:
+        yield "it is there" if values else "it is not there"
+    if "count" in expected and len(values) != expected["count"]:
+        yield f"found {len(values)}, not {expected['count']}"
+    rest = [check for check in ("equals", "matches", "schema") if check in expected]
+    if rest and not values:
+        yield "it is not there"
+    for value in values if rest else ():
+        yield from _value_faults(expected, value)
+
+
+def _value_faults(expected: Mapping[str, Any], value: Any) -> Iterator[str]:
+    shown = compact(value)[:_SHOWN]
+    if "equals" in expected and compact(value) != compact(expected["equals"]):
+        yield f"is {shown}, not {compact(expected['equals'])[:_SHOWN]}"
+    if "matches" in expected:
+        try:
+            if not isinstance(value, str) or not re.search(expected["matches"], value):
+                yield f"is {shown}, which does not match {expected['matches']!r}"
+        except re.error as error:
+            yield f"{expected['matches']!r} is no regular expression: {error}"
+    if "schema" in expected:
+        problem = schema_error(expected["schema"]) or instance_error(value, expected["schema"])
+        if problem:
+            yield f"is {shown}: {problem}"
+
+
+Mode = Literal["replay", "record", "live"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSetup:
+    """Settings to start a server for its tests.
+
+    `secrets` (variable → value) must not be in recordings or snapshots. `api` are the variables with its API's
+    address.
+    """
+
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    cwd: Path | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    api: ApiVariables = field(default_factory=ApiVariables)
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredOutcome:
+    """Result of one test: `faults` is empty if it passed; `skipped` is the reason if it was not run."""
+
+    test: DeclaredTest
+    faults: tuple[str, ...] = ()
+    skipped: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        about = {"name": self.test.name, "tool": self.test.tool, "file": self.test.file.name}
+        return {
+            **about,
+            "passed": not (self.faults or self.skipped),
+            "faults": list(self.faults),
+            "skipped": self.skipped,
+        }
+
+
+async def run_tests(
+    tests: Sequence[DeclaredTest],
+    bench: ServerSetup,
+    *,
+    mode: Mode = "replay",
+    upstream: str = "",
+    update: bool = False,
+) -> list[DeclaredOutcome]:
+    """Run the tests with one process per test file, and return the outcomes in the order of the tests.
+
+    `replay` uses a stub that answers from the recording next to the file and from the test itself. `record` calls
+    `upstream` and writes recordings of the calls that passed. `live` calls the real API, only with tools that have
+    `readOnlyHint`. `update` stores the answers as new snapshots.
+
+    Raises:
+        ServerError: the server does not start.
+        ConfigError: a recording cannot be read.
+    """
+    found: list[DeclaredOutcome] = []
+    for file in dict.fromkeys(test.file for test in tests):
+        own = [test for test in tests if test.file == file]
+        try:
+            found += await _TestFile(file, bench, mode, update).run(own, upstream)
+        except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
+            if (told := read_failure(str(error))) is not None:
+                raise told from error
+            mistake = client_failure(error)
+            raise ServerError(f"the server of {file.name} cannot be tested: {mistake}", hint=mistake.hint) from error
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _TestFile:
+    file: Path
+    bench: ServerSetup
+    mode: Mode
+    update: bool
+
+    async def run(self, tests: Sequence[DeclaredTest], upstream: str) -> list[DeclaredOutcome]:
+        async with AsyncExitStack() as stack:
+            environ = dict(self.bench.environ)
+            stub = recorder = None
+            if self.mode == "replay":
+                stub = await stack.enter_async_context(StubUpstream(self._cases(tests)))
+                environ = self.bench.api.with_api(environ, stub.base_url)
+            elif self.mode == "record":
+                beside = self.bench.api.beside(upstream, environ)
+                recorder = stack.enter_context(RequestRecorder(upstream, self.bench.secrets, beside))
+                environ = self.bench.api.with_api(environ, recorder.servers_url, recorder.base_url)
+            client = await stack.enter_async_context(
+                connect_stdio(
+                    self.bench.command, env=environ, inherit=False, cwd=self.bench.cwd, timeout=self.bench.timeout
+                )
+            )
+            tools = {tool["name"]: tool for tool in await client.list_tools()}
+            found, kept = [], []
+            for test in tests:
+                before = len(recorder.cases) if recorder else 0
+                outcome = await self._one(client, tools, test, stub)
+                found.append(outcome)
+                if recorder and not outcome.faults:
+                    kept += [{"tool": test.tool, "title": test.name, **case} for case in recorder.cases[before:]]
+            if recorder and kept:
+                text = json.dumps({"cases": kept}, indent=2, ensure_ascii=False) + "\n"
+                replace_file(recording_path(self.file), text.encode())
+        return found
+
+    def _cases(self, tests: Sequence[DeclaredTest]) -> list[dict[str, Any]]:
+        recording = recording_path(self.file)
+        try:
+            cases = load_cases(recording) if recording.is_file() else []
+            StubUpstream(cases)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"{recording} is no recording: {error}", hint="record it again") from error
+        return [*(dict(case) for test in tests for case in test.upstream), *cases]
+
+    async def _one(
+        self, client: Client, tools: Mapping[str, Any], test: DeclaredTest, stub: StubUpstream | None
+    ) -> DeclaredOutcome:
+        tool = tools.get(test.tool)
+        if tool is None:
+            return DeclaredOutcome(test, (f"the server has no tool {test.tool}",))
+        if self.mode == "live" and (tool.get("annotations") or {}).get("readOnlyHint") is not True:
+            return DeclaredOutcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
+        seen = len(stub.mismatches) if stub else 0
+        try:
+            result = await client.call_tool(test.tool, dict(test.arguments))
+        except ProtocolError as error:
+            return DeclaredOutcome(test, (f"the call was answered with a protocol error: {error}",))
+        result = mask(result, self.bench.secrets)
+        faults = check_result(test, result, self._snapshot(test, result))
+        faults += [f"the API was asked otherwise: {told}" for told in (stub.mismatches[seen:] if stub else ())]
+        return DeclaredOutcome(test, tuple(faults))
+
+    def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
+        """Return the stored answer; write it first if it is missing or must be updated."""
+        if not test.snapshot or self.mode == "live":
+            return None
+        place = test.file.with_name(f"{test.file.stem}.snapshots.json")
+        try:
+            known = json.loads(place.read_bytes()) if place.is_file() else {}
+            text = known.get(test.name)
+        except (OSError, ValueError, AttributeError) as error:
+            raise ConfigError(
+                f"{place} is no file of snapshots: {error}", hint="delete it; --update writes it"
+            ) from error
+        if self.update or self.mode == "record":
+            known[test.name] = text = json.loads(snapshot_text(result))
+            replace_file(place, (json.dumps(known, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
+        if text is None:
+            return "nothing was kept"
+        return json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

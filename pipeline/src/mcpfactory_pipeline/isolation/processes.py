@@ -1,0 +1,162 @@
+"""Processes of this user: hiding one from the others, and ending the orphans of a job.
+
+The process that started a job adopts its orphans and ends them before the results of the job are read.
+
+If no isolation level confines server code, a process that outlives its job could change files of the job after they
+were checked. On Linux an orphan becomes a child of its nearest ancestor that requested this; elsewhere only sessions
+are ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+_PR_SET_DUMPABLE: Final = 4  # the same
+_PR_SET_CHILD_SUBREAPER: Final = 36  # the same
+_PROC: Final = Path("/proc")
+_ENDED: Final = (b"Z", b"X")
+_PATIENCE: Final = 10.0  # seconds for processes that were killed to be gone
+_PAUSE: Final = 0.01  # seconds between two looks
+_LOOKS: Final = 3  # looks in a row that find nothing
+
+
+def hide_process() -> None:
+    """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for programs without rights over all processes.
+
+    Holds until the process executes another program. Does nothing where the system is not Linux. A program that runs as root is
+    not kept out.
+    """
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def adopt_orphans() -> bool:
+    """Have orphans among the descendants of this process become its children; whether the system can do that."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> bool:
+    """Have the system kill this process when its parent dies; return False if it cannot do that."""
+    return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _prctl(option: int, value: int) -> bool:
+    if sys.platform != "linux":
+        return False
+    with contextlib.suppress(OSError, AttributeError):
+        return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) == 0)
+    return False
+
+
+def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
+    """End every descendant of this process, except those in `spare`; return their number.
+
+    It repeats until several scans find nothing, so that newly started processes are also found. A process that copies
+    itself and exits is gone before its id is read, but its group remains, and a signal to the group reaches all later
+    members. A process that leaves its group with every copy becomes a child of this process each time, and is ended
+    there.
+    """
+    ended: set[int] = set()
+    seen: set[int] = set()
+    started: set[int] | None = None  # processes before the first signal: their starter waits for them
+    quiet, deadline = 0, time.monotonic() + _PATIENCE
+    while quiet < _LOOKS and time.monotonic() < deadline:
+        processes = _processes()
+        below = _below(processes, os.getpid()) - spare
+        spared = {os.getpgrp(), *(processes[pid].group for pid in spare if pid in processes)}
+        new = {pid for pid in below if not (processes[pid].ended and pid in seen)}
+        seen |= below
+        quiet = 0 if new else quiet + 1
+        started = {pid for pid in below if not processes[pid].ended} if started is None else started
+        for group in {processes[pid].group for pid in new} - spared:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        for pid in new:
+            if not processes[pid].ended:
+                ended.add(pid)
+                _kill(pid)
+        ended |= _end_adopted(spare | started, deadline)
+        time.sleep(_PAUSE)
+    return len(ended)
+
+
+def _end_adopted(spare: AbstractSet[int], deadline: float) -> set[int]:
+    """End children of this process, but those to `spare`, as fast as they come, and take them off the list; return whom a signal met."""
+    met: set[int] = set()
+    while (children := _children() - spare) and time.monotonic() < deadline:
+        for pid in children:
+            _kill(pid)
+            with contextlib.suppress(ChildProcessError):
+                found, status = os.waitpid(pid, os.WNOHANG)
+                if found and os.WIFSIGNALED(status):
+                    met.add(pid)
+    return met
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _children() -> set[int]:
+    """Return the children of this process, including ended ones; empty if the system does not report them."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for task in (_PROC / "self/task").iterdir():
+            with contextlib.suppress(OSError):
+                found.update(map(int, (task / "children").read_bytes().split()))
+    return found
+
+
+def descendants(leader: int) -> set[int]:
+    """Return the processes that descend from one and have not ended; none where the system does not say."""
+    processes = _processes()
+    return {pid for pid in _below(processes, leader) if not processes[pid].ended}
+
+
+def end_known(known: AbstractSet[int]) -> None:
+    """Kill those of some processes that still descend from this one; an id that somebody else has by now is left alone."""
+    for pid in known & descendants(os.getpid()) if known else ():
+        _kill(pid)
+
+
+class _Process(NamedTuple):
+    """A process that is there, or has ended and was not waited for."""
+
+    parent: int
+    group: int
+    ended: bool
+
+
+def _processes() -> dict[int, _Process]:
+    """Return the processes of this machine, by their ids; none where the system does not say."""
+    found: dict[int, _Process] = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir(_PROC):  # noqa: PTH208 - read often
+            with contextlib.suppress(OSError, ValueError):
+                with open(f"{_PROC}/{int(name)}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - read often
+                    state, parent, group = file.read().rpartition(b")")[2].split()[:3]
+                found[int(name)] = _Process(int(parent), int(group), state in _ENDED)
+    return found
+
+
+def _below(processes: Mapping[int, _Process], leader: int) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for pid, process in processes.items():
+        children.setdefault(process.parent, []).append(pid)
+    found: set[int] = set()
+    todo = [leader]
+    while todo:
+        more = children.get(todo.pop(), ())
+        found.update(more)
+        todo += more
+    return found

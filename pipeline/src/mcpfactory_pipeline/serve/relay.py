@@ -1,0 +1,446 @@
+"""A server behind the gateway: its process, and its tools, resources and prompts under distinct names.
+
+The process is started at first use, stopped when idle, restarted after it ends. A call is forwarded together with the
+messages that precede its result: progress, log messages, and questions. A server behind the gateway asks by ending its
+request (`input_required`), so the call that a question belongs to is known.
+
+A name is `<server>_<name>`. The server part never contains `_`, so the first one ends it, and different pairs cannot
+get the same name. A hash of the pair is appended if a character had to be replaced, if the whole is too long, or if
+its end looks like such a hash.
+
+All server output passes through here. The rule for hidden characters is that of `validate` (`security.hidden-text`).
+Texts for readers, answers, errors, log messages, progress and questions are cleaned. Names and values that a caller has
+to repeat cannot be changed, so items with hidden characters in them are not offered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import operator
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, Literal
+
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.ids import format_time, utc_now
+from mcpfactory_pipeline.base.text import UNSEEN
+from mcpfactory_pipeline.launch.command import read_failure
+from mcpfactory_runtime import Context, McpError, ToolError
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
+from mcpfactory_runtime.protocol.jsonrpc import encode
+from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
+from mcpfactory_runtime.server.remote import relay
+from mcpfactory_runtime.server.remote.relay import forward
+from mcpfactory_runtime.types import Json
+
+Condition = Literal["asleep", "starting", "awake", "broken"]
+
+_START_TIMEOUT: Final = 60.0  # seconds until a server must have answered
+_MAX_ERROR: Final = 500  # characters of an error that are kept
+
+
+class Child:
+    """A server and its only connection, which all calls share.
+
+    Args:
+        name: of the server.
+        command: returns the command that starts it on stdio, and makes its environment if necessary; called off the
+            event loop.
+        environ: the complete environment of its process.
+        url: its address, if it is not started here; `command` is then not called.
+        idle: seconds without a call after which it is stopped.
+        on_started: called with its client after each start, concurrently with the calls.
+        on_log: called with each log message of the server, and the calls in flight.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Callable[[], Sequence[str]],
+        environ: Mapping[str, str],
+        *,
+        url: str = "",
+        idle: float,
+        on_started: Callable[[Child, Client], Awaitable[None]],
+        on_log: Callable[[Sequence[Context], Json], None],
+    ) -> None:
+        self.name = name
+        self.calls = self.cleaned = self.errors = self.starts = 0
+        self.last_error = ""
+        self.condition: Condition = "asleep"
+        self.since = format_time(utc_now())
+        self._command, self._environ, self._idle = command, environ, idle
+        self._url = url
+        self._on_started, self._on_log = on_started, on_log
+        self._client: Client | None = None
+        self._starting = asyncio.Lock()
+        self._flights: dict[Context, None] = {}  # the calls that are being made, in their order
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._idle_since = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def in_flight(self) -> int:
+        """Return the number of calls in flight."""
+        return len(self._flights)
+
+    @property
+    def awake(self) -> Client | None:
+        """The server's client, if a call can be sent now."""
+        return self._client if self._client is not None and self._client.lost is None else None
+
+    async def call(self, method: str, params: Json, ctx: Context) -> Json:
+        """Return the result of one request; its questions are sent to the caller behind `ctx`.
+
+        Raises:
+            ToolError: the server cannot be started, or ended during the call.
+            McpError: the server returned an error.
+        """
+        self.calls += 1
+        self._flights[ctx] = None
+        try:
+            client = self._client
+            if client is None or client.lost is not None:
+                client = await self._running_client()
+            return await forward(client, method, params, ctx, plain=self._plain)
+        except (ConnectionLostError, ProtocolError, TimeoutError, PipelineError) as error:
+            raise self._tool_error(error) from None
+        except McpError as error:
+            self.errors += 1
+            raise McpError(error.code, self._plain(error.message), self._plain(error.data)) from None
+        except ToolError:
+            self.errors += 1
+            raise
+        finally:
+            self._land(ctx)
+
+    def _land(self, flight: Context) -> None:
+        self._flights.pop(flight, None)
+        if not self._flights:
+            self._wait_idle()
+
+    async def probe(self) -> None:
+        """Start the server, so that `on_started` receives its listing.
+
+        Raises:
+            ToolError: the server cannot be started.
+        """
+        try:
+            await self._running_client()
+        except (ConnectionLostError, ProtocolError, TimeoutError, McpError, PipelineError) as error:
+            raise self._tool_error(error) from None
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._stop_idle()
+
+    async def aclose(self) -> None:
+        """End the process."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # an earlier process may still be on its way out
+        self._set_condition("asleep")
+
+    # -- waking and sleeping ---------------------------------------------------------------------------------------
+
+    async def _running_client(self) -> Client:
+        """Return a client whose server runs. Raises what a client raises."""
+        async with self._starting:
+            if self._client is not None and self._client.lost is None:
+                return self._client
+            old, self._client = self._client, None
+            if old is not None:
+                await old.aclose()
+            self._set_condition("starting")
+            self.starts += 1
+            try:
+                client = await self._new_client()
+            except asyncio.CancelledError:
+                self._set_condition("asleep")
+                raise
+            try:
+                await client.__aenter__()
+            except McpError as error:
+                raise ProtocolError(f"it refused to begin: {error}") from None
+            except asyncio.CancelledError:  # canceled by the first caller; no call is in flight any more
+                self._set_condition("asleep")
+                raise
+            self._client = client
+            self._set_condition("awake")
+            self._spawn(self._on_started(self, client))
+            return client
+
+    async def _new_client(self) -> Client:
+        options: dict[str, Any] = {
+            "timeout": _START_TIMEOUT,
+            "probe_timeout": _START_TIMEOUT,
+            "notified": self._notified,
+            "capabilities": {},
+            "kept": 0,
+        }
+        if self._url:
+            return Client.connect_http(self._url, **options)
+        return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
+
+    def _wait_idle(self) -> None:
+        """Stop the server after its idle time. The timer of an earlier call continues, and checks when it fires."""
+        loop = asyncio.get_running_loop()
+        self._idle_since = loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = loop.call_later(self._idle, self._look_idle)
+
+    def _look_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        end = self._idle_since + self._idle
+        self._idle_timer = None
+        if self._flights:
+            return  # the end of the last call starts a new timer
+        if loop.time() < end:
+            self._idle_timer = loop.call_at(end, self._look_idle)
+        else:
+            self._stop_idle()
+
+    def _stop_idle(self) -> None:
+        if self._flights or self._client is None:
+            return
+        client, self._client = self._client, None
+        self._set_condition("asleep")
+        self._spawn(client.aclose())
+
+    def _tool_error(self, error: Exception) -> ToolError:
+        """Return the caller's error: the owner's repair if the server does not start, else a restart notice."""
+        self.errors += 1
+        said = plain_text(str(error))  # it quotes the end of the server's stderr
+        failure = error if isinstance(error, PipelineError) else read_failure(said)
+        self.last_error = str(failure or said)[:_MAX_ERROR]
+        if self._client is None or self._client.lost is not None:
+            self._set_condition("broken")
+        if failure is not None:
+            return ToolError(f"The server {self.name} does not start: {failure}\nhint: {failure.hint}")
+        return ToolError(
+            f"The server {self.name} cannot answer: {said}\nhint: it is started anew by the next call; what this call did "
+            "until then is not known"
+        )
+
+    def _plain(self, said: Any) -> Any:
+        """Return the server's data without invisible characters, and count the affected messages."""
+        plain = plain_answer(said)
+        self.cleaned += plain is not said
+        return plain
+
+    def _set_condition(self, condition: Condition) -> None:
+        if condition != self.condition:
+            self.condition, self.since = condition, format_time(utc_now())
+
+    def _notified(self, method: str, params: Json) -> None:
+        if method == "notifications/message" and self._flights:
+            self._on_log(list(self._flights), self._plain(params))
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        async def quietly() -> None:
+            with suppress(ConnectionLostError, ProtocolError, McpError, TimeoutError):
+                await work
+
+        task = asyncio.create_task(quietly())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+MAX_NAME: Final = 64  # characters of a name that all clients take
+_HASH: Final = 8  # characters
+_MARKED: Final = re.compile(r"_[0-9a-f]{8}$")
+_SCHEME: Final = "mcp://"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerListing:
+    """The listing of a server in wire format. `complete` is True if it came from the running server."""
+
+    tools: tuple[Json, ...] = ()
+    resources: tuple[Json, ...] = ()
+    templates: tuple[Json, ...] = ()
+    prompts: tuple[Json, ...] = ()
+    instructions: str = ""
+    complete: bool = False
+
+
+def outer_name(server: str, name: str) -> str:
+    """Return the name of a server's tool or prompt behind the gateway."""
+    part = re.sub(r"[^A-Za-z0-9-]", "-", server)
+    clean = re.sub(r"[^A-Za-z0-9_-]", "-", name)
+    whole = f"{part}_{clean}"
+    if (part, clean) == (server, name) and len(whole) <= MAX_NAME and not _MARKED.search(whole):
+        return whole
+    mark = hashlib.sha256(f"{server}\0{name}".encode()).hexdigest()[:_HASH]
+    return f"{whole[: MAX_NAME - _HASH - 1]}_{mark}"
+
+
+def outer_uri(server: str, uri: str) -> str:
+    """Return the URI, or URI template, of a server's resource behind the gateway."""
+    return f"{_SCHEME}{server}/{uri}"
+
+
+def inner_uri(uri: str) -> tuple[str, str] | None:
+    """Return the server of an outer URI, and its inner URI; None if the URI is not the gateway's."""
+    if not uri.startswith(_SCHEME):
+        return None
+    server, slash, inner = uri[len(_SCHEME) :].partition("/")
+    return (server, inner) if slash and server and inner else None
+
+
+def outer_content(server: str, block: Any) -> Any:
+    """Return a content block with the URIs of its links and embedded resources rewritten for the gateway."""
+    if not isinstance(block, dict):
+        return block
+    if block.get("type") == "resource_link" and isinstance(block.get("uri"), str):
+        return {**block, "uri": outer_uri(server, block["uri"])}
+    held = block.get("resource")
+    if block.get("type") == "resource" and isinstance(held, dict) and isinstance(held.get("uri"), str):
+        return {**block, "resource": {**held, "uri": outer_uri(server, held["uri"])}}
+    return block
+
+
+Call = Callable[[str, str, Json, Context], Awaitable[Json]]
+"""(server, method, params, who asks) → result."""
+
+
+def relayed_tool(server: str, wire: Mapping[str, Any], call: Call) -> Tool:
+    """Return a server's tool. Arguments are the server's to check; tasks are not passed on."""
+    return relay.relayed_tool(wire, partial(call, server), _OuterNames(server))
+
+
+def relayed_prompt(server: str, wire: Mapping[str, Any], call: Call) -> Prompt:
+    """Return a server's prompt."""
+    return relay.relayed_prompt(wire, partial(call, server), _OuterNames(server))
+
+
+def relayed_resource(server: str, wire: Mapping[str, Any], call: Call) -> Resource:
+    """Return a server's resource."""
+    return relay.relayed_resource(wire, partial(call, server), _OuterNames(server))
+
+
+def relayed_template(server: str, wire: Mapping[str, Any], call: Call) -> Template:
+    """Return a server's resource template. It takes every URI of the server: which of them there are, the server knows."""
+
+    def matches(uri: str) -> bool:
+        found = inner_uri(uri)
+        return found is not None and found[0] == server
+
+    return relay.relayed_template(wire, partial(call, server), matches, _OuterNames(server))
+
+
+class _OuterNames:
+    """Names and URIs of a server as seen behind the gateway."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+
+    def name(self, inner: str) -> str:
+        return outer_name(self._server, inner)
+
+    def uri(self, inner: str) -> str:
+        return outer_uri(self._server, inner)
+
+    def inner_uri(self, uri: str) -> str:
+        found = inner_uri(uri)
+        assert found is not None, "only URIs of the gateway come here"
+        return found[1]
+
+    def content(self, block: Any) -> Any:
+        return outer_content(self._server, block)
+
+
+_MAX_TEXT: Final = 20_000  # characters of one text that is shown to models before any call
+_LOST: Final = f"hidden characters, or what is beyond {_MAX_TEXT:,} characters left out"
+_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_EXAMPLES: Final = frozenset({"default", "example", "examples"})  # for readers only, so they can be dropped
+_VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
+_WORDS: Final = _VALUES | {
+    *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
+    *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
+}
+"""Members whose texts programs read: what cannot be changed. All others are for readers."""
+_SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # how JSON writes what ASCII has of hidden characters
+
+
+def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
+    """Return a server's sanitized listing, and its changes and omissions, one sentence each."""
+    notes: list[str] = []
+    instructions = plain_text(listing.instructions)[:_MAX_TEXT]
+    if instructions != listing.instructions:
+        notes.append(f"instructions: {_LOST}")
+    found = replace(
+        listing,
+        tools=tuple(_plain_items(listing.tools, "name", notes)),
+        resources=tuple(_plain_items(listing.resources, "uri", notes)),
+        templates=tuple(_plain_items(listing.templates, "uriTemplate", notes)),
+        prompts=tuple(_plain_items(listing.prompts, "name", notes)),
+        instructions=instructions,
+    )
+    return found, tuple(notes)
+
+
+def plain_text(text: str) -> str:
+    """Return a text without characters that a person does not see."""
+    return UNSEEN.sub("", text)
+
+
+def is_plain_json(data: bytes) -> bool:
+    """Return True if JSON has only visible ASCII and white space: a single scan instead of a walk."""
+    return data.isascii() and not _SIGNS.search(data)
+
+
+def plain_answer(value: Any) -> Any:
+    """Return a server's value without invisible characters; return the same object if unchanged."""
+    return value if is_plain_json(encode(value)) else _plain_value(value)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() and value.isprintable() else plain_text(value)
+    if isinstance(value, list):
+        items = [_plain_value(one) for one in value]
+        return value if all(map(operator.is_, items, value)) else items
+    if isinstance(value, dict):
+        members = {plain_text(name): _plain_value(one) for name, one in value.items()}
+        same = members.keys() == value.keys() and all(members[name] is one for name, one in value.items())
+        return value if same else members
+    return value
+
+
+def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str]) -> Iterable[dict[str, Any]]:
+    for item in items:
+        plain = _plain(item)
+        name = plain_text(str(item[key]))
+        if _is_foul(plain):
+            notes.append(f"{name}: not offered, for it has hidden characters in names or values")
+            continue
+        if plain != item:
+            notes.append(f"{name}: {_LOST}")
+        yield plain
+
+
+def _plain(value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping) and key in _NAMED:  # keys are argument names and can be any string
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, Mapping):
+        kept = {name: one for name, one in value.items() if not (name in _EXAMPLES and _is_foul(one))}
+        return {name: one if name in _VALUES | _EXAMPLES else _plain(one, name) for name, one in kept.items()}
+    if isinstance(value, list):
+        return [_plain(one, key) for one in value]
+    if not isinstance(value, str) or key in _WORDS:
+        return value
+    return plain_text(value)[:_MAX_TEXT]
+
+
+def _is_foul(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_is_foul(one) for pair in value.items() for one in pair)
+    if isinstance(value, list):
+        return any(map(_is_foul, value))
+    return isinstance(value, str) and UNSEEN.search(value) is not None
