@@ -14,10 +14,10 @@ from pathlib import Path
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
-from mcpfactory_pipeline.channels.candidate import BuiltCandidate, store_candidate
+from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
-from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify

@@ -12,6 +12,10 @@ Completion = Callable[[str], list[str]]
 
 _STAGES: Final = ("generate", "build", "test", "validate")
 _CHANNELS: Final = ("staging", "production")
+_CLIENTS: Final = (
+    "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "devin", "zed", "codex", "gemini", "antigravity",
+    "goose", "continue", "cline", "lm-studio", "opencode", "copilot-cli", "kiro", "junie", "warp",
+)  # fmt: skip
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
@@ -27,10 +31,7 @@ def _among(*names: str) -> Completion:
     return complete
 
 
-clients: Final = _among(
-    "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "devin", "zed", "codex", "gemini", "antigravity",
-    "goose", "continue", "cline", "lm-studio", "opencode", "copilot-cli", "kiro", "junie", "warp",
-)  # fmt: skip
+clients: Final = _among(*_CLIENTS)
 kinds: Final = _among("added", "changed", "fixed", "removed", "security")
 origins: Final = _among("git", "index", "vendored")
 providers: Final = _among("github", "gitlab")

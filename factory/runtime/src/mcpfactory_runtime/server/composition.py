@@ -71,11 +71,7 @@ class Composed:
             ValueError: a name, URI or path is taken, or the prefix produces invalid tool names, and nothing was
                 mounted; or the part is this server, or has it as a part.
         """
-        if not isinstance(part, Composed):
-            hint = (
-                f"mount(server, {part!r})" if isinstance(part, str) else "mount(Server(…)), or mount(RemoteServer(…))"
-            )
-            raise TypeError(f"{part!r} is no server\nhint: {hint}")
+        _refuse_other(part)
         if prefix:
             check_tool_name(f"{prefix}_")
         if self in _all_parts(part):
@@ -204,6 +200,12 @@ class _Transform:
 
     def __init__(self, name: str, options: TransformOptions) -> None:
         self.name, self.options, self.used = name, options, False
+
+
+def _refuse_other(part: Any) -> None:
+    if not isinstance(part, Composed):
+        hint = f"mount(server, {part!r})" if isinstance(part, str) else "mount(Server(…)), or mount(RemoteServer(…))"
+        raise TypeError(f"{part!r} is no server\nhint: {hint}")
 
 
 def _all_parts(server: Any) -> list[Any]:
