@@ -172,7 +172,7 @@ def test_what_is_not_shown_yet_cannot_be_decided(gated):
         gated.approve("ada")
     with refused("stage curate is run, not decided"):
         gated.approve("ada", "curate")
-    with pytest.raises(NotFoundError, match="there is no stage 'curated'"):
+    with pytest.raises(NotFoundError, match="unknown stage 'curated'"):
         gated.approve("ada", "curated")
 
 

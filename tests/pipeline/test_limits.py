@@ -47,7 +47,7 @@ def test_limits_of_a_stage_are_set_in_the_workspace(workspace):
     [
         ("limits = 3", "not a table of tables"),
         ("limits = { test = 3 }", "not a table of tables"),
-        ("[pipeline.limits.flight]\ntimeout = 3", "there is no stage 'flight'"),
+        ("[pipeline.limits.flight]\ntimeout = 3", "unknown stage 'flight'"),
         ("[pipeline.limits.test]\nmemroy = 3", "unknown field 'memroy'"),
         ("[pipeline.limits.test]\ntimeout = 0", "timeout is not a number of seconds"),
         ("[pipeline.limits.test]\nmemory = 1.5", "memory is 1.5"),

@@ -182,7 +182,7 @@ def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ('kinds = ["step.exploded"]', "there is no kind 'step.exploded'"),
+        ('kinds = ["step.exploded"]', "unknown kind 'step.exploded'"),
         ('kinds = "promoted"', "kinds is not a list"),
         ('log = "../events.jsonl"', "leaves the workspace"),
         ('log = "/tmp/events.jsonl"', "leaves the workspace"),

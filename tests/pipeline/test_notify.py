@@ -273,7 +273,7 @@ def test_hostile_names_stay_text_in_every_form(workspace, receiver, post, form):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ('format = "discord"', "there is no format 'discord'"),
+        ('format = "discord"', "unknown format 'discord'"),
         ('dashboard = "factory.example.org"', "dashboard is no URL"),
         ("mail = 3", "mail is not a table"),
         ('[pipeline.events.mail]\ncolour = "red"', "unknown field 'colour'"),

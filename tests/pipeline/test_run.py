@@ -126,7 +126,7 @@ def test_a_stage_that_failed_is_tried_again_from_there(workspace, run, recorder)
     run("books")
     assert run("books", again="test", reporter=recorder).servers == {"books": "failed"}
     assert ran(recorder) == [("test", "failed")]
-    with pytest.raises(NotFoundError, match="there is no stage 'tset'"):
+    with pytest.raises(NotFoundError, match="unknown stage 'tset'"):
         run("books", again="tset")
 
 

@@ -190,7 +190,7 @@ async def test_tools_are_transformed_though_they_are_known_later_and_stay_so_whe
     whole.transform_tool("plus_one", title="Plus one")
     whole.transform_tool("far_heard", arguments={"no_such": {"hide": True}})
     whole.transform_tool("far_nothing", rename="nothing")
-    with pytest.raises(KeyError, match="there is no tool 'near_nothing'"):
+    with pytest.raises(KeyError, match="unknown tool 'near_nothing'"):
         whole.transform_tool("near_nothing", rename="x")
     with pytest.raises(TypeError, match="there is no colour"):
         whole.transform_tool("far_wait", arguments={"a": {"colour": "red"}})  # type: ignore[typeddict-unknown-key]
@@ -204,7 +204,7 @@ async def test_tools_are_transformed_though_they_are_known_later_and_stay_so_whe
             assert await said(client, "plus_one", a=1) == "it is 2"
             await client.call_tool("far_grow", {"name": "sprout"})
             await until(lambda: "far_sprout" in whole.registry.tools)
-        with pytest.raises(KeyError, match="there is no tool 'far_nothing'"):
+        with pytest.raises(KeyError, match="unknown tool 'far_nothing'"):
             whole.transform_tool("far_nothing", rename="x")
         whole.transform_tool("far_sprout", rename="bloom")
         await client.call_tool("far_shrink", {"name": "sprout"})

@@ -67,8 +67,8 @@ async def test_a_handler_reads_resources_and_fills_in_prompts_of_its_server() ->
         assert await said(client, "both") == "Buy milk. Summarise in 3 short words."
         missing = await said(client, "neither", uri="notes://pictures/none", prompt="no")
         assert missing[:2] == [
-            "There is no resource 'notes://pictures/none' in this server.",
-            "There is no prompt 'no' in this server.",
+            "This server has no resource 'notes://pictures/none'.",
+            "This server has no prompt 'no'.",
         ]
         assert "style" in missing[2]
     async with connect(whole) as client:  # in a part it means the part's own

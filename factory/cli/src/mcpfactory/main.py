@@ -152,7 +152,7 @@ def _report(error: Exception) -> Exit:
     with tempfile.NamedTemporaryFile("w", prefix="mcpfactory-", suffix=".log", delete=False, encoding="utf-8") as log:
         traceback.print_exception(error, file=log)
     output.error(
-        f"mcpfactory made a mistake: {type(error).__name__}: {error}", f"please report it with the file {log.name}"
+        f"internal error: {type(error).__name__}: {error} (this is a bug)", f"report it with the file {log.name}"
     )
     return Exit.BUG
 

@@ -36,7 +36,11 @@ Factory = Annotated[
     str,
     typer.Option(
         metavar="ORIGIN",
-        help="Source of mcpfactory for CI jobs and uv: `vendored` (wheels in tools/mcpfactory/), a folder that ends in a slash, `git` (the repository it was installed from), git+https://…@REF or `index` [default: the repository if it is public, else vendored]",
+        help=(
+            "Source of mcpfactory for CI jobs and uv: `vendored` (wheels in tools/mcpfactory/), a folder that "
+            "ends in a slash, `git` (the repository it was installed from), git+https://…@REF or `index` [default: the "
+            "repository if it is public, else vendored]"
+        ),
         autocompletion=complete.origins,
     ),
 ]
@@ -44,7 +48,10 @@ Host = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Address to bind; with a non-loopback address `run` and `serve` require authorization and `dashboard` allows no actions",
+        help=(
+            "Address to bind; with a non-loopback address `run` and `serve` require authorization and `dashboard` "
+            "allows no actions"
+        ),
     ),
 ]
 Demo = Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template")]
@@ -108,7 +115,7 @@ def check_provider(name: str) -> None:
     from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
 
     if name and name not in PROVIDERS:
-        output.fail(f"there is no provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
+        output.fail(f"unknown provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
 
 
 TemplateOption = Annotated[
@@ -152,7 +159,7 @@ def trusted(template: str, files: Callable[[], Iterable[str]], *, trust: bool, a
         return
     found = find_template(template)
     paths = list(files())
-    output.note(f"template {found.name} of somebody else, {found.origin}, writes {len(paths)} files:")
+    output.note(f"third-party template {found.name} from {found.origin} writes {len(paths)} files:")
     for path in paths:
         output.note(f"  {path}")
     output.note("its code and tests run when the server is started and tested")
@@ -177,5 +184,5 @@ def workspace_in(folder: Path | None = None) -> Workspace:
 
     # its parents are not searched: the folder that was named is not there
     if folder is not None and not folder.is_dir():
-        raise WorkspaceError(f"--workspace {folder} is no folder", hint="name the folder of a workspace")
+        raise WorkspaceError(f"--workspace {folder} is not a folder", hint="set it to the folder of a workspace")
     return Workspace.find(folder or Path.cwd())

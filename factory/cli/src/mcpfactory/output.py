@@ -151,7 +151,8 @@ def counting() -> Iterator[Callable[[int, int], None]]:
             if time.monotonic() - told >= _LONG:
                 told = time.monotonic()
                 step(
-                    f"{done} of {servers} servers read; the first time in a clone, each history is folded from its beginning"
+                    f"{done} of {servers} servers read; the first time in a clone, each history is folded from "
+                    "its beginning"
                 )
 
         yield count
@@ -221,7 +222,7 @@ def print_addresses(
 def print_changes(changes: Any) -> None:
     """Print what changes for callers, breaking changes first, the cosmetic ones cut short."""
     if not changes:
-        line("nothing changes for callers")
+        line("no changes for callers")
         return
     for kind, style in _STYLES.items():
         found = [change for change in changes if change.kind == kind]
@@ -242,11 +243,11 @@ def print_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> 
     if not groups:
         return
     line()
-    line(f"{tokens:,} tokens are much for a model to read before it begins. Select groups for `mcpfactory new`:")
+    line(f"{tokens:,} tokens are a lot for a model to read before it starts. Select groups for `mcpfactory new`:")
     line()
     rows = [(group["name"], str(group["tools"]), str(group["tokens"]), group["flag"]) for group in groups]
     table(("GROUP", "TOOLS", "TOKENS", "TO SELECT IT"), rows)
-    note(f"hint: to keep all of it within some 500 tokens, {search}")
+    note(f"hint: to keep all tools within about 500 tokens, {search}")
 
 
 def print_overview(view: Any) -> None:

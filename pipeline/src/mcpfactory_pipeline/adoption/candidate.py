@@ -111,7 +111,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
             raise ValueError(f"it is larger than {_LARGEST} bytes")
         data: dict[str, Any] = json.loads((folder / name).read_bytes())
         if data.pop("record") != _SCHEMA:
-            raise ValueError("it is of another version of mcpfactory")
+            raise ValueError("it is from another version of mcpfactory")
         return Record(**{**data, **{key: tuple(map(str, data[key])) for key in ("start", "environment")}})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StateError(f"{name} cannot be read: {why_damaged(error)}", hint=hint) from error
@@ -128,7 +128,7 @@ def build_adopted(sources: Sources, config: Mapping[str, Any]) -> BuiltCandidate
     adopted = sources.adopted
     made = KINDS[adopted.kind].collect(sources)
     if wrong := [name for name in made.files if "/" in name or "\\" in name or name.startswith(".")]:
-        raise ProgramRefusedError(f"{wrong[0]!r} is no name of a file")
+        raise ProgramRefusedError(f"{wrong[0]!r} is not a valid file name")
     record = Record(
         server=sources.server,
         kind=adopted.kind,
@@ -223,7 +223,7 @@ def make_ready(
     for name, wanted in hashes.items():
         if (found := hash_file(files / name)) != wanted:
             raise StateError(
-                f"{name} of the candidate is {'not on this machine' if found == 'none' else 'not what was checked'}",
+                f"{name} of the candidate is {'not on this machine' if found == 'none' else 'not the checked file'}",
                 hint="mcpfactory pipeline restore NAME, or run it",
             )
     record = read_record(files, hashes)
@@ -246,7 +246,7 @@ def _located(command: tuple[str, ...]) -> tuple[str, ...]:
     found = shutil.which(command[0], path=foreign_path())
     if found is None:
         raise ProgramRefusedError(
-            f"there is no program {Path(command[0]).name}, by which it starts, among its files and on this machine"
+            f"the program {Path(command[0]).name} that starts it is neither among its files nor on this machine"
         )
     return (str(Path(found).absolute()), *command[1:])
 

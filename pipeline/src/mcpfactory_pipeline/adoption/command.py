@@ -40,8 +40,8 @@ def _entries(folder: Path, names: Sequence[str]) -> Iterator[ArchiveEntry]:
         file = folder / name
         if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(
-                f"{name} is not there, or leads out of its folder",
-                hint="correct files in the table [adopted], or put it there",
+                f"{name} does not exist, or is outside its folder",
+                hint="correct files in the table [adopted], or add the file",
             )
         mode = _RUNS if file.stat().st_mode & 0o111 else 0o644
         yield ArchiveEntry(name, file.read_bytes(), mode)
@@ -135,18 +135,18 @@ def check_program(words: Sequence[str]) -> None:
     for at in range(len(inner) if starter else 1):
         if found := _fetcher(inner[at:]):
             raise RefusedError(
-                f"{found[0]} fetches what it starts anew, so that nobody can say which bytes run", hint=found[1]
+                f"{found[0]} downloads the program at each start, so the bytes that run are unknown", hint=found[1]
             )
     name, subcommand = _program_name(words[0]), next(iter(_arguments(words)), "")
     if name in _PROJECT_RUNNERS and subcommand in {"run", "start"}:
         raise RefusedError(
-            f"{name} starts what a project says, and is no part of it",
+            f"{name} starts a program that a project defines, and is not part of that project",
             hint="adopt the project: mcpfactory adopt FOLDER",
         )
     if starter:
         raise RefusedError(
-            f"{name} starts another program, and is no part of the server",
-            hint="adopt what it starts: mcpfactory adopt --command 'PROGRAM …'; variables are named by --variable",
+            f"{name} starts another program, and is not part of the server",
+            hint="adopt the program it starts: mcpfactory adopt --command 'PROGRAM …'; name variables with --variable",
         )
 
 
@@ -201,6 +201,6 @@ def _holds_secret(name: str, value: str) -> bool:
 def _refuse(where: str, names: Sequence[str], hint: str) -> None:
     if names:
         raise RefusedError(
-            f"the {where} holds a secret, which does not belong in a file that is committed: {', '.join(names[:3])}",
+            f"the {where} contains a secret, which must not be in a committed file: {', '.join(names[:3])}",
             hint=hint,
         )

@@ -39,7 +39,7 @@ def find_npm() -> str:
     found = shutil.which("npm")
     if found is None:
         raise StageError(
-            "npm is not on this machine, which servers of Node.js are fetched with", hint="install Node.js"
+            "npm is not installed on this machine: Node.js servers are fetched with it", hint="install Node.js"
         )
     return found
 
@@ -68,7 +68,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StageError(
-            f"npm {arguments[0]} did not end: {error}", hint="run again when the registry answers"
+            f"npm {arguments[0]} did not finish: {error}", hint="run again when the registry answers"
         ) from error
     if log:
         print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - as above
@@ -78,7 +78,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
         re.sub(r"(?m)^npm error (A complete log of|code ).*$|^npm (error|warn) ?|https?://\S+", "", done.stderr)
     )
     if _MACHINERY_BROKE.search(done.stderr) and not re.search(r"\bE40\d\b", done.stderr):
-        raise StageError(f"npm {arguments[0]} broke: {said}", hint="run again when the cause is gone")
+        raise StageError(f"npm {arguments[0]} failed: {said}", hint="fix the cause, then run again")
     raise ProgramRefusedError(said or f"npm {arguments[0]} ended with exit {done.returncode}")
 
 
@@ -97,7 +97,7 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
     data = (work / Path(str(about["filename"])).name).read_bytes()
     if about.get("integrity") and about["integrity"] != integrity(data):
         raise ProgramRefusedError(
-            f"{spec} has the integrity {integrity(data)}, and the registry says {about['integrity']}"
+            f"{spec} has the integrity {integrity(data)}, but the registry reports {about['integrity']}"
         )
     return about, data
 
@@ -140,12 +140,14 @@ def collect(sources: Sources) -> Collected:
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
     if integrity(data) != adopted.hash:
         raise ProgramRefusedError(
-            f"the registry has {adopted.package} {adopted.version} with the integrity {integrity(data)}, and {adopted.hash} was adopted: it was replaced"
+            f"the registry has {adopted.package} {adopted.version} with the integrity {integrity(data)}, but "
+            f"{adopted.hash} was adopted: the package was replaced"
         )
     rows = json.loads(lock)["packages"]
     if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:
         raise ProgramRefusedError(
-            f"{LOCKS['node']} is not of {adopted.package} {adopted.version}: mcpfactory adopt npm:{adopted.package}@{adopted.version} writes both anew"
+            f"{LOCKS['node']} is not for {adopted.package} {adopted.version}: mcpfactory adopt "
+            f"npm:{adopted.package}@{adopted.version} writes both again"
         )
     files = {_TARBALL: data, "package.json": package_text(adopted.package).encode(), LOCKS["node"]: lock}
     return Collected(adopted.package, adopted.version, files, {"pinned": adopted.hash})

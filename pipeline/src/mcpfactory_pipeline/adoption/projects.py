@@ -76,7 +76,8 @@ def collect_node(sources: Sources) -> Collected:
     locked = (bench / LOCKS["node"]).is_file()
     if about.get("dependencies") and not locked:
         raise ProgramRefusedError(
-            f"{sources.adopted.path} has dependencies and no {LOCKS['node']}: npm install --package-lock-only there, and keep the file"
+            f"{sources.adopted.path} has dependencies but no {LOCKS['node']}: run npm install "
+            "--package-lock-only there, and keep the file"
         )
     check_project_lock(bench, called=sources.adopted.path)
     if sources.adopted.build:
@@ -108,8 +109,8 @@ def check_project_lock(folder: Path, *, called: str = "") -> None:
     """
     if (folder / SHRINKWRAP).exists():
         raise ConfigError(
-            f"{SHRINKWRAP} of {called or 'the package'} is what npm would take before {LOCKS['node']}",
-            hint=f"rename it to {LOCKS['node']}, which is looked at and kept with the candidate",
+            f"npm would use {SHRINKWRAP} of {called or 'the package'} instead of {LOCKS['node']}",
+            hint=f"rename it to {LOCKS['node']}, which is checked and kept with the candidate",
         )
     if (folder / LOCKS["node"]).is_file():
         where = f"{called}/{LOCKS['node']}" if called else LOCKS["node"]
@@ -170,15 +171,15 @@ def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path)
     if read is None:
         raise ConfigError(
             f"{place} has neither pyproject.toml nor package.json",
-            hint="a program is adopted by --command 'PROGRAM …'; Python without a project needs a pyproject.toml",
+            hint="use --command 'PROGRAM …' to adopt a program; for Python without a project, add a pyproject.toml",
         )
     files = without_ignored(place, source_files(place))
     found = read(place, files, shlex.split(wish.start), work)
     inside = place.is_relative_to(workspace.root)
     if not inside and not wish.copy:
         raise RefusedError(
-            f"{place} is not in the workspace, so that nobody else has it",
-            hint=f"--copy copies its {len(files)} files into the server's folder; or move it into the workspace",
+            f"{place} is not in the workspace, so other checkouts do not have it",
+            hint=f"use --copy to copy its {len(files)} files into the server's folder; or move it into the workspace",
         )
     name = wish.name or found.name
     path = place.relative_to(workspace.root).as_posix() if inside else f"servers/{name}/source"
@@ -197,11 +198,11 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
         name = str(project["name"])
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"{place / 'pyproject.toml'} does not say what the project is called: {error!r}", hint="[project]\nname = …"
+            f"{place / 'pyproject.toml'} does not name the project: {error!r}", hint="[project]\nname = …"
         ) from error
     if "dependencies" in project.get("dynamic", ()):
         raise ConfigError(
-            f"the dependencies of {name} are known to its build backend alone, which is not run here",
+            f"the dependencies of {name} are known only to its build backend, which is not run here",
             hint="write them into [project] dependencies",
         )
     needs = [str(one) for one in project.get("dependencies", [])]
@@ -252,7 +253,7 @@ def _start(given: list[str], scripts: list[str], name: str, module: str) -> tupl
         else "it has neither [project.scripts] nor a __main__.py"
     )
     hint = "--started-by 'python -m PACKAGE', or --started-by PROGRAM"
-    raise ConfigError(f"{name} does not say how it starts: {has}", hint=hint)
+    raise ConfigError(f"{name} does not define how it starts: {has}", hint=hint)
 
 
 def _names(requirements: Iterable[str]) -> Iterator[str]:
@@ -267,9 +268,7 @@ def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recog
         name = str(package.get("name") or place.name)
         scripts = {str(key): str(value) for key, value in package.get("scripts", {}).items()}
     except (ValueError, AttributeError) as error:
-        raise ConfigError(
-            f"{place / 'package.json'} cannot be read: {error}", hint="mend the line that is named"
-        ) from error
+        raise ConfigError(f"{place / 'package.json'} cannot be read: {error}", hint="correct that line") from error
     programs = package.get("bin", {})
     programs = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else dict(programs)
     start = _node_start(given, programs, package, name)
@@ -304,8 +303,8 @@ def _node_start(
     if words:
         return ("node", *(word.removeprefix("./") for word in words[1:]), *given)
     raise ConfigError(
-        f"{name} does not say how it starts: package.json has neither bin nor main",
-        hint="--started-by 'node dist/index.js'",
+        f"{name} does not define how it starts: package.json has neither bin nor main",
+        hint="use --started-by 'node dist/index.js'",
     )
 
 

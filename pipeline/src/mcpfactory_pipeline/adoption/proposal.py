@@ -107,13 +107,13 @@ def propose(workspace: Workspace, found: Recognised, name: str = "") -> Adoption
     """
     server = name or found.name
     if not is_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
-        raise ConfigError(f"{server!r} cannot be the name of a server", hint="--name with a-z, 0-9 and -")
+        raise ConfigError(f"{server!r} is not a valid server name", hint="use --name with a-z, 0-9 and -")
     folder = workspace.root / "servers" / server
     file = folder / CONFIG
     if folder.exists() and not file.exists() and any(folder.iterdir()):
         raise RefusedError(
-            f"servers/{server} is there, and no server of this workspace",
-            hint="--name NAME adopts it under another name",
+            f"servers/{server} already exists, but is not a server of this workspace",
+            hint="use --name NAME to adopt it under another name",
         )
     text = _updated(file, found, server) if file.exists() else _config_text(server, found)
     wanted = {CONFIG: text, **found.files}
@@ -161,7 +161,10 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
 def _config_text(server: str, found: Recognised) -> str:
     variables = "# variables that its code names; take away what it need not have\n"
     environment = f"{variables}environment = {_toml(found.environment)}\n" if found.environment else ""
-    about = f"# {KINDS[found.kind].says}, adopted as it is: `mcpfactory adopt` changes what stands here, and nobody else's files"
+    about = (
+        f"# {KINDS[found.kind].says}, adopted as it is: `mcpfactory adopt` changes what stands here, and nobody "
+        "else's files"
+    )
     rows = "".join(f"{key} = {_toml(value)}\n" for key, value in _rows(found).items())
     return f"[server]\nname = {json.dumps(server)}\n{environment}\n{about}\n[adopted]\n{rows}"
 
@@ -178,12 +181,12 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
     before = read_adopted(file, config)
     if before is None:
         raise RefusedError(
-            f"{server} is a server that was not adopted", hint="--name NAME adopts this under another name"
+            f"{server} already exists, and was not adopted", hint="use --name NAME to adopt this one under another name"
         )
     if before.kind != found.kind:
         raise RefusedError(
-            f"{server} was adopted as {before.kind}, and this is {found.kind}",
-            hint=f"--name NAME, or mcpfactory remove {server} first",
+            f"{server} was adopted as {before.kind}, but this is {found.kind}",
+            hint=f"use --name NAME, or run mcpfactory remove {server} first",
         )
     head, mark, rest = file.read_text(encoding="utf-8").partition("\n[adopted]\n")
     body, end, after = re.match(r"(.*?)(\n\[|\Z)(.*)", rest, re.S).groups() if mark else ("", "", "")  # type: ignore[union-attr] # it matches anything
@@ -204,9 +207,7 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
         right = False
     if not right:
         lines = ", ".join(f"{key} = {_toml(value)}" for key, value in rows.items())
-        raise ConfigError(
-            f"{file} is written in a way that no program can change", hint=f"write below [adopted]: {lines}"
-        )
+        raise ConfigError(f"{file} cannot be changed automatically", hint=f"write below [adopted]: {lines}")
     return text
 
 

@@ -29,7 +29,8 @@ _PATIENCE: Final = 120  # seconds between two bytes of it
 ONLY_WHEELS: Final = ("--only-binary", ":all:")
 # uv's messages for packages that it would have to build.
 _NO_WHEEL: Final = re.compile(
-    r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) (?:has|have) no usable wheels"
+    r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
+    r"(?:has|have) no usable wheels"
 )
 # Parts that uv accepts in a line in addition to a requirement: further lines, and variables that it expands.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
@@ -72,7 +73,8 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
         found = next((row for row in rows if row.hash == wanted), None)
         if found is None:
             raise OtherFilesError(
-                f"the index has no file of {requirement} with the hash {wanted}: what was adopted is gone, or was replaced",
+                f"the index has no file of {requirement} with the hash {wanted}: the adopted file was removed "
+                "or replaced",
                 sorted(row.hash for row in rows),
             )
         return found
@@ -80,7 +82,8 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     usable = sorted((place, row) for row in rows if (place := _place(row.file, order)) is not None)
     if not usable:
         raise ProgramRefusedError(
-            f"the index has no wheel of {requirement} for this machine: a source distribution is built by its own code, and is not adopted"
+            f"the index has no wheel of {requirement} for this machine: a source distribution is built by its "
+            "own code, and cannot be adopted"
         )
     return usable[0][1]
 
@@ -114,12 +117,12 @@ def fetch_wheel(row: WheelAtIndex) -> bytes:
             data: bytes = answer.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         raise StageError(
-            f"{row.file} cannot be had from the index: {error}", hint="run again when the index answers"
+            f"{row.file} cannot be downloaded from the index: {error}", hint="run again when the index answers"
         ) from error
     if len(data) > _LARGEST:
         raise ProgramRefusedError(f"{row.file} is larger than {_LARGEST} bytes")
     if hash_bytes(data) != row.hash:
-        raise ProgramRefusedError(f"{row.file} has the hash {hash_bytes(data)}, and {row.hash} was adopted")
+        raise ProgramRefusedError(f"{row.file} has the hash {hash_bytes(data)}, but {row.hash} was adopted")
     return data
 
 
@@ -167,8 +170,8 @@ def check_requirement(text: str) -> None:
         found = None
     if found is None:
         raise ConfigError(
-            f"{text!r} is no requirement of a package",
-            hint="write NAME, with versions if need be, as 'mcp>=1.20,<2', or NAME @ the address of a wheel",
+            f"{text!r} is not a valid package requirement",
+            hint="write NAME, with versions if needed, such as 'mcp>=1.20,<2', or NAME @ the URL of a wheel",
         )
     if found.url and not urlsplit(found.url).path.endswith(".whl"):
         raise _without_wheel(text)
@@ -176,9 +179,12 @@ def check_requirement(text: str) -> None:
 
 def _without_wheel(name: str) -> RefusedError:
     return RefusedError(
-        f"there is no wheel of {name}, and what is not a wheel is built by its own code, which is not run here",
-        hint="depend on a version that has a wheel, or build one and depend on it: 'NAME @ file:///…/NAME-VERSION-py3-none-any.whl'; "
-        "else adopt the server as a program: mcpfactory adopt --command 'PROGRAM …'",
+        f"there is no wheel of {name}: other distributions are built by their own code, which is not run here",
+        hint=(
+            "depend on a version that has a wheel, or build one and depend on it: 'NAME @ "
+            "file:///…/NAME-VERSION-py3-none-any.whl'; or adopt the server as a program: mcpfactory adopt --command "
+            "'PROGRAM …'"
+        ),
     )
 
 
@@ -192,7 +198,7 @@ def collect(sources: Sources) -> Collected:
         rf"^{re.escape(canonicalize_name(adopted.package))}=={re.escape(adopted.version)}\b", lock.decode(), re.M
     ):
         raise ProgramRefusedError(
-            f"{LOCKS['python']} does not name {requirement}: mcpfactory adopt pypi:{requirement} writes both anew"
+            f"{LOCKS['python']} does not contain {requirement}: mcpfactory adopt pypi:{requirement} writes both again"
         )
     row = find_wheel(requirement, sources.work, wanted=adopted.hash)
     return Collected(

@@ -57,7 +57,7 @@ def recognise(workspace: Workspace, wish: Wish) -> Recognised:
         ServerError: the server at a URL does not list its offers.
     """
     if bool(wish.what) == bool(wish.command):
-        raise ConfigError("give exactly one of a server and --command", hint=f"mcpfactory adopt {FORMS}")
+        raise ConfigError("exactly one of a server and --command is required", hint=f"mcpfactory adopt {FORMS}")
     check_secrets(wish.what, [_words(text) for text in (wish.command, wish.start, wish.test)])
     with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
         try:
@@ -98,7 +98,8 @@ def _by_form(workspace: Workspace, wish: Wish) -> Callable[[Path], Recognised]:
     }
     if colon and scheme in {"oci", "docker"}:
         raise RefusedError(
-            "a container image is not adopted: without an engine nothing of it could be started, checked or put into a channel",
+            "a container image cannot be adopted: without a container engine it cannot be started, checked or "
+            "put into a channel",
             hint=NO_IMAGE,
         )
     if colon and scheme in forms:
@@ -110,9 +111,7 @@ def _by_form(workspace: Workspace, wish: Wish) -> Callable[[Path], Recognised]:
         return lambda _work: _command(
             workspace, replace(wish, what="", command=shlex.join([wish.what, *_words(wish.start)]))
         )
-    raise NotFoundError(
-        f"{wish.what} is neither a folder here nor a package or a URL", hint=f"mcpfactory adopt {FORMS}"
-    )
+    raise NotFoundError(f"{wish.what} is not a folder here, a package or a URL", hint=f"mcpfactory adopt {FORMS}")
 
 
 # --- packages ---
@@ -122,7 +121,7 @@ def _from_pypi(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recog
     asked = _PYPI.fullmatch(text)
     if asked is None:
         raise ConfigError(
-            f"pypi:{text} does not name one version of a package", hint="mcpfactory adopt pypi:NAME==VERSION"
+            f"pypi:{text} is not exactly one version of a package", hint="mcpfactory adopt pypi:NAME==VERSION"
         )
     name = canonicalize_name(asked["name"])
     row = pypi.find_wheel(f"{name}=={asked['version']}" if asked["version"] else name, work)
@@ -164,7 +163,10 @@ def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
             and max(known).major < Version(locked[1]).major
         ):
             bound = f"{need.name}<{max(known).major + 1}"
-            yield f"it asks for {need.name}{need.specifier} and gets {locked[1]}: if it does not start with that, --constraint '{bound}'"
+            yield (
+                f"it asks for {need.name}{need.specifier} and gets {locked[1]}: if it does not start with that, "
+                f"--constraint '{bound}'"
+            )
 
 
 def _wheel_programs(wheel: zipfile.ZipFile) -> list[str]:
@@ -201,10 +203,10 @@ def _from_npm(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recogn
     asked = _NPM.fullmatch(text)
     if asked is None:
         raise ConfigError(
-            f"npm:{text} does not name one version of a package", hint="mcpfactory adopt npm:@scope/NAME@VERSION"
+            f"npm:{text} is not exactly one version of a package", hint="mcpfactory adopt npm:@scope/NAME@VERSION"
         )
     if wish.constraints:
-        raise ConfigError("--constraint is for packages of Python", hint="leave it out")
+        raise ConfigError("--constraint is only for Python packages", hint="leave it out")
     about, data = npm.fetch_tarball(text, work, log=False)
     name, version = str(about["name"]), str(about["version"])
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
@@ -262,7 +264,7 @@ def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[s
     program = name if name in programs else programs[0] if len(programs) == 1 else ""
     if not program:
         has = f"it has {', '.join(programs)}" if programs else "it has no program"
-        raise ConfigError(f"{name} does not say by which program it starts: {has}", hint="--started-by 'PROGRAM …'")
+        raise ConfigError(f"{name} does not define which program starts it: {has}", hint="use --started-by 'PROGRAM …'")
     return (program, *given)
 
 
@@ -272,17 +274,18 @@ def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[s
 def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
     if not _is_url(wish.what):
         raise ConfigError(
-            f"{wish.what!r} is no URL: it has spaces, line breaks or other characters that no address has, or a port that is none",
+            f"{wish.what!r} is not a valid URL: it has spaces, line breaks, other invalid characters, or an "
+            "invalid port",
             hint="https://host/mcp",
         )
     parts = urlsplit(wish.what)
     if not parts.hostname or parts.username is not None or parts.password is not None:
         raise ConfigError(
-            "the URL has no host, or holds a password, which does not belong in a file", hint="https://host/mcp"
+            "the URL has no host, or contains a password, which must not be in a file", hint="https://host/mcp"
         )
     if wish.start or wish.constraints or wish.copy:
         raise ConfigError(
-            "a server at a URL is not started here: it takes neither --started-by nor --constraint nor --copy",
+            "a server at a URL is not started here: --started-by, --constraint and --copy do not apply",
             hint="leave them out",
         )
     offers = asyncio.run(remote.ask_offers(wish.what))
@@ -321,26 +324,26 @@ def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> t
 def _command(workspace: Workspace, wish: Wish) -> Recognised:
     words = [*_words(wish.command), *(_words(wish.start) if wish.what else [])]
     if not words:
-        raise ConfigError("the command is empty", hint="--command './server --stdio'")
+        raise ConfigError("the command is empty", hint="use --command './server --stdio'")
     check_program(words)
     here, copied = wish.here.resolve(), dict[str, Path]()
     plain = "/" not in words[0] and not (here / words[0]).is_file()
     if plain and shutil.which(words[0], path=foreign_path()) is None:
-        raise NotFoundError(f"there is no program {words[0]}", hint="name it by its path, or install it")
+        raise NotFoundError(f"no program {words[0]}", hint="give its path, or install it")
     if plain and not _INTERPRETERS.fullmatch(words[0]):
         words[0] = str(Path(shutil.which(words[0], path=foreign_path()) or words[0]).resolve())
     own = words[1:] if _INTERPRETERS.fullmatch(Path(words[0]).name) else words
     places = {word: (here / word).resolve() for word in own if not word.startswith("-") and (here / word).is_file()}
     if not places:
         raise ConfigError(
-            "the command names no file, so that nothing says which bytes run",
+            "the command has no file, so the bytes that run are unknown",
             hint="adopt the package that it comes from",
         )
     outside = [str(place) for place in places.values() if not place.is_relative_to(workspace.root)]
     if outside and not wish.copy:
         raise RefusedError(
-            f"{outside[0]} is not in the workspace, so that nobody else has it",
-            hint="--copy copies it into the server's folder; or put it into the workspace",
+            f"{outside[0]} is not in the workspace, so other checkouts do not have it",
+            hint="use --copy to copy it into the server's folder; or put it into the workspace",
         )
     name = server_name(wish.name or Path(next(iter(places.values()))).stem)
     if outside:
@@ -368,4 +371,6 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ConfigError(f"{text!r} is no command line: {str(error).lower()}", hint="close every quote") from error
+        raise ConfigError(
+            f"{text!r} is not a valid command line: {str(error).lower()}", hint="close every quote"
+        ) from error

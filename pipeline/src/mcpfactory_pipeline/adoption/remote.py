@@ -48,8 +48,9 @@ async def ask_offers(url: str) -> dict[str, Any]:
             return {"server": dict(client.server_info), "instructions": client.instructions, **found}
     except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError, OSError) as error:
         raise ServerError(
-            f"{url} does not say what it offers: {str(error) or f'it takes more than {_ENOUGH:g} s'}",
-            hint="it must speak MCP over Streamable HTTP, and answer without a login",
+            f"{url} does not list its tools, resources and prompts: "
+            f"{str(error) or f'it takes more than {_ENOUGH:g} s'}",
+            hint="check that it speaks MCP over Streamable HTTP, and answers without a login",
         ) from error
 
 
@@ -72,10 +73,10 @@ def read_offers(text: bytes) -> dict[str, Any]:
     try:
         data = json.loads(text)
         if data["offers"] != _SCHEMA or not all(isinstance(data[kind], list) for kind in _KEYS):
-            raise ValueError("it has another form")
+            raise ValueError("it has another format")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ProgramRefusedError(
-            f"{LOCKS['url']} cannot be read: {why_damaged(error)}; mcpfactory adopt URL writes it anew"
+            f"{LOCKS['url']} cannot be read: {why_damaged(error)}; mcpfactory adopt URL writes it again"
         ) from error
     return dict(data)
 
@@ -131,7 +132,7 @@ def collect(sources: Sources) -> Collected:
     offers = read_offers(text)
     if offers.get("url") != sources.adopted.url:
         raise ProgramRefusedError(
-            f"{LOCKS['url']} is of {offers.get('url')}: mcpfactory adopt {sources.adopted.url} writes it anew"
+            f"{LOCKS['url']} is for {offers.get('url')}: mcpfactory adopt {sources.adopted.url} writes it again"
         )
     server = offers.get("server") or {}
     version = printable_line(str(server.get("version") or "0"))[:64]

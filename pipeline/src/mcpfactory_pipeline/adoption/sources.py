@@ -46,7 +46,7 @@ class Sources:
         found = self.adopted.folder(self.root)
         if found is None or not found.is_dir():
             raise ConfigError(
-                f"{self.adopted.path or 'its folder'} is not there, from which {self.server} is built",
+                f"{self.adopted.path or 'its folder'} does not exist: {self.server} is built from it",
                 hint=f"correct path in servers/{self.server}/mcpfactory.toml",
             )
         return found
@@ -92,7 +92,10 @@ class Wish:
 
 
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # what npm takes before a `package-lock.json`
-_HINT: Final = "do not write into it by hand: mcpfactory adopt writes it anew; for a project npm install --package-lock-only there does, once the old one is removed"
+_HINT: Final = (
+    "do not write into it by hand: mcpfactory adopt writes it anew; for a project npm install --package-lock-only "
+    "there does, once the old one is removed"
+)
 _VERSIONS: Final = (
     2,
     3,
@@ -129,7 +132,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
             raise ValueError("of an old form")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{where} is no lock of the form 2 or 3, which says the integrity of each package", hint=_HINT
+            f"{where} is not a lock file of version 2 or 3, with the integrity of each package", hint=_HINT
         ) from error
     bundled = _bundled(rows)
     for path, row in rows.items():
@@ -140,7 +143,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
     """Return the problem with an entry, as the end of a sentence; "" if it is pinned."""
     if not isinstance(row, dict):
-        return "is no table"
+        return "is not a table"
     if row.get("link"):
         return "is a link to a folder, whose content nothing pins"
     if not _PACKAGE.fullmatch(path):
@@ -225,7 +228,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
     try:
         text = lock.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{where} is no text in UTF-8", hint=_HINT) from error
+        raise ConfigError(f"{where} is not UTF-8 text", hint=_HINT) from error
     for number, line in _logical_lines(text):
         if why := _python_fault(line, addresses=addresses):
             raise ConfigError(f"{where}: line {number} {why}: {line[:_SHOWN]!r}", hint=_HINT)

@@ -21,7 +21,7 @@ def read_regular(file: Path, most: int) -> bytes:
     with os.fdopen(descriptor, "rb") as stream:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(file))
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"it has {found.st_size} bytes, more than {most}", str(file))
         return stream.read()
@@ -42,7 +42,7 @@ def open_own(file: Path, root: Path) -> BinaryIO:
     descriptor = os.open(file, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(file))
     except OSError:
         os.close(descriptor)
         raise

@@ -107,7 +107,7 @@ def sign(key: Path, namespace: str, data: bytes) -> str:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise ConfigError(
             f"{key} cannot sign: {words[-1] if words else 'ssh-keygen failed'}",
-            hint="--sign-with names a private key of ssh, or a public one whose key the agent has",
+            hint="set --sign-with to a private SSH key, or to a public key whose private key is in the SSH agent",
         )
     return done.stdout.decode("ascii")
 

@@ -90,8 +90,8 @@ def _check_link(root: str, path: str) -> None:
     target = Path(root, path).resolve()
     if not target.is_relative_to(Path(root).resolve()) or target.is_dir():
         raise StageError(
-            f"{path} is a link that leads out of the server's folder, or to a folder",
-            hint="replace it by what it points to: a server's folder stands on its own",
+            f"{path} is a link that points outside the server's folder, or to a folder",
+            hint="replace it with its target: a server's folder must be self-contained",
         )
 
 

@@ -208,7 +208,7 @@ def _acquire(lock: FileLock, file: Path, timeout: float) -> None:
         lock.acquire(timeout=timeout, poll_interval=_POLL)
     except Timeout as error:
         raise StateError(
-            f"{file} is held by another mcpfactory", hint="wait for the other run to end, or end it"
+            f"{file} is locked by another mcpfactory process", hint="wait for the other run to end, or stop it"
         ) from error
     except OSError as error:
         raise StateError(f"{file} cannot be locked: {error.strerror}", hint="make pipeline/locks/ writable") from error

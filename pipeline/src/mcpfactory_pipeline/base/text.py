@@ -255,10 +255,10 @@ def checked_reason(text: str) -> str:
     """
     if len(line := on_one_line(text)) > LONGEST_REASON:
         raise ReasonError(
-            f"a reason has {LONGEST_REASON} characters at most, and this one {len(line):,}", hint="say it in short"
+            f"a reason must have at most {LONGEST_REASON} characters, and this one has {len(line):,}", hint="shorten it"
         )
     if line.strip() and not _is_seen(line):
-        raise ReasonError("a reason of characters that nobody sees says nothing", hint="say it in words")
+        raise ReasonError("the reason has only invisible characters", hint="write the reason in visible characters")
     return line
 
 

@@ -128,8 +128,9 @@ def check_imported(name: str, folder: Path) -> None:
     origin = Path(spec.origin).resolve() if spec and spec.origin else None
     if origin is None or not origin.is_relative_to(folder.resolve()):
         raise StageError(
-            f"Python imports {package} from {origin.parent if origin else 'nowhere'}, and {name} is installed in {folder}",
-            hint="unset PYTHONPATH, or start mcpfactory by the program that was installed",
+            f"Python imports {package} from {(origin.parent if origin else 'nowhere')}, but {name} is "
+            f"installed in {folder}",
+            hint="unset PYTHONPATH, or start the installed mcpfactory program",
         )
 
 
@@ -159,9 +160,9 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
     try:
         data = place.read_bytes()
     except OSError as error:
-        raise StageError(f"{name} is not whole: {place}: {error.strerror}", hint=_reinstall_hint(name)) from error
+        raise StageError(f"{name} is incomplete: {place}: {error.strerror}", hint=_reinstall_hint(name)) from error
     if digest(data) != expected:
-        raise StageError(f"{name} is not what was installed: {place} was changed", hint=_reinstall_hint(name))
+        raise StageError(f"{name} was changed after installation: {place}", hint=_reinstall_hint(name))
     return data
 
 
@@ -170,7 +171,10 @@ def _reinstall_hint(name: str) -> str:
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
         # uv links files from its cache, where a change has changed the copy that it would install again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
-    return f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip before"
+    return (
+        f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip "
+        "before"
+    )
 
 
 def package_files(source: Path) -> list[str]:
@@ -197,7 +201,7 @@ def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
         try:
             return read_wheel(build_wheel(source, package_files(source), Path(work), log=log))
         except ProgramRefusedError as error:
-            raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error
+            raise StageError(f"{source} cannot be built: {error}", hint="fix its sources") from error
 
 
 def write_packages(source: Path, into: Path) -> dict[str, str]:
@@ -209,12 +213,12 @@ def write_packages(source: Path, into: Path) -> dict[str, str]:
         StageError: when they do not build.
     """
     if not (source / "pyproject.toml").is_file():
-        raise StageError(f"{source} has no pyproject.toml", hint="name the folder of a distribution")
+        raise StageError(f"{source} has no pyproject.toml", hint="give the folder of a distribution")
     with tempfile.TemporaryDirectory() as work:
         try:
             built, sdist = build_packages(source, package_files(source), Path(work), log=False)
         except ProgramRefusedError as error:
-            raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error
+            raise StageError(f"{source} cannot be built: {error}", hint="fix its sources") from error
         wheel = write_wheel(read_wheel(built), into)
         replace_file(into / sdist.name, sdist.read_bytes())
     made = (wheel.name, sdist.name)

@@ -75,8 +75,8 @@ def check_installed(folder: Path, found: Mapping[str, str], wheel: Path) -> None
     if wrong:
         names = ", ".join(sorted(set(wrong))[:_SHOWN])
         raise ChangedFilesError(
-            f"what was installed is not what the packages hold: {names}",
-            hint="something changes the files of environments while they are made: find it, then run again",
+            f"the installed files differ from their packages: {names}",
+            hint="find the program that changes the files of environments while they are made, then run again",
         )
 
 
@@ -197,7 +197,7 @@ def _environment(
         holds = _made(inputs, folder, wheel, packages)
     except ChangedFilesError as error:
         # uv links files from its cache: who wrote into such a file elsewhere (a certificate added to certifi, say) changed it for all.
-        print(f"{error}; fetched again, without what uv keeps", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
         holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")
     return Environment(folder, _python(folder), holds)
@@ -238,7 +238,7 @@ def _hashed_wheel(inputs: StageInputs, candidate: Artifact) -> Path:
     except OSError as error:
         raise StageError(f"{candidate.wheel.name} cannot be read: {error.strerror}", hint=_REBUILD) from error
     if hash_bytes(data) != candidate.files[candidate.wheel.name]:
-        raise StageError(f"{candidate.wheel.name} is not the file that was built: its hash is another", hint=_REBUILD)
+        raise StageError(f"{candidate.wheel.name} is not the file that was built: its hash differs", hint=_REBUILD)
     place = inputs.work / "wheel" / candidate.wheel.name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)

@@ -103,9 +103,9 @@ def _build_system(file: Path) -> dict[str, Any]:
     for key in ("requires", "backend-path"):
         value = system.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise ProgramRefusedError(f"pyproject.toml: build-system.{key} is not a list of texts")
+            raise ProgramRefusedError(f"pyproject.toml: build-system.{key} must be a list of strings")
     if not isinstance(system["build-backend"], str):
-        raise ProgramRefusedError("pyproject.toml: build-system.build-backend is not a text")
+        raise ProgramRefusedError("pyproject.toml: build-system.build-backend must be a string")
     return system
 
 
@@ -141,16 +141,16 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
             raise ProgramRefusedError(last_lines(said) or f"{plan['backend']} ended with exit {code}")
         given = _read_wanted(sandbox.folder / pep517_backend.WANTED)
         _install(given, tools, Path(plan["source"]), options, log=log)
-    raise ProgramRefusedError(f"{plan['backend']} asks for something else each time: {', '.join(given)}")
+    raise ProgramRefusedError(f"{plan['backend']} requests other packages each time: {', '.join(given)}")
 
 
 def _read_wanted(file: Path) -> list[str]:
     try:
         wanted = json.loads(_plain_bytes(file))
     except ValueError as error:
-        raise ProgramRefusedError(f"the backend asked for what cannot be read: {error}") from error
+        raise ProgramRefusedError(f"the requirements of the backend cannot be read: {error}") from error
     if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
-        raise ProgramRefusedError("the backend asked for what is no list of requirements")
+        raise ProgramRefusedError("the backend must request a list of requirements")
     return wanted
 
 
@@ -170,7 +170,7 @@ def _plain_bytes(file: Path) -> bytes:
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise ProgramRefusedError(f"{file.name} is not a file that the build made: {error.strerror}") from error
+        raise ProgramRefusedError(f"{file.name} is not a regular file from the build: {error.strerror}") from error
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()
 

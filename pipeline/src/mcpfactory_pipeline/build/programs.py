@@ -140,7 +140,7 @@ def run_uv(
     if code < 0 or _MACHINERY_BROKE.search(said):
         raise StageError(
             f"uv {arguments[0]} broke: {last_lines(said)}",
-            hint="the log has all of it; run again when the cause is gone",
+            hint="see the log; fix the cause, then run again",
         )
     raise ProgramRefusedError(last_lines(said))
 

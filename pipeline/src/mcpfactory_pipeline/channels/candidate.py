@@ -147,7 +147,9 @@ def prune(
     if keep is None:
         return []
     if keep < 1:
-        raise ConfigError("at least the newest candidate is kept", hint="[artifacts] keep = 1 in mcpfactory.toml")
+        raise ConfigError(
+            "at least the newest candidate must be kept", hint="set [artifacts] keep = 1 in mcpfactory.toml"
+        )
     found: list[Pruned] = []
     store = Store(workspace)
     servers, broken = workspace.survey(names)
@@ -195,7 +197,9 @@ def read_keep(workspace: Workspace) -> int | None:
     if keep == _ALL:
         return None
     if not isinstance(keep, int) or isinstance(keep, bool) or keep < 1:
-        raise setting_error(f"artifacts.keep is {keep!r}", f'a number from 1 on, or "{_ALL}"')
+        raise setting_error(
+            f"artifacts.keep has the invalid value {keep!r}", f'set a number of at least 1, or "{_ALL}"'
+        )
     return keep
 
 

@@ -28,7 +28,10 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.plan.stage import RECORD
 
-_PAGE: Final = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
+_PAGE: Final = (
+    '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" '
+    'content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
+)
 
 _LINKED: Final = re.compile(r">([^<\n]+)</a>")
 _LINK: Final = re.compile(r'<a href="([^"\n]*)">([^<\n]*)</a>')
@@ -171,7 +174,7 @@ def read_verified(file: Path, expected: str) -> bytes:
         ) from error
     if hash_bytes(data) != expected:
         raise StateError(
-            f"{file.name} is not what was checked: {hash_bytes(data)}, expected {expected}",
+            f"{file.name} differs from the checked file: {hash_bytes(data)}, expected {expected}",
             hint="delete the file, then: mcpfactory pipeline run NAME --force",
         )
     return data

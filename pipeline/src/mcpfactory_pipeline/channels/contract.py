@@ -112,7 +112,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
     except McpError as error:
         raise ServerError(
-            f"{server.name} does not say what its tools are: {error}", hint=f"mcpfactory inspect {server.name} --start"
+            f"the tools of {server.name} cannot be listed: {error}", hint=f"mcpfactory inspect {server.name} --start"
         ) from error
 
 
@@ -182,7 +182,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     """
     if not against and not state.channels:
         raise NotFoundError(
-            f"no channel offers {state.server}: nobody has a contract yet",
+            f"no channel offers {state.server}: it has no contract yet",
             hint=f"mcpfactory pipeline run {state.server}, or name a file: --against tools.json",
         )
     name = against or _last_channel(workspace, state)
@@ -195,8 +195,11 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     file = Path(name)
     if not file.is_file():
         raise NotFoundError(
-            f"{name!r} is no channel that offers {state.server}, no candidate of it and no file",
-            hint=f"channels: {', '.join(sorted(state.channels)) or 'none'}; candidates: {', '.join(state.candidates) or 'none'}",
+            f"{name!r} is not a channel that offers {state.server}, a candidate of it or a file",
+            hint=(
+                f"choose from the channels: {', '.join(sorted(state.channels)) or 'none'}; candidates: "
+                f"{', '.join(state.candidates) or 'none'}"
+            ),
         )
     try:
         text = file.read_bytes()
@@ -217,7 +220,8 @@ def read_contract(text: bytes, source: str) -> Contract:
         return Contract(_tools(data), str(version), source)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(
-            f"{source} is no tool list: {error!r}", hint='a manifest, or {"tools": [...]} as tools/list answers'
+            f"{source} is not a tool list: {error!r}",
+            hint='use a manifest, or {"tools": [...]} as returned by tools/list',
         ) from error
 
 
@@ -259,7 +263,7 @@ def _of_candidate(workspace: Workspace, state: ServerState, candidate: str, sour
 def _tools(data: Any) -> tuple[Mapping[str, Any], ...]:
     tools = data["tools"] if isinstance(data, dict) else data
     if not isinstance(tools, list) or not all(_is_tool(tool) for tool in tools):
-        raise ValueError("it holds something else than tools with names")
+        raise ValueError("it is not a list of tools with names")
     return tuple({key: value for key, value in tool.items() if key != "handler"} for tool in tools)
 
 

@@ -210,8 +210,8 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
         StubUpstream(cases)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ExamineError(
-            f"{path} is no file of cases: {error}",
-            hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
+            f"{path} is not a valid file of cases: {error}",
+            hint="generate it again: mcpfactory pipeline run NAME --until generate --force",
         ) from error
     return cases
 
@@ -228,12 +228,14 @@ def read_examples(path: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _no_examples(path, str(error)) from error
     if not good or not isinstance(examples, list):
-        raise _no_examples(path, "a case needs `tool`, a text, and `arguments`, an object")
+        raise _no_examples(path, "a case needs `tool`, a string, and `arguments`, an object")
     return examples
 
 
 def _no_examples(path: Path, why: str) -> ExamineError:
-    return ExamineError(f"{path} is no file of cases: {why}", hint='[{"tool": "add", "arguments": {"a": 1, "b": 2}}]')
+    return ExamineError(
+        f"{path} is not a valid file of cases: {why}", hint='write [{"tool": "add", "arguments": {"a": 1, "b": 2}}]'
+    )
 
 
 def required_variables(start: Path | None) -> dict[str, bool]:
@@ -319,11 +321,11 @@ def _report(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
             except (OSError, ValueError) as error:
                 raise _unreadable(file, error) from error
             if not isinstance(found, dict):
-                raise _unreadable(file, "it is no object")
+                raise _unreadable(file, "it is not an object")
             return file, found
     return None, {}
 
 
 def _unreadable(file: Path | None, error: Exception | str) -> ExamineError:
-    hint = "make it anew: mcpfactory pipeline run NAME --until generate --force"
-    return ExamineError(f"{file} is no report: {error}", hint=hint)
+    hint = "generate it again: mcpfactory pipeline run NAME --until generate --force"
+    return ExamineError(f"{file} is not a valid report: {error}", hint=hint)

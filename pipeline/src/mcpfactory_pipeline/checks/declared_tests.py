@@ -67,7 +67,7 @@ def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
     seen: set[tuple[Path, str]] = set()
     for one in found:
         if (one.file, one.name) in seen:
-            raise ConfigError(f"{one.file}: there are two tests {one.name!r}", hint="give one another name")
+            raise ConfigError(f"{one.file}: two tests have the name {one.name!r}", hint="rename one of them")
         seen.add((one.file, one.name))
     return tuple(found)
 
@@ -79,20 +79,20 @@ def _read(file: Path) -> list[DeclaredTest]:
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
     if found := problems.all():  # such as a second `tests:`, which would silently take the place of the first
-        raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="a file has one list of tests")
+        raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="write one list of tests in a file")
     tests = data.get("tests") if isinstance(data, dict) else None
     if not isinstance(tests, list) or set(data) - {"tests"}:
-        raise ConfigError(f"{file} is no list of tests", hint="tests:\n  - name: …\n    tool: …")
+        raise ConfigError(f"{file} is not a list of tests", hint="tests:\n  - name: …\n    tool: …")
     return [_test(file, number, one) for number, one in enumerate(tests, 1)]
 
 
 def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     where = f"{file}: test {number}"
     if not isinstance(one, dict):
-        raise ConfigError(f"{where} is no object", hint="- name: …\n  tool: …")
+        raise ConfigError(f"{where} is not an object", hint="- name: …\n  tool: …")
     name, tool = one.get("name"), one.get("tool")
     if not isinstance(tool, str) or not tool:
-        raise ConfigError(f"{where} names no tool", hint="tool: list_books")
+        raise ConfigError(f"{where} has no tool", hint="tool: list_books")
     _refuse_unknown(where, one, _FIELDS)
     name = name if isinstance(name, str) and name else f"{tool} {number}"
     _check_type(where, one, "arguments", dict, "arguments: {q: tea}")
@@ -102,13 +102,15 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     _check_type(where, one, "snapshot", bool, "snapshot: true")
     status = one.get("status", "ok")
     if status not in ("ok", "error"):
-        raise ConfigError(f"{where}: status is {status!r}", hint="status: ok, or status: error")
+        raise ConfigError(
+            f"{where}: status has the invalid value {status!r}", hint="write status: ok, or status: error"
+        )
     for expected in one.get("expect", ()):
         _check(where, expected)
     for case in one.get("upstream", ()):
         if not isinstance(case, dict) or not isinstance(case.get("request"), dict) or "response" not in case:
             raise ConfigError(
-                f"{where}: an entry of upstream has no request and response", hint="docs/how-to/declare-tests.md"
+                f"{where}: an entry of upstream needs a request and a response", hint="docs/how-to/declare-tests.md"
             )
     return DeclaredTest(
         name,
@@ -128,11 +130,14 @@ def _check(where: str, expected: Any) -> None:
         raise ConfigError(f"{where}: an expectation has no path", hint="- path: $.total\n  equals: 2")
     _refuse_unknown(where, expected, ("path", *CHECKS))
     if not set(expected) & set(CHECKS):
-        raise ConfigError(f"{where}: {expected['path']} expects nothing", hint=f"one of {', '.join(CHECKS)}")
+        raise ConfigError(f"{where}: {expected['path']} has no expected value", hint=f"use one of {', '.join(CHECKS)}")
     for key, kinds in _KINDS.items():
         value = expected.get(key)
         if key in expected and (not isinstance(value, kinds) or (kinds == (int,) and isinstance(value, bool))):
-            raise ConfigError(f"{where}: {key} of {expected['path']} is {value!r}", hint="docs/how-to/declare-tests.md")
+            raise ConfigError(
+                f"{where}: {key} of {expected['path']} has the invalid value {value!r}",
+                hint="docs/how-to/declare-tests.md",
+            )
 
 
 def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
@@ -142,7 +147,7 @@ def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...])
 
 def _check_type(where: str, one: Mapping[str, Any], key: str, kind: type, hint: str) -> None:
     if key in one and not isinstance(one[key], kind):
-        raise ConfigError(f"{where}: {key} is {one[key]!r}", hint=hint)
+        raise ConfigError(f"{where}: {key} has the invalid value {one[key]!r}", hint=hint)
 
 
 _SHOWN: Final = 200  # characters of one value
@@ -329,7 +334,7 @@ class _TestFile:
             cases = load_cases(recording) if recording.is_file() else []
             StubUpstream(cases)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{recording} is no recording: {error}", hint="record it again") from error
+            raise ConfigError(f"{recording} is not a valid recording: {error}", hint="record it again") from error
         return [*(dict(case) for test in tests for case in test.upstream), *cases]
 
     async def _one(
@@ -360,7 +365,7 @@ class _TestFile:
             text = known.get(test.name)
         except (OSError, ValueError, AttributeError) as error:
             raise ConfigError(
-                f"{place} is no file of snapshots: {error}", hint="delete it; --update writes it"
+                f"{place} is not a valid snapshot file: {error}", hint="delete it, then write it again with --update"
             ) from error
         if self.update or self.mode == "record":
             known[test.name] = text = json.loads(snapshot_text(result))

@@ -126,8 +126,8 @@ def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], fi
     strange = sorted({str(one["tool"]) for one in examples} - known)
     if known and strange:
         raise ExamineError(
-            f"{file} has calls of tools that the server does not list: {', '.join(strange[:5])}",
-            hint=f"it lists {', '.join(sorted(known)[:10])}",
+            f"{file} calls tools that the server does not list: {', '.join(strange[:5])}",
+            hint=f"use tools that it lists: {', '.join(sorted(known)[:10])}",
         )
 
 

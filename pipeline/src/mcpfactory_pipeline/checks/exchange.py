@@ -66,14 +66,16 @@ class ValidationTarget:
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):
-            raise ExamineError("a target is either a command or a URL", hint="give exactly one of --command and --url")
+            raise ExamineError(
+                "a target must be either a command or a URL", hint="give exactly one of --command and --url"
+            )
         if self.command is not None and not self.command:
-            raise ExamineError("the command is empty", hint="--command 'python -m my_server'")
+            raise ExamineError("the command is empty", hint="pass --command 'python -m my_server'")
         if self.url is not None and split_web_url(self.url) is None:
             raise ExamineError(f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp")
         if self.url is not None and self.cases is not None:
             raise ExamineError(
-                "cases need a server that is started here, with its base URL set to the stub upstream",
+                "cases need a server that mcpfactory starts, with its base URL set to the stub API",
                 hint="use --command instead of --url, or leave the cases out",
             )
 

@@ -121,7 +121,7 @@ def _entry_point_problem(source: Path, target: str) -> str:
     base = source.joinpath(*module.split("."))
     file = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)
     if file is None or not file.resolve().is_relative_to(source.resolve()):
-        return f"{target}: there is no module {module} in src/"
+        return f"{target}: no module {module} in src/"
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, ValueError, SyntaxError) as error:

@@ -89,12 +89,12 @@ def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Know
         return ()
     if tool:
         raise WaiverArgumentError(
-            f"{rule} is about all that a server offers: a waiver for one tool covers nothing", hint="leave out --tool"
+            f"{rule} is about the whole server: a waiver for one tool has no effect", hint="leave out --tool"
         )
     if not (known := read_known_drift(server.folder, server.adopted)):
         raise RefusedError(
-            f"{server.name} is not known to be another than was adopted: there is nothing that a waiver of {rule} would cover",
-            hint=f"mcpfactory inbox --refresh {server.name} looks",
+            f"{server.name} has no known drift from the adopted server: a waiver of {rule} would cover nothing",
+            hint=f"mcpfactory inbox --refresh {server.name} shows new drift",
         )
     return known
 
@@ -108,7 +108,7 @@ def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiv
     if reason:
         raise RefusedError(
             f"the waiver of {waiver.rule} is not allowed: {reason}",
-            hint="[waivers] of mcpfactory.toml: limit, max_days, by",
+            hint="check limit, max_days and by in [waivers] of mcpfactory.toml",
         )
 
 
@@ -139,7 +139,7 @@ def _in_sources(folder: Path, tool: str) -> bool:
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise WaiverArgumentError("a waiver without a reason is none", hint="--reason 'why it is accepted'")
+        raise WaiverArgumentError("a waiver must have a reason", hint="pass --reason 'why it is accepted'")
     return checked_reason(text)
 
 
@@ -147,9 +147,12 @@ def _until_day(text: str, clock: Clock) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
-        raise WaiverArgumentError(f"its last day is no date: {text!r}", hint="a day is written YYYY-MM-DD") from error
+        raise WaiverArgumentError(
+            f"the last day of the waiver is not a valid date: {text!r}", hint="write the day as YYYY-MM-DD"
+        ) from error
     if day < clock().date():
         raise WaiverArgumentError(
-            f"its last day, {text}, is over", hint="name a day to come: an expired waiver is none"
+            f"the last day of the waiver, {text}, is in the past",
+            hint="choose a future day: an expired waiver has no effect",
         )
     return day

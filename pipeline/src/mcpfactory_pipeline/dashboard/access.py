@@ -76,7 +76,8 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
         people = _with(others, owner, token, TOKEN_VARIABLE)
     if not people and needed:
         raise ConfigError(
-            "nobody may act: there is no token", hint=f"set {TOKEN_VARIABLE}, or give --token-file FILE; {_HINT}"
+            "dashboard actions are not possible: no token found",
+            hint=f"set {TOKEN_VARIABLE}, or pass --token-file FILE; {_HINT}",
         )
     for name, token in people.items():
         if len(token) < _MIN_TOKEN:
@@ -92,10 +93,15 @@ def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[
     if same is not None or not person_key(name):
         who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
         if same is None:
-            raise ConfigError(f"{where} names nobody: {who!r} has no letter, digit or sign", hint="name: token")
+            raise ConfigError(
+                f"{where} has an invalid name: {who!r} has no letter, digit or symbol", hint="name: token"
+            )
         raise ConfigError(
-            f"{where} names {who}{of}: these are one person",
-            hint="case, spaces and invisible characters tell nobody apart; leave one of the lines",
+            f"{where} names {who}{of}: both are the same person",
+            hint=(
+                "remove one of the lines; names that differ only in case, spaces or invisible characters are the "
+                "same person"
+            ),
         )
     return {**people, name: token}
 
@@ -104,16 +110,18 @@ def _in_file(file: Path) -> dict[str, str]:
     try:
         mode, text = file.stat().st_mode, file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", hint="lines of the form `name: token`") from error
+        raise ConfigError(
+            f"{file} cannot be read: {error}", hint="write one line of the form `name: token` per person"
+        ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ConfigError(f"{file} may be read or written by others", hint=f"chmod 600 {file}")
+        raise ConfigError(f"{file} can be read or written by other users", hint=f"chmod 600 {file}")
     people: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         name, colon, token = (part.strip() for part in line.partition(":"))
         if not (name and colon and token):
-            raise ConfigError(f"line {number} of {file} names nobody", hint="name: token")
+            raise ConfigError(f"line {number} of {file} does not have the form `name: token`", hint="name: token")
         people = _with(people, name, token, f"line {number} of {file}")
     return people
 
@@ -218,14 +226,14 @@ class DashboardAccess:
         key = _hash(ticket)
         if key in session.used:
             raise UsedTicketError(
-                "you have confirmed this already: look at what happened",
-                hint="the first time counts, and what came of it is in the history",
+                "you have already confirmed this action",
+                hint="check the result in the history: only the first confirmation counts",
             )
         found = session.tickets.pop(key, None)
         if found is None or found.until <= self._clock() or found.about != json.dumps(about, sort_keys=True):
             raise AccessError(
-                "nothing was done: this was confirmed too late, or not by you, or is not what was checked",
-                hint="open the page of the action again: it says how things are now",
+                "nothing was done: the confirmation has expired, belongs to another person or does not match the check",
+                hint="open the page of the action again to see the current state",
             )
         while len(session.used) >= _MAX_USED:
             del session.used[next(iter(session.used))]
@@ -238,7 +246,7 @@ class DashboardAccess:
             if hmac.compare_digest(given, known):
                 found = name
         if not found:
-            raise AccessError("nobody has this token", hint="ask whoever runs the dashboard for yours", status=401)
+            raise AccessError("unknown token", hint="ask the operator of the dashboard for your token", status=401)
         return found
 
 
@@ -293,13 +301,13 @@ class TrustedProxy:
             return Caller()
         if len(secrets) != 1 or not hmac.compare_digest(_hash(secrets[0]), self.secret):
             raise AccessError(
-                f"{self.header} is believed from the proxy of this dashboard alone, and this request is not from it",
-                hint="open the dashboard through its proxy; whoever runs it: docs/how-to/dashboard.md#behind-a-proxy",
+                f"{self.header} is accepted only from the proxy of this dashboard, but this request has another sender",
+                hint="open the dashboard through its proxy; for operators: docs/how-to/dashboard.md#behind-a-proxy",
             )
         if len(named) > 1:
             raise AccessError(
-                f"{self.header} is there more than once: the proxy passes on what clients send",
-                hint="let the proxy replace the header, and not add to it",
+                f"{self.header} appears more than once: the proxy forwards the header that clients send",
+                hint="configure the proxy to replace the header instead of adding to it",
             )
         return Caller(_person(self.header, named[0]) if named else "", proxied=True)
 
@@ -311,14 +319,17 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
         ConfigError: for an invalid header, and without a secret in the environment.
     """
     if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
-        raise ConfigError(f"{header!r} is no header for names of people", hint="--proxy-header X-Forwarded-User")
+        raise ConfigError(f"{header!r} is not a valid header for user names", hint="--proxy-header X-Forwarded-User")
     secret = environ.get(PROXY_SECRET_VARIABLE, "").strip()
     if len(secret) < _MIN_SECRET:
         raise ConfigError(
             f"{PROXY_SECRET_VARIABLE} has fewer than {_MIN_SECRET} characters"
             if secret
-            else f"{PROXY_SECRET_VARIABLE} is not set: any program of this machine could say who it is",
-            hint=f"let the proxy send the same in {SECRET_HEADER}; python -c 'import secrets; print(secrets.token_urlsafe())' makes one",
+            else f"{PROXY_SECRET_VARIABLE} is not set: any program on this machine could claim any user name",
+            hint=(
+                f"set it, and let the proxy send the same value in {SECRET_HEADER}; python -c 'import secrets; "
+                "print(secrets.token_urlsafe())' makes one"
+            ),
         )
     return TrustedProxy(header, _hash(secret.encode()))
 
@@ -333,7 +344,7 @@ def public_origin(url: str) -> str:
         return ""
     parts = split_web_url(url)
     if parts is None or any((parts.username, parts.password, parts.query, parts.fragment, parts.path.strip("/"))):
-        raise ConfigError(f"{url!r} is no address of a dashboard", hint="--public-url https://factory.example.org")
+        raise ConfigError(f"{url!r} is not a valid URL of a dashboard", hint="--public-url https://factory.example.org")
     host, port = (parts.hostname or "").lower(), parts.port
     usual = {"http": 80, "https": 443}[parts.scheme]
     name = f"[{host}]" if ":" in host else host
@@ -353,6 +364,7 @@ def _person(header: str, value: bytes) -> str:
         name = "\n"
     if not name.isprintable() or "," in name or len(name) > _MAX_NAME:
         raise AccessError(
-            f"what {header} has is no name of one person", hint=f"at most {_MAX_NAME} characters, and no comma"
+            f"the value of {header} is not a valid name of one person",
+            hint=f"send at most {_MAX_NAME} characters, without a comma",
         )
     return name

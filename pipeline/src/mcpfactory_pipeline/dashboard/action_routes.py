@@ -106,7 +106,7 @@ class ActionRoutes:
         session = self.session(request)
         if session is None:
             raise AccessError(
-                "nobody is logged in here", hint="open /login/, or send your token as a bearer", status=401
+                "you are not logged in", hint="open /login/, or send your token as a bearer token", status=401
             )
         return session
 
@@ -130,7 +130,7 @@ class ActionRoutes:
         if (origin not in ours and not silent) or elsewhere:
             raise AccessError(
                 "nothing was done: the request does not come from a page of this dashboard",
-                hint="act from its own pages, or send your token as a bearer",
+                hint="use the pages of the dashboard, or send your token as a bearer token",
             )
 
     def use_ticket(
@@ -352,9 +352,9 @@ async def _whole_body(request: Request) -> bytes:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > _MAX_BODY:
-                    raise ConfigError(f"the request has more than {_MAX_BODY} bytes", hint="a form has less")
+                    raise ConfigError(f"the request has more than {_MAX_BODY} bytes", hint="send a smaller request")
     except TimeoutError:
-        raise ConfigError(f"the request is not whole after {_BODY_SECONDS:g} s", hint="send it again") from None
+        raise ConfigError(f"the request body timed out after {_BODY_SECONDS:g} s", hint="send it again") from None
     return bytes(body)
 
 
@@ -365,14 +365,17 @@ def _caller(request: Request) -> Caller:
 
 def _hint(error: PipelineError) -> str:
     if isinstance(error, StaleDecisionError):
-        return f"look at changes, and send settled, whose `expect` is {error.basis.token}, with ticket if that is still wanted"
+        return (
+            f"look at changes, and send settled, whose `expect` is {error.basis.token}, with ticket if that is "
+            "still wanted"
+        )
     return error.hint
 
 
 def _action(request: Request) -> Action:
     name = request.path_params["action"]
     if name not in ACTIONS:
-        raise NotFoundError(f"there is no action {name!r}", hint=f"actions: {', '.join(ACTIONS)}")
+        raise NotFoundError(f"unknown action {name!r}", hint=f"actions: {', '.join(ACTIONS)}")
     return ACTIONS[name]
 
 
@@ -459,7 +462,7 @@ class CancelRoutes:
         if error is None and run not in self._acting.runs.going:
             elsewhere = "this run was begun in a terminal, or by another program: it is ended there"
             error = PromotionError(
-                elsewhere if view.going else "this run has ended", hint="its page says how it stands"
+                elsewhere if view.going else "this run has ended", hint="open the page of the run to see its status"
             )
         if error is not None:
             return CancelPage(view.workspace, run, (), str(error), error.hint, "")

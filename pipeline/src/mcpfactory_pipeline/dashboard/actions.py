@@ -139,7 +139,7 @@ def _decide(
         )
         if decided.get("already"):
             raise PromotionError(
-                f"{channel} offers {call.server} {decided['version']} already", hint="nothing is to be done"
+                f"{channel} already offers {call.server} {decided['version']}", hint="no action is needed"
             )
         candidate = str(decided.get("candidate") or "")
         what = f"{call.server} {decided.get('version')} ({candidate})"
@@ -173,37 +173,41 @@ def _rerun(call: ActionCall) -> ActionResult:
     due = [step for step in steps if step.verdict == "run"]
     if not call.dry_run:
         if not due:  # such a run leaves no trace, so it has no page to go to
-            return ActionResult(f"nothing of {call.server} is due, so no run was begun")
-        return ActionResult(f"a run of {call.server} has begun", run=call.start(call.server, until, start, force))
+            return ActionResult(f"{call.server} has no stage to run, so no run was started")
+        return ActionResult(f"a run of {call.server} has started", run=call.start(call.server, until, start, force))
     if held := next((step for step in steps if step.verdict == HELD), None):  # all are, and the first says why
         raise RefusedError(f"{call.server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {call.server}")
     if not due:
-        raise RefusedError(f"nothing of {call.server} is due", hint="tick below what is up to date, too")
+        raise RefusedError(f"{call.server} has no stage to run", hint='select "Also stages that are up to date" below')
     details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
     return ActionResult(f"{pluralize(len(due), 'stage')} of {call.server} would run", details)
 
 
 def _revive(call: ActionCall) -> ActionResult:
     decision.revive(call.workspace, call.server, **call.options)
-    return ActionResult(f"{call.server} is kept again: the next run takes care of it")
+    return ActionResult(f"{call.server} is active again: the next run includes it")
 
 
 def _waive(call: ActionCall) -> ActionResult:
     values, tool = call.values, call.values.get("tool", "")
     made = waive(call.workspace, call.server, values["rule"], until=values["until"], tool=tool, **call.options)
     about = f" for {tool}" if tool else ""
-    return ActionResult(f"{made['rule']}{about} is waived at {call.server} until {made['until']} by {made['person']}")
+    return ActionResult(f"{made['rule']}{about} is waived in {call.server} until {made['until']} by {made['person']}")
 
 
 _CANDIDATE: Final = ActionField(
-    "candidate", "Candidate", "By default what the channel before offers, or the newest.", "choice", values=_candidates
+    "candidate",
+    "Candidate",
+    "By default the candidate in the previous channel, or the newest.",
+    "choice",
+    values=_candidates,
 )
 _REASON: Final = ActionField("reason", "Reason", "Kept in the history.")
 _REQUIRED_REASON: Final = ActionField("reason", "Reason", "Kept in the history.", required=True)
 
 
 _STAGE: Final = ActionField("stage", "Stage", kind="choice", required=True, values=_deciding)
-_EXPECT: Final = ActionField("expect", "Seen", "The token of what was seen; the check fills it in.", "hidden")
+_EXPECT: Final = ActionField("expect", "Seen", "Token of the facts that were shown; the check fills it in.", "hidden")
 
 
 def _channel(values: ActionChoices) -> ActionField:
@@ -212,65 +216,65 @@ def _channel(values: ActionChoices) -> ActionField:
 
 _ROWS: Final = (
     Action(
-        "approve", "Approve", "Say that a candidate may go into a channel; it is not moved yet.",
+        "approve", "Approve", 'Approve a candidate for a channel; it is not moved yet.',
         (_channel(_approving), _CANDIDATE, _REASON, _EXPECT),
         _decide(decision.approve, "{what} is approved for {channel}; it is not moved yet"),
     ),
     Action(
-        "reject", "Reject", "Say that a candidate may not go into a channel; its approvals are gone.",
+        "reject", "Reject", 'Reject a candidate for a channel; its approvals no longer count.',
         (_channel(_approving), _CANDIDATE, _REQUIRED_REASON, _EXPECT),
         _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone"),
     ),
     Action(
-        "approve-stage", "Approve a stage", "Say that what a stage of kind approval shows is as it should be.",
+        "approve-stage", "Approve a stage", 'Approve the output shown by an approval stage.',
         (_STAGE, _REASON, _EXPECT), _decide_stage(stage_decision.approve_stage, "approved"),
     ),
     Action(
-        "reject-stage", "Reject a stage", "Say that what a stage of kind approval shows may not pass.",
+        "reject-stage", "Reject a stage", 'Reject the output shown by an approval stage.',
         (_STAGE, _REQUIRED_REASON, _EXPECT), _decide_stage(stage_decision.reject_stage, "rejected"),
     ),
     Action(
-        "promote", "Promote", "Move a candidate into a channel when the channel's policy allows it.",
+        "promote", "Promote", "Move a candidate into a channel if the channel's policy allows it.",
         (_channel(_channels), _CANDIDATE, _REASON, _EXPECT), _decide(promote.promote, "{what} is in {channel}"),
     ),
     Action(
-        "rollback", "Roll back", "Bring an older candidate back into a channel, and hold the channel.",
+        "rollback", "Roll back", 'Return a channel to an older candidate, and hold the channel.',
         (
             _channel(_offering),
-            replace(_CANDIDATE, about="By default the last older one that the channel offered."),
+            replace(_CANDIDATE, about='By default the last older candidate that the channel offered.'),
             _REQUIRED_REASON, _EXPECT,
         ),
         _decide(promote.rollback, "{what} is back in {channel}, which is held"),
     ),
     Action(
-        "hold", "Hold", "Keep a channel as it is, until it is released.",
+        "hold", "Hold", 'Keep a channel unchanged until it is released.',
         (_channel(_free), _REQUIRED_REASON, _EXPECT),
         _decide(decision.hold, "{channel} of {server} is held: neither a run nor a promotion moves it", of_candidate=False),
     ),
     Action(
-        "release", "Release", "Lift a hold: the channel may move again.",
+        "release", "Release", 'Lift a hold: the channel can move again.',
         (_channel(_held), _REASON, _EXPECT),
         _decide(decision.release, "{channel} of {server} is released: the next run may move it", of_candidate=False),
     ),
-    Action("revive", "Revive", "Take the retirement of the server back: runs take care of it again.", (_REASON,), _revive),
+    Action("revive", "Revive", 'Undo the retirement of the server: runs include it again.', (_REASON,), _revive),
     Action(
-        "rerun", "Run", "Run what is due: generate, build, test, validate, promote to staging.",
+        "rerun", "Run", 'Run the pending stages: generate, build, test, validate, promote to staging.',
         (
             ActionField(
-                "again", "Again from", "This stage and those that need it run even where they are up to date.",
+                "again", "Again from", 'Run this stage and the stages that need it, even if they are up to date.',
                 "choice", values=_stages,
             ),
             ActionField("until", "Stop after", "By default every stage.", "choice", values=_stages),
-            ActionField("force", "Also what is up to date", kind="flag"),
+            ActionField("force", 'Also stages that are up to date', kind="flag"),
         ),
         _rerun,
     ),
     Action(
-        "waive", "Waive", "Accept a rule's findings for a time, by name and with a reason.",
+        "waive", "Waive", "Accept a rule's findings until a date, with your name and a reason.",
         (
             ActionField("rule", "Rule", kind="choice", required=True, values=_rules),
             ActionField("tool", "Tool", "For this tool only; empty for all."),
-            ActionField("until", "Until", "The last day on which it is accepted, as 2031-01-31.", "date", required=True),
+            ActionField("until", "Until", 'The last day on which the findings are accepted, for example 2031-01-31.', "date", required=True),
             _REQUIRED_REASON,
         ),
         _waive,
@@ -355,7 +359,7 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
         if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
             if len(text) > LONGEST_REASON:
                 words = f"{one.name} has {LONGEST_REASON} characters at most, and this one {len(text):,}"
-                raise ConfigError(words, hint="say it in short")
+                raise ConfigError(words, hint="shorten it")
             found[one.name] = "1" if one.kind == "flag" else text
     return found
 

@@ -100,7 +100,7 @@ class BatchRoutes:
             except PipelineError as error:  # the others go through all the same
                 told.append(error)
             except OSError as error:  # such as a full disk; still report earlier decisions
-                told.append(PipelineError(f"{server}: it could not be written down: {error.strerror or error}"))
+                told.append(PipelineError(f"{server}: the decision could not be saved: {error.strerror or error}"))
         return told
 
     def _item(
@@ -140,6 +140,6 @@ def _batched(request: Request) -> Action:
     name = request.path_params["action"]
     if name not in BATCHED:
         raise NotFoundError(
-            f"there is no action {name!r} for several candidates", hint=f"actions: {', '.join(BATCHED)}"
+            f"unknown action {name!r} for several candidates", hint=f"actions: {', '.join(BATCHED)}"
         )
     return ACTIONS[name]

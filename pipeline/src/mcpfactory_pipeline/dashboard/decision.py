@@ -242,7 +242,7 @@ def decision_page(
 def _chosen(detail: ServerDetail, channel: str, candidate: str, known: Container[str]) -> str:
     name, chosen = detail.facts.name, candidate or decided_about(detail, channel)
     if chosen not in known:
-        raise NotFoundError(f"there is no candidate of {name} for {channel}", hint=f"mcpfactory pipeline status {name}")
+        raise NotFoundError(f"{name} has no candidate for {channel}", hint=f"mcpfactory pipeline status {name}")
     return chosen
 
 

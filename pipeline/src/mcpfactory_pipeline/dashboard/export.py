@@ -33,7 +33,7 @@ def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
         raise RefusedError(f"{out} is a file", hint="name a new folder")
     there = {one.name for one in out.iterdir()} if out.is_dir() else set()
     if there - {".git"} and not (out / _RECORD).is_file():
-        raise RefusedError(f"{out} has files that are no dashboard", hint="name a new or empty folder")
+        raise RefusedError(f"{out} has files that do not belong to a dashboard", hint="name a new or empty folder")
     before, files = _read_record(out / _RECORD), [_RECORD]
     try:
         for path, content in _site(WorkspaceReader(workspace_root, live=False)):

@@ -36,7 +36,8 @@ _MAX_REPORT: Final = 32 * 1024 * 1024  # bytes of one report that are read
 _MAX_LOG: Final = 12_000  # bytes of one log that are shown, from its end
 # Commands of a terminal, and control characters.
 _COMMANDS: Final = re.compile(
-    r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
+    r"-/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 _MANIFEST: Final = "/_generated/manifest.json"
 
@@ -239,11 +240,11 @@ def opened_log(facts: LogFacts) -> Iterator[BinaryIO]:
         again = f"mcpfactory pipeline run {facts.server} --force"
         if error.errno in {errno.EINVAL, errno.ELOOP}:
             raise NotFoundError(
-                f"the log of {facts.stage} of {facts.server} is no file of its own: {error.strerror}",
-                hint=f"remove what is at logs/{facts.file.name} of its artifacts, then {again}",
+                f"the log of {facts.stage} of {facts.server} is not a regular file: {error.strerror}",
+                hint=f"remove logs/{facts.file.name} from its artifacts, then {again}",
             ) from error
         raise NotFoundError(
-            f"there is no log of {facts.stage} of {facts.server} on this machine", hint=again
+            f"no log of {facts.stage} of {facts.server} on this machine", hint=again
         ) from error
     with stream:
         yield stream

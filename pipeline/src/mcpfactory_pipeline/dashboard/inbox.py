@@ -351,7 +351,8 @@ def chosen(marks: Sequence[str]) -> list[BatchChoice]:
         parts = mark.split(" ")
         if len(parts) != len(BatchChoice.__slots__) or not (parts[0] and parts[1]):
             raise ConfigError(
-                f"{mark[:60]!r} names no candidate", hint="server, channel, candidate and token, with a space between"
+                f"{mark[:60]!r} is not a valid candidate",
+                hint="send server, channel, candidate and token, separated by spaces",
             )
         found.append(BatchChoice(*parts))
     _require_few(len(found))
@@ -372,7 +373,7 @@ def confirmed(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str]]:
     elif isinstance(items, list) and all(isinstance(one, dict) and one.get("server") for one in items):
         pairs = [(_choice(one), str(one.get("ticket", ""))) for one in items]
     else:
-        raise ConfigError("items is no list of objects with a server", hint="send the `settled` values of the check")
+        raise ConfigError("items is not a list of objects with a server", hint="send the `settled` values of the check")
     _require_few(len(pairs))
     return pairs
 
@@ -390,4 +391,4 @@ def _choice(values: Mapping[str, Any]) -> BatchChoice:
 def _require_few(number: int) -> None:
     if not 1 <= number <= _MAX:
         problem = f"{number} are too many for one decision" if number else "nothing is marked"
-        raise ConfigError(problem, hint=f"mark 1 to {_MAX} things of the inbox")
+        raise ConfigError(problem, hint=f"select 1 to {_MAX} items of the inbox")

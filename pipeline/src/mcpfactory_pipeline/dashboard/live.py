@@ -220,7 +220,8 @@ class Followers:
         """
         if self._listeners >= _MAX_LISTENERS:
             raise TooManyFollowersError(
-                f"{_MAX_LISTENERS} browsers follow already", hint="close some, or reload the page now and then"
+                f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
+                hint="close some, or reload the page to update it",
             )
         async with self._joining:  # of many who come at once, one polls
             follower = self._known.get(name)

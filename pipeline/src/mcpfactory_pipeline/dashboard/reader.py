@@ -220,7 +220,7 @@ class WorkspaceReader:
         if not found and not going:
             raise NotFoundError(
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
-                hint="mcpfactory pipeline history NAME names the runs of a server",
+                hint="mcpfactory pipeline history NAME lists the runs of a server",
             )
         # A step that ends while the history is read counts as running, and so does one that starts meanwhile.
         steps = before | self.steps_at_work()
@@ -249,7 +249,7 @@ class WorkspaceReader:
         _refuse_unknown(workspace, server)
         known = [one.name for one in workspace_stages(workspace)]
         if stage not in known:
-            raise NotFoundError(f"there is no stage {stage!r}", hint=f"stages: {', '.join(known)}")
+            raise NotFoundError(f"unknown stage {stage!r}", hint=f"stages: {', '.join(known)}")
         events = [event for event in self.histories(server)[server] if event.get("stage") == stage and event.get("run")]
         last: Event = events[-1] if events else {}
         run = str(last.get("run", ""))

@@ -49,7 +49,9 @@ class RunProcesses:
         log = workspace.artifacts / server / "logs" / "run.log"
         with self._guard:
             if len(self._processes) >= _MAX_RUNS:
-                raise StageError(f"{_MAX_RUNS} runs that were begun here go on", hint="wait until one has ended")
+                raise StageError(
+                    f"{_MAX_RUNS} runs that were started here are still running", hint="wait until one has ended"
+                )
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stream:
                 process = subprocess.Popen(
@@ -68,12 +70,15 @@ class RunProcesses:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 if process.wait(interval) != 0:
                     raise StageError(
-                        f"the run of {server} did not begin", hint=f"its log: {log.relative_to(workspace.root)}"
+                        f"the run of {server} did not start", hint=f"read its log: {log.relative_to(workspace.root)}"
                     )
                 break
             elapsed += interval
             if elapsed > _START_TIMEOUT:
-                raise StageError(f"the run of {server} has not begun yet", hint="the list of runs shows when it does")
+                raise StageError(
+                    f"the run of {server} has not started yet",
+                    hint="check the list of runs, which shows when it starts",
+                )
         return run
 
     @property
@@ -92,8 +97,8 @@ class RunProcesses:
             process = self._processes.get(run)
         if process is None:
             raise PromotionError(
-                f"the run {run} was not begun in this dashboard, or has ended",
-                hint="a run that was begun in a terminal is ended there, by Ctrl-C",
+                f"the run {run} was not started in this dashboard, or has ended",
+                hint="press Ctrl-C in the terminal that started the run",
             )
         process.terminate()
 

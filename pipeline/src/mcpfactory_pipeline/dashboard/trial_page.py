@@ -246,13 +246,13 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
     own = [case for case in cases if case.get("tool") == tool]
     if not own:
         raise StageError(
-            f"{tool} cannot be tried: there is no case from an API document that says what its API would answer",
-            hint=f"mcpfactory call {server.name} {tool} asks the real one",
+            f"{tool} cannot be tried: no case from an API document describes the response of its API",
+            hint=f"mcpfactory call {server.name} {tool} calls the real API",
         )
     if "path" not in own[0]["request"]:
         raise StageError(
-            f"{tool} cannot be tried: its operation has a server of its own, which no stand-in takes the place of",
-            hint=f"mcpfactory call {server.name} {tool} asks the real one",
+            f"{tool} cannot be tried: its operation has a separate server URL, which the stub API cannot replace",
+            hint=f"mcpfactory call {server.name} {tool} calls the real API",
         )
     return own[0]
 
@@ -272,7 +272,7 @@ def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
     tools = [one for one in (*detail.manifest.get("tools", ()), *detail.contract) if isinstance(one, dict)]
     found = next((one for one in tools if one.get("name") == tool), None)
     if found is None:
-        raise NotFoundError(f"{detail.facts.name} has no tool {tool!r}", hint="its page of tools lists them")
+        raise NotFoundError(f"{detail.facts.name} has no tool {tool!r}", hint="open its page of tools to see the list")
     return found
 
 

@@ -58,7 +58,7 @@ class StaleDecisionError(PromotionError):
     def __init__(self, about: str, basis: Basis, changes: tuple[BasisChange, ...]) -> None:
         super().__init__(
             f"{about} is not as it was when you looked; now {'; '.join(one.words for one in changes)}",
-            hint=f"look again, and decide with expect {basis.token} if that is still what you want",
+            hint=f"review the changes, then decide with expect {basis.token} if you still want to",
         )
         self.basis, self.changes = basis, changes
 
@@ -111,8 +111,11 @@ def basis_changes(expect: str, basis: Basis, before: Mapping[str, str] | None = 
     """
     if len(expect) != _DIGITS * len(basis.parts) or set(expect) - set("0123456789abcdef"):
         raise PromotionError(
-            f"{expect[:60]!r} is no token of this decision",
-            hint="mcpfactory inbox --json and mcpfactory pipeline status --json have it as `expect`, and so has --dry-run",
+            f"{expect[:60]!r} is not a valid token of this decision",
+            hint=(
+                "mcpfactory inbox --json and mcpfactory pipeline status --json show it as `expect`, and --dry-run "
+                "also does"
+            ),
         )
     seen = [expect[start : start + _DIGITS] for start in range(0, len(expect), _DIGITS)]
     now = [Basis({part: words}).token for part, words in basis.parts.items()]

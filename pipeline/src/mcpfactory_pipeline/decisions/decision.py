@@ -199,7 +199,7 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
         if state.candidate is None:
             raise PromotionError(
                 f"{state.server} has no candidate yet",
-                hint=f"mcpfactory pipeline run {state.server}; what waits for a person: mcpfactory inbox {state.server}",
+                hint=f"mcpfactory pipeline run {state.server}; pending approvals: mcpfactory inbox {state.server}",
             )
         return state.candidate
     found = [name for name in state.candidates if name.startswith(wanted)]
@@ -211,7 +211,7 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
     if len(found) > 1:
         raise PromotionError(
             f"{state.server} has {len(found)} candidates whose id begins with {wanted!r}",
-            hint=f"give more of it: {', '.join(sorted(found))}",
+            hint=f"give more digits of it: {', '.join(sorted(found))}",
         )
     return found[0]
 
@@ -247,7 +247,7 @@ def approve(
         _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
         if missing := failed_checks(decision.checks, known):
             raise PromotionError(
-                f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(missing)}",
+                f"candidate {chosen} of {server} cannot be approved yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",
             )
         _refuse_drifted(decision, chosen)
@@ -280,7 +280,7 @@ def _refuse_repeated(decision: Decision, candidate: str) -> None:
     if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
         server = decision.state.server
         raise PromotionError(
-            f"{again[0]} has approved candidate {candidate} of {server} for {decision.policy.name} already",
+            f"{again[0]} has already approved candidate {candidate} of {server} for {decision.policy.name}",
             hint=f"mcpfactory inbox {server}",
         )
 
@@ -290,7 +290,7 @@ def _refuse_drifted(decision: Decision, candidate: str) -> None:
     if drift := decision.drift(candidate):
         words = "; ".join(one.message for one in drift)
         raise PromotionError(
-            f"candidate {candidate} of {decision.state.server} may not be approved: {words}", hint=drift[0].command
+            f"candidate {candidate} of {decision.state.server} cannot be approved: {words}", hint=drift[0].command
         )
 
 
@@ -343,7 +343,7 @@ def reject(
         release = decision.state.channels.get(channel)
         if release is not None and release.candidate == chosen:
             raise PromotionError(
-                f"candidate {chosen} of {server} is in {channel} already",
+                f"candidate {chosen} of {server} is already in {channel}",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
             )
         return decision.record("rejected", chosen, key=key) | rests_on
@@ -432,7 +432,7 @@ def retire(
                 hint=f"mcpfactory pipeline revive {server}",
             )
         if channel is not None and channel not in state.channels:
-            raise PromotionError(f"{channel} offers nothing of {server}", hint="mcpfactory pipeline status")
+            raise PromotionError(f"{server} has no release in {channel}", hint="mcpfactory pipeline status")
         out = names or sorted(state.channels)
         if not dry_run:
             for name in out:
@@ -474,7 +474,7 @@ def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool 
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):
         raise PromotionError(
-            f"channel {policy.name} asks for no approval",
+            f"channel {policy.name} requires no approval",
             hint=f"mcpfactory pipeline promote {decision.state.server} --channel {policy.name}",
         )
     if decision.state.retired:
@@ -484,6 +484,6 @@ def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool 
         )
     if policy.approvers and actor() not in policy.approvers:
         raise PromotionError(
-            f"{actor()} may not {verb} for {policy.name}",
+            f"{actor()} has no permission to {verb} for {policy.name}",
             hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )

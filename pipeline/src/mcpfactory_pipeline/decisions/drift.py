@@ -49,14 +49,17 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
     seen = watch(server)
     if unanswered := next((one for one in seen if one.unanswered), None):
         raise RefusedError(
-            f"{server.name} may not be {what}: whether it is still what was adopted is not known, for {unanswered.message}",
-            hint=f"see to it that {server.adopted.url} answers, and type the same again: only it can tell what it offers now",
+            f"{server.name} cannot be {what}: the check for drift from the adopted server failed: {unanswered.message}",
+            hint=(
+                f"make sure that {server.adopted.url} answers, then run the same command again: drift cannot be "
+                "checked without it"
+            ),
         )
     try:
         note_seen(server, seen)
     except OSError as error:
         raise RefusedError(
-            f"{server.name} may not be {what}: what it offers now cannot be written down: {error}",
+            f"{server.name} cannot be {what}: its current offer cannot be saved: {error}",
             hint=f"make servers/{server.name} writable",
         ) from error
 

@@ -91,7 +91,7 @@ def require_promotable(
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
             raise PromotionError(
-                f"{channel} offers {chosen} of {server} already", hint=f"mcpfactory pipeline status {server}"
+                f"{channel} already offers {chosen} of {server}", hint=f"mcpfactory pipeline status {server}"
             )
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
@@ -104,7 +104,7 @@ def _refuse_move(decision: Decision, candidate: str) -> None:
     if blockers := decision.blockers(candidate):
         words = "; ".join(blocker.message for blocker in blockers)
         raise PromotionError(
-            f"candidate {candidate} of {server} may not be promoted to {channel}: {words}", hint=blockers[0].command
+            f"candidate {candidate} of {server} cannot be promoted to {channel}: {words}", hint=blockers[0].command
         )
 
 
@@ -222,8 +222,8 @@ def _earlier_candidate(
     release = state.channels.get(channel)
     if release is None:
         raise PromotionError(
-            f"{channel} offers nothing of {state.server}: there is nothing to roll back",
-            hint=f"what is offered where: mcpfactory pipeline status {state.server}",
+            f"{state.server} has no release in {channel}: there is nothing to roll back",
+            hint=f"check the releases: mcpfactory pipeline status {state.server}",
         )
     known = [name for name in release.before if name in state.candidates]
     if wanted is not None:
@@ -233,12 +233,12 @@ def _earlier_candidate(
             there = f"candidates: {', '.join(left)}"
             nothing = f"there is none that {channel} may return to; {_way_out(state.server, channel)}"
             raise PromotionError(
-                f"candidate {chosen} of {state.server} is not one that {channel} offered before",
+                f"candidate {chosen} of {state.server} is not an earlier release of {channel}",
                 hint=there if left else nothing,
             )
         if chosen in unwanted:
             raise PromotionError(
-                f"candidate {chosen} of {state.server} may not return to {channel}: it was {unwanted[chosen]}",
+                f"candidate {chosen} of {state.server} cannot return to {channel}: it was {unwanted[chosen]}",
                 hint=approve_command(state.server, policy, chosen),
             )
         return chosen, {}
@@ -249,7 +249,7 @@ def _earlier_candidate(
     if not left:
         passed = "".join(f"; {name} was {why}" for name, why in skipped.items())
         raise PromotionError(
-            f"{channel} offered no older candidate of {state.server} that it may return to{passed}",
+            f"{channel} has no older candidate of {state.server} to return to{passed}",
             hint=_way_out(state.server, channel),
         )
     return left[0], {name: why for name, why in skipped.items() if older.index(name) < older.index(left[0])}
@@ -269,9 +269,11 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
     if _is_older(decision.state, decision.policy, candidate):
         server, channel = decision.state.server, decision.policy.name
         raise PromotionError(
-            f"candidate {candidate} of {server} is older than what {channel} offers",
-            hint="to go back, and keep automation from undoing it: "
-            f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'",
+            f"candidate {candidate} of {server} is older than the candidate in {channel}",
+            hint=(
+                f"roll back, and keep automation from undoing it: mcpfactory pipeline rollback {server} --channel "
+                f"{channel} --candidate {candidate} --reason '…'"
+            ),
         )
 
 
@@ -282,7 +284,7 @@ def _fill_channel(decision: Decision, candidate: str) -> None:
         verify_files(artifact)
     except StateError as error:
         raise PromotionError(
-            f"candidate {candidate} of {decision.state.server} may not be promoted: {error}",
+            f"candidate {candidate} of {decision.state.server} cannot be promoted: {error}",
             hint=f"mcpfactory pipeline restore {decision.state.server} --candidate {candidate}",
         ) from error
     if not decision.dry_run:

@@ -158,20 +158,20 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
     with _sources(server, wanted) as (folder, words):
         if folder is None:
             raise StateError(
-                f"{wheel} is not on this machine, and its sources ({wanted[:19]}…) are neither in servers/{server.name} "
-                f"nor in its last {_COMMITS} commits",
+                f"{wheel} is not on this machine, and its sources ({wanted[:19]}…) were not found in "
+                f"servers/{server.name} or in its last {_COMMITS} commits",
                 hint=f"copy {copy} from a machine that has it, or fetch the branch that it was built on",
             )
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
                 built = _built_again(workspace, server, folder, Path(work), known)
             except ProgramRefusedError as error:
-                raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
+                raise StateError(f"{wheel} cannot be built from {words}: {error}", hint=f"copy {copy}") from error
             if any(built.files.get(name) != content for name, content in artifact.files.items()):
                 before, now = known.facts.get("uv", known.inputs.get("uv")), tool_version("uv")
                 tools = f": it was built with uv {before}, this is {now}" if before != now else ""
                 raise StateError(
-                    f"{wheel}, built again from {words}, has other bytes{tools}",
+                    f"{wheel}, built again from {words}, has different bytes{tools}",
                     hint=f"install uv {before}, or copy {copy} from a machine that has it",
                 )
             store_candidate(replace(built, files=artifact.files), artifact.folder)

@@ -62,13 +62,13 @@ def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: b
     who = actor()
     if signed and key is None:
         raise PromotionError(
-            f"{about} has to be signed",
-            hint=f"--sign-with ~/.ssh/id_ed25519, whose public key {SIGNERS} lists for {who}",
+            f"{about} must be signed",
+            hint=f"pass --sign-with ~/.ssh/id_ed25519; {SIGNERS} must list its public key for {who}",
         )
     if key is not None and (fault := key_fault(workspace, key)):
         raise PromotionError(
-            f"what {key} signs is not {who}'s by {SIGNERS}: {fault}",
-            hint=f"""have a line "{who}" and the public key added to {SIGNERS}""",
+            f"{key} is not a key of {who} in {SIGNERS}: {fault}",
+            hint=f'add a line "{who}" with the public key to {SIGNERS}',
         )
 
 

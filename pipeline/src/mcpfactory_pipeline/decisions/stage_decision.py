@@ -134,7 +134,7 @@ def approve_stage(
         keys = {person_key(who) for who in (*given, *said_yes)}
         if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
             raise PromotionError(
-                f"{again[0]} has approved what {stage} of {server} shows already",
+                f"{again[0]} has already approved the output of {stage} of {server}",
                 hint=f"mcpfactory pipeline run {server}",
             )
         return question.record("approved", key)
@@ -189,9 +189,10 @@ def _question(
     if name not in deciding:
         if name in {stage.name for stage in stages}:
             raise PromotionError(
-                f"stage {name} is run, not decided", hint=f"stages of kind approval: {', '.join(deciding) or 'none'}"
+                f"stage {name} is not an approval stage",
+                hint=f"stages of kind approval: {', '.join(deciding) or 'none'}",
             )
-        raise NotFoundError(f"there is no stage {name!r}", hint=listed(name, deciding, "stages of kind approval"))
+        raise NotFoundError(f"unknown stage {name!r}", hint=listed(name, deciding, "stages of kind approval"))
     stage = deciding[name]
     assert stage.approval is not None
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
@@ -209,13 +210,13 @@ def _refuse(
     assert policy is not None
     if policy.approvers and person_key(actor()) not in map(person_key, policy.approvers):
         raise PromotionError(
-            f"{actor()} may not decide {stage.name}",
+            f"{actor()} has no permission to decide {stage.name}",
             hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )
     if candidate and not (state.candidate or "").startswith(candidate):
         raise PromotionError(
             f"{stage.name} of {server.name} is about candidate {state.candidate}, not {candidate}",
-            hint="look at what it shows now: mcpfactory inbox",
+            hint="check its current output: mcpfactory inbox",
         )
     inputs = read_inputs(stages, InputReader(server, state))
     steps = {step.stage: step for step in plan(stages, state, inputs)}
@@ -223,7 +224,7 @@ def _refuse(
     if open_needs:
         reasons = "; ".join(steps[open_needs[0]].reasons)
         raise PromotionError(
-            f"{stage.name} of {server.name} has nothing to decide yet: {open_needs[0]}: {reasons}",
+            f"{stage.name} of {server.name} cannot be decided yet: {open_needs[0]}: {reasons}",
             hint=f"mcpfactory pipeline run {server.name}",
         )
     return inputs[stage.name]
@@ -236,8 +237,8 @@ def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) ->
     for file in (item["file"] for item in shown_items(stage, state)):
         if file in recorded and (here := hash_file(workspace.root / file)) not in {ABSENT, recorded[file]}:
             raise PromotionError(
-                f"{file} is not what its stage kept: {here}, recorded {recorded[file]}",
-                hint=f"mcpfactory pipeline run {state.server} --force makes it anew",
+                f"{file} has changed since its stage ran: {here}, recorded {recorded[file]}",
+                hint=f"mcpfactory pipeline run {state.server} --force makes it again",
             )
 
 

@@ -145,13 +145,16 @@ def find_level(wanted: str) -> Level:
     if wanted in {AUTO, REQUIRED}:
         found = next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())
         if found is NONE and wanted == REQUIRED:
-            raise StageError(f'isolation = "required", and there is no level here: {describe_lacking()}', hint=_INSTALL)
+            raise StageError(
+                f'isolation = "required", but no isolation level is available on this machine: {describe_lacking()}',
+                hint=_INSTALL,
+            )
         return found
     level = LEVELS[wanted]
     if lacking := level.lacking():
         raise StageError(
-            f'isolation = "{wanted}" is not to be had here: {lacking}',
-            hint='install what is missing, or take isolation = "auto" in [pipeline]',
+            f'isolation = "{wanted}" is not available on this machine: {lacking}',
+            hint='install the missing part, or set isolation = "auto" in [pipeline]',
         )
     return level
 
@@ -172,7 +175,10 @@ def _landlock_lacking() -> str:
     found = confine.landlock_version()
     if found >= confine.OLDEST:
         return ""
-    return f"the kernel has version {found} of Landlock, and {confine.OLDEST} is needed (Linux 6.2 with Landlock switched on)"
+    return (
+        f"the kernel has version {found} of Landlock, and {confine.OLDEST} is needed (Linux 6.2 with Landlock "
+        "switched on)"
+    )
 
 
 def _bubblewrap(reach: Reach, command: Sequence[str]) -> list[str]:
@@ -231,13 +237,15 @@ LEVELS: Final[Mapping[str, Level]] = {
     for level in (
         Level(
             "landlock",
-            "the kernel keeps server code to its own folder: it reads the system and what was installed, and no other process",
+            "the kernel keeps server code to its own folder: it reads the system and what was installed, and "
+            "no other process",
             _landlock_lacking,
             _landlock,
         ),
         Level(
             "bubblewrap",
-            "server code sees its own folder, the system and what was installed, in a namespace of processes of its own",
+            "server code sees its own folder, the system and what was installed, in a namespace of processes "
+            "of its own",
             _bubblewrap_lacking,
             _bubblewrap,
         ),

@@ -49,8 +49,8 @@ def source_command(server: WorkspaceServer) -> list[str]:
         ready = make_ready(files, hashes, place / "ready", log=False, verify=False)
     except (ProgramRefusedError, StateError) as error:
         raise ServerError(
-            f"{server.name} cannot be made ready: {error}",
-            hint=f"mcpfactory pipeline run {server.name} shows all of it",
+            f"{server.name} cannot be prepared: {error}",
+            hint=f"mcpfactory pipeline run {server.name} shows the full error",
         ) from error
     return list(ready.command)
 
@@ -68,14 +68,14 @@ def channel_command(workspace: Workspace, server: WorkspaceServer, channel: str)
     if release is None:
         raise StateError(
             f"channel {channel} does not offer {server.name}",
-            hint=f"channels that do: {', '.join(sorted(state.channels)) or 'none'}; mcpfactory pipeline status",
+            hint=f"channels that offer it: {', '.join(sorted(state.channels)) or 'none'}; mcpfactory pipeline status",
         )
     known, folder = state.candidates[release.candidate], workspace.artifacts / server.name / release.candidate
     try:
         ready = make_ready(folder, dict(known.files), folder / "run", log=False, verify=False)
     except ProgramRefusedError as error:
         raise ServerError(
-            f"{server.name} {release.version} cannot be made ready: {error}",
+            f"{server.name} {release.version} cannot be prepared: {error}",
             hint=f"mcpfactory pipeline restore {server.name}",
         ) from error
     if ready.record.url:
@@ -84,7 +84,9 @@ def channel_command(workspace: Workspace, server: WorkspaceServer, channel: str)
 
 
 def _not_started(name: str, url: str) -> ServerError:
-    return ServerError(f"{name} is at {url}: it is not started here", hint=f"mcpfactory install {name} --client CLIENT")
+    return ServerError(
+        f"{name} runs at {url}: it cannot be started here", hint=f"mcpfactory install {name} --client CLIENT"
+    )
 
 
 def _remove_older(house: Path, place: Path) -> None:

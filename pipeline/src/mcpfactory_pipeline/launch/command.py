@@ -46,8 +46,9 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     if server.adopted is not None:
         if web or arguments:
             raise ServerError(
-                f"{server.name} was adopted: it starts as its start in mcpfactory.toml says, and takes no options of ours",
-                hint=f"write them into start in servers/{server.name}/mcpfactory.toml",
+                f"{server.name} was adopted: the start command in mcpfactory.toml starts it, and it takes no "
+                "mcpfactory options",
+                hint=f"add them to start in servers/{server.name}/mcpfactory.toml",
             )
         from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy, and only such servers need it
 
@@ -83,7 +84,7 @@ def _configured(server: WorkspaceServer) -> list[str]:
     wanted = _table(server.config, "server").get("environment", [])
     if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
         raise ConfigError(
-            f"environment in the [server] of {server.name} is no list of names of variables",
+            f"environment in the [server] of {server.name} must be a list of variable names",
             hint='environment = ["DATABASE_URL"]',
         )
     return [*wanted, *_table(_table(server.config, "publish"), "environment")]
@@ -126,7 +127,8 @@ def client_failure(error: Exception, server: str = "") -> ServerError:
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
     if kind == "ProtocolError":
         return ServerError(
-            f"{called} does not speak MCP: {error}", hint="on stdio nothing but MCP goes to stdout: print to sys.stderr"
+            f"{called} does not speak MCP: {error}",
+            hint="print to sys.stderr: on stdio, stdout is for MCP messages only",
         )
     if isinstance(error, TimeoutError):
         return ServerError(
@@ -138,7 +140,7 @@ def client_failure(error: Exception, server: str = "") -> ServerError:
             f"{called} ended before it answered, and without an error", hint="main() must call server.run()"
         )
     return ServerError(
-        f"{server}: {error}" if server else str(error), hint=f"mcpfactory run {name} shows all that it says"
+        f"{server}: {error}" if server else str(error), hint=f"mcpfactory run {name} shows its full output"
     )
 
 

@@ -167,5 +167,5 @@ def _read(line: bytes) -> ModelledApi:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"{MODEL_PROGRAM} did not say where it serves: {line[:200]!r}",
-            hint='its first line on stdout is {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}}',
+            hint='print {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}} as the first line on stdout',
         ) from error

@@ -46,7 +46,7 @@ def create_environment(
     """
     shown = f"servers/{server.name}/pyproject.toml"
     _check(needs, shown)
-    notify(f"making the environment of {server.name} …")
+    notify(f"creating the environment of {server.name} …")
     try:
         _create(folder, server, needs, wanted)
     except ProgramRefusedError as error:
@@ -58,10 +58,14 @@ def create_environment(
         lacking = "what its sources say" if needs.special else unmet_requirement(wanted, sys.path)
         if lacking:
             raise StageError(
-                f"the environment of {server.name} cannot be made: {_reason(str(error))}; mcpfactory's own is of no use, for it lacks {lacking}",
+                f"the environment of {server.name} cannot be created: {_reason(str(error))}; mcpfactory's own "
+                f"cannot be used, because it lacks {lacking}",
                 hint=_hint(error, folder),
             ) from error
-        notify(f"{server.name} runs in mcpfactory's own environment, which has what it declares: {_reason(str(error))}")
+        notify(
+            f"{server.name} runs in mcpfactory's own environment, which has its dependencies; a separate one "
+            f"cannot be created: {_reason(str(error))}"
+        )
         return Path(sys.executable)
     return venv_python(folder)
 
@@ -83,16 +87,19 @@ def _check(needs: Requirements, shown: str) -> None:
         except InvalidRequirement as error:
             what = str(error).splitlines()[0]
             raise ServerError(
-                f"{shown}: dependency {text!r} cannot be read: {what}", hint='as in "pandas>=2,<3"'
+                f"{shown}: dependency {text!r} cannot be read: {what}", hint='use a form such as "pandas>=2,<3"'
             ) from error
     try:
         fits = SpecifierSet(needs.python).contains(platform.python_version(), prereleases=True)
     except InvalidSpecifier as error:
-        raise ServerError(f"{shown}: requires-python {needs.python!r} cannot be read", hint='as in ">=3.11"') from error
+        raise ServerError(
+            f"{shown}: requires-python {needs.python!r} cannot be read", hint='use a form such as ">=3.11"'
+        ) from error
     if not fits:
         raise ServerError(
-            f"{shown}: requires-python {needs.python} leaves out Python {platform.python_version()}, which mcpfactory runs with",
-            hint="widen it, or install mcpfactory with a Python that it allows",
+            f"{shown}: requires-python {needs.python} excludes Python {platform.python_version()}, which "
+            "mcpfactory runs on",
+            hint="widen it, or install mcpfactory with a Python that it includes",
         )
 
 

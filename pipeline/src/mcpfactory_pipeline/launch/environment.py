@@ -45,7 +45,10 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
     python, folder, lacking = _find(server, needs, wanted)
     if lacking:
         venv = f"servers/{server.name}/.venv"
-        notify(f"{venv} is not used, for it lacks {lacking}; hint: uv pip install into it, or delete it")
+        notify(
+            f"{venv} is not used, because it lacks {lacking}; hint: install the missing packages with uv pip "
+            "install, or delete it"
+        )
     if python is not None:
         return python
     from mcpfactory_pipeline.launch.creation import create_environment  # noqa: PLC0415 - heavy, and seldom needed

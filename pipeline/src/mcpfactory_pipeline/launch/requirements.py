@@ -67,13 +67,15 @@ def read_requirements(folder: Path, shown: str) -> Requirements:
     except FileNotFoundError:
         return Requirements(file, (RUNTIME,))
     except (OSError, ValueError) as error:
-        raise ServerError(f"{shown} cannot be read: {error}", hint="mend the line that is named") from error
+        raise ServerError(f"{shown} cannot be read: {error}", hint="correct that line") from error
     project = data.get("project", {})
     dependencies, python = project.get("dependencies", []), project.get("requires-python", "")
     if not isinstance(dependencies, list) or not all(isinstance(one, str) for one in dependencies):
-        raise ServerError(f"{shown}: project.dependencies is not a list of texts", hint='dependencies = ["pandas>=2"]')
+        raise ServerError(
+            f"{shown}: project.dependencies must be a list of strings", hint='dependencies = ["pandas>=2"]'
+        )
     if not isinstance(python, str):
-        raise ServerError(f"{shown}: project.requires-python is not text", hint='requires-python = ">=3.11"')
+        raise ServerError(f"{shown}: project.requires-python must be a string", hint='requires-python = ">=3.11"')
     needs = Requirements(file, tuple(dependencies), python)
     if "dependencies" in project.get("dynamic", ()):
         return Requirements(file, (), python, _backend_inputs(folder, text), found=True)

@@ -78,8 +78,8 @@ def remove(
     if there and not force and (lost := uncommitted(workspace.root, folder)):
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise RefusedError(
-            f"git could not bring back {', '.join(lost[:3])}{more}",
-            hint=f"commit first; or mcpfactory remove {server} --force, and they are gone",
+            f"git could not restore {', '.join(lost[:3])}{more}: not committed",
+            hint=f"commit first; or mcpfactory remove {server} --force, which deletes them",
         )
     with exclusive_access(store, server):
         entries = client_entries(workspace, server, home, project)
@@ -92,7 +92,7 @@ def remove(
         offered = tuple(sorted({*before.channels, *(channel for channel, _ in rest)}))
         if not there and not offered and before.retired is not None:
             raise RefusedError(
-                f"{server} is removed already", hint=f"mcpfactory pipeline history {server} says when, and by whom"
+                f"{server} was already removed", hint=f"mcpfactory pipeline history {server} shows when, and by whom"
             )
     return Removal(
         server=server,
@@ -160,7 +160,7 @@ def exclusive_access(store: Store, server: str) -> Iterator[None]:
         stages = ", ".join(holder["stages"])
         raise RefusedError(
             f"a run of {server} is under way (process {holder['pid']}{stages and f', at work: {stages}'})",
-            hint="wait until it has ended, or end it",
+            hint="wait until it has finished, or stop it",
         ) from error
 
 

@@ -76,7 +76,7 @@ def rename(
     store = Store(workspace, clock)
     if workspace.has_folder(old) and (adopted := workspace.server(old).adopted) is not None:
         raise RefusedError(
-            f"{old} was adopted, and its name is not in files of ours alone",
+            f"{old} was adopted, and its name is also in files that mcpfactory does not manage",
             hint=f"mcpfactory adopt {adopted.origin} --name {new}, then mcpfactory remove {old}",
         )
     folder = _source(workspace, old, new)
@@ -114,7 +114,7 @@ def _source(workspace: Workspace, old: str, new: str) -> Path:
     """Return the folder to rename: that of the old name, or of the new one where it was moved by hand."""
     servers = workspace.root / "servers"
     if old == new:
-        raise RefusedError(f"{old} has that name already", hint="mcpfactory rename OLD NEW")
+        raise RefusedError(f"{old} already has that name", hint="mcpfactory rename OLD NEW")
     if not workspace.has_folder(old):
         if workspace.has_folder(new) and _stated_name(servers / new) == old:
             return servers / new
@@ -135,7 +135,7 @@ def _refuse_history(store: Store, new: str) -> None:
     state = store.state(new) if new in store.servers() else ServerState(new)
     if state != ServerState(new) and not (state.retired and "gone" in state.retired):
         raise RefusedError(
-            f"there is a history of another server {new}, which was never closed",
+            f"another server {new} has a history that was never closed",
             hint=f"mcpfactory remove {new}, or choose another name",
         )
 
@@ -152,7 +152,7 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
             beside.rename(place)
         except OSError as error:
             raise WorkspaceError(
-                f"{place} cannot be made: {error.strerror}", hint="make servers/ writable, and run it again"
+                f"{place} cannot be created: {error.strerror}", hint="make servers/ writable, and run it again"
             ) from error
         yield
         done = True

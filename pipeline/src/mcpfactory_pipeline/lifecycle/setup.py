@@ -463,7 +463,7 @@ def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
         obstacles = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)
         raise ConfigError(
             f"{setup.folder} cannot become a workspace: {obstacles}",
-            hint="move what is named, or choose another folder",
+            hint="move the named files, or choose another folder",
         )
     try:
         for change in setup.changes:

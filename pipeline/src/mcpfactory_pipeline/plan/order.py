@@ -19,13 +19,13 @@ def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """
     names = [stage.name for stage in stages]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise setting_error(f"there is a stage {twice} already", "give it another name")
+        raise setting_error(f"stage {twice} already exists", "give it another name")
     waits = {stage.name: list(stage.needs) for stage in stages}
     for stage in stages:
         for field, others in (("needs", stage.needs), ("before", stage.before)):
             if missing := [name for name in others if name not in names]:
                 raise setting_error(
-                    f"stage {stage.name}: {field} names {missing[0]!r}, which is no stage",
+                    f"stage {stage.name}: {field} names the unknown stage {missing[0]!r}",
                     listed(missing[0], [name for name in names if name != stage.name], "stages"),
                 )
         for name in stage.before:
@@ -37,7 +37,9 @@ def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
         following = next((stage for stage in left if done.issuperset(stage.needs)), None)
         if following is None:
             circle = ", ".join(stage.name for stage in left)
-            raise setting_error(f"stages need each other in a circle: {circle}", "take one of needs and before away")
+            raise setting_error(
+                f"stages depend on each other in a cycle: {circle}", "remove one entry of needs or before"
+            )
         placed.append(following)
         left.remove(following)
     return tuple(placed)

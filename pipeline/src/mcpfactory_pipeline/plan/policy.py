@@ -91,14 +91,16 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
         if channel.name == name:
             return channel
     raise NotFoundError(
-        f"there is no channel {name!r}", hint=listed(name, [channel.name for channel in channels], "channels")
+        f"unknown channel {name!r}", hint=listed(name, [channel.name for channel in channels], "channels")
     )
 
 
 def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise setting_error(f"channel name {name!r}: lower-case letters, digits, - and _", 'name = "production"')
+        raise setting_error(
+            f"channel name {name!r} is invalid: use lower-case letters, digits, - and _", 'name = "production"'
+        )
     if name in known:
         raise setting_error(f"there are two channels {name}", "give one of them another name")
     if found := unknown_field(table, _FIELDS, f"channel {name}"):
@@ -106,26 +108,32 @@ def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
     source = table.get("from")
     if known and source not in known:
         raise setting_error(
-            f"channel {name}: from is {source!r}, which is no channel before it", f'from = "{known[-1]}"'
+            f"channel {name}: from is {source!r}, which is not an earlier channel", f'from = "{known[-1]}"'
         )
     approvals, approvers = table.get("approvals", 0), table.get("approvers", [])
     if not isinstance(approvals, int) or isinstance(approvals, bool) or not 0 <= approvals <= 20:
-        raise setting_error(f"channel {name}: approvals is {approvals!r}", "approvals = 1")
+        raise setting_error(
+            f"channel {name}: approvals is {approvals!r}, but must be a number from 0 to 20", "approvals = 1"
+        )
     if not isinstance(approvers, list) or not all(isinstance(one, str) and one for one in approvers):
         raise setting_error(f"channel {name}: approvers is not a list of names", 'approvers = ["Ada", "Grace"]')
     if approvers and len(set(approvers)) < approvals:
         raise setting_error(
-            f"channel {name} wants {approvals} approvals and names {len(set(approvers))} approvers", "name more of them"
+            f"channel {name} requires {approvals} approvals, but names only {len(set(approvers))} approvers",
+            "name more approvers",
         )
     soak = read_duration(table.get("soak", "0s"), f"channel {name}: soak")
     if not known and (source is not None or approvals or approvers or soak):
         raise setting_error(
-            f"channel {name} is the first, which the run fills: it has gates only",
-            "give a channel behind it the fields from, soak and approvals",
+            f"channel {name} is the first, which runs fill: it must not have from, soak, approvals or approvers",
+            "give a later channel the fields from, soak and approvals",
         )
     agents, signed = _agents(name, table.get("agents", False)), table.get("signed", False)
     if not isinstance(signed, bool) or (signed and not approvals):
-        raise setting_error(f"channel {name}: signed is {signed!r}", "signed = true, for a channel with approvals")
+        raise setting_error(
+            f"channel {name}: signed is {signed!r}, but must be true or false, and true requires approvals",
+            "set signed = true only for a channel with approvals",
+        )
     gates = _gates(name, table.get("gates", {}))
     return ChannelPolicy(
         name, source, gates, soak, approvals, tuple(approvers), agents, signed, _checks(name, table.get("checks"))
@@ -144,7 +152,10 @@ def _agents(channel: str, value: object) -> tuple[str, ...]:
     if isinstance(value, bool):
         return AGENT_ACTIONS if value else ()
     if not isinstance(value, list) or not all(one in AGENT_ACTIONS for one in value):
-        raise setting_error(f"channel {channel}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_ACTIONS)}")
+        raise setting_error(
+            f"channel {channel}: agents is {value!r}, which is not valid",
+            f"use true, or a list of {', '.join(AGENT_ACTIONS)}",
+        )
     return tuple(one for one in AGENT_ACTIONS if one in value)
 
 
@@ -153,14 +164,19 @@ def _gates(channel: str, table: object) -> dict[str, float]:
         raise setting_error(f"channel {channel}: gates is not a table", "gates = { min_score = 90 }")
     for name, limit in table.items():
         if name not in GATES:
-            raise setting_error(f"channel {channel}: there is no gate {name!r}", listed(name, GATES, "gates"))
+            raise setting_error(f"channel {channel}: unknown gate {name!r}", listed(name, GATES, "gates"))
         if GATES[name].switch:
             if limit is not True:
-                raise setting_error(f"channel {channel}: gate {name} is {limit!r}", f"{name} = true, or leave it out")
+                raise setting_error(
+                    f"channel {channel}: gate {name} is {limit!r}, which is not valid",
+                    f"{name} = true, or leave it out",
+                )
         elif not isinstance(limit, int | float) or isinstance(limit, bool) or limit < 0:
-            raise setting_error(f"channel {channel}: gate {name} is {limit!r}", f"{name} = 90")
+            raise setting_error(f"channel {channel}: gate {name} is {limit!r}, which is not valid", f"{name} = 90")
         elif (most := GATES[name].most) is not None and limit > most:
-            raise setting_error(f"channel {channel}: gate {name} is {limit!r}, at most {most:g}", f"{name} = 0.8")
+            raise setting_error(
+                f"channel {channel}: gate {name} is {limit!r}, but must be at most {most:g}", f"{name} = 0.8"
+            )
     return {name: table[name] for name in GATES if name in table}
 
 
@@ -172,7 +188,7 @@ def read_duration(value: object, what: str) -> float:
     """
     found = re.fullmatch(r"(\d{1,6})([smhd])", value) if isinstance(value, str) else None
     if found is None:
-        raise setting_error(f"{what} is {value!r}", 'soak = "24h"; units: s, m, h, d')
+        raise setting_error(f"{what} is {value!r}, which is not a valid duration", 'soak = "24h"; units: s, m, h, d')
     return float(int(found[1]) * _UNITS[found[2]])
 
 

@@ -264,7 +264,7 @@ def apply_limits(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
         raise setting_error("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
     names = [stage.name for stage in stages]
     if unknown := [name for name in table if name not in names]:
-        raise setting_error(f"pipeline.limits: there is no stage {unknown[0]!r}", listed(unknown[0], names, "stages"))
+        raise setting_error(f"pipeline.limits: unknown stage {unknown[0]!r}", listed(unknown[0], names, "stages"))
     return tuple(_limited(stage, table[stage.name]) if stage.name in table else stage for stage in stages)
 
 
@@ -285,7 +285,7 @@ def read_timeout(value: object, stage: str) -> float:
         ConfigError: for anything but a positive number.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-        raise setting_error(f"stage {stage}: timeout is not a number of seconds", "timeout = 600")
+        raise setting_error(f"stage {stage}: timeout must be a positive number of seconds", "timeout = 600")
     return float(value)
 
 
@@ -299,7 +299,9 @@ def read_memory(value: object, stage: str) -> int:
         return value
     found = re.fullmatch(r"(\d{1,6})\s*([MG]i?B)", value) if isinstance(value, str) else None
     if found is None or not int(found[1]):
-        raise setting_error(f"stage {stage}: memory is {value!r}", 'memory = "2GB"; units: MB, GB, MiB, GiB')
+        raise setting_error(
+            f"stage {stage}: memory is {value!r}, which is not a valid size", 'memory = "2GB"; units: MB, GB, MiB, GiB'
+        )
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -314,7 +316,9 @@ def wanted_level(settings: Mapping[str, Any]) -> str:
     """
     wanted, names = settings.get("isolation", AUTO), (AUTO, REQUIRED, *LEVELS)
     if wanted not in names:
-        raise setting_error(f"pipeline.isolation is {wanted!r}", listed(str(wanted), names, "levels"))
+        raise setting_error(
+            f"pipeline.isolation is {wanted!r}, which is not a valid level", listed(str(wanted), names, "levels")
+        )
     return str(wanted)
 
 
@@ -326,7 +330,9 @@ def isolation_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     level, container = wanted_level(settings), settings.get("container", {})
     if not isinstance(container, dict) or not all(isinstance(value, str) and value for value in container.values()):
-        raise setting_error("pipeline.container is not a table of texts", '[pipeline.container]\nimage = "python:3.13"')
+        raise setting_error(
+            "pipeline.container must be a table of strings", '[pipeline.container]\nimage = "python:3.13"'
+        )
     if found := unknown_field(container, _CONTAINER, "pipeline.container"):
         raise setting_error(*found)
     return ({"isolation": level} if level != AUTO else {}) | ({"container": container} if container else {})

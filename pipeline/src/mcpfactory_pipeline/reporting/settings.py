@@ -92,7 +92,7 @@ def read_events(workspace: Workspace) -> EventSettings:
     url, secret, problem = _target(table)
     form = _text(table, "format") or "json"
     if form not in FORMATS:
-        raise _bad(f"there is no format {form!r}", listed(form, FORMATS, "formats"))
+        raise _bad(f"unknown format {form!r}", listed(form, FORMATS, "formats"))
     timeout = _number(table, "timeout", 5.0, 60)
     return EventSettings(
         _kinds(table, DEFAULT_KINDS if form == "json" else FOR_PEOPLE),
@@ -112,7 +112,7 @@ def _dashboard(table: Mapping[str, Any]) -> str:
     url = _text(table, "dashboard")
     parts = split_web_url(url)
     if url and (parts is None or parts.query or parts.fragment or re.search(r"\s", url)):
-        raise _bad("dashboard is no URL", 'dashboard = "https://factory.example.org"')
+        raise _bad("dashboard is not a valid URL", 'dashboard = "https://factory.example.org"')
     return url.rstrip("/") + "/" if url else ""
 
 
@@ -125,19 +125,19 @@ def _mail(table: object, timeout: float) -> MailSettings | None:
         raise setting_error(*found)
     to, sender, tls = table.get("to"), _text(table, "from"), _text(table, "tls") or "starttls"
     if not isinstance(to, list) or not to or not all(isinstance(one, str) and _ADDRESS.fullmatch(one) for one in to):
-        raise _bad("mail.to is no list of addresses", 'to = ["ada@example.org"]')
+        raise _bad("mail.to must be a list of addresses", 'to = ["ada@example.org"]')
     if not _ADDRESS.fullmatch(sender):
-        raise _bad("mail.from is no address", 'from = "factory@example.org"')
+        raise _bad("mail.from is not a valid address", 'from = "factory@example.org"')
     if tls not in _TLS:
-        raise _bad(f"mail.tls is {tls!r}", f"one of {', '.join(_TLS)}")
+        raise _bad(f"mail.tls is {tls!r}, which is not valid", f"use one of {', '.join(_TLS)}")
     found_host = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?", _text(table, "smtp"))
     if found_host is None:
-        raise _bad("mail.smtp is no mail server", 'smtp = "mail.example.org:587"')
+        raise _bad("mail.smtp is not a valid mail server", 'smtp = "mail.example.org:587"')
     host, user, variable = found_host[1].strip("[]"), _text(table, "user"), _text(table, "password_variable")
     if bool(user) != bool(variable) or (variable and not _VARIABLE.fullmatch(variable)):
-        raise _bad("mail wants user and password_variable together", 'password_variable = "MAIL_PASSWORD"')
+        raise _bad("mail needs user and password_variable together", 'password_variable = "MAIL_PASSWORD"')
     if user and tls == "none" and host not in _LOOPBACK:
-        raise _bad("mail would send the password in the clear", 'tls = "starttls"')
+        raise _bad("mail would send the password unencrypted", 'tls = "starttls"')
     password = os.environ.get(variable, "") if variable else ""
     problem = f"mail is off, for {variable} is not set" if variable and not password else ""
     port = int(found_host[2] or _TLS[tls])
@@ -147,16 +147,16 @@ def _mail(table: object, timeout: float) -> MailSettings | None:
 def _kinds(table: Mapping[str, Any], default: Sequence[str]) -> frozenset[str]:
     value = table.get("kinds", list(default))
     if not isinstance(value, list) or not all(isinstance(kind, str) for kind in value):
-        raise _bad("kinds is not a list of texts", 'kinds = ["step.finished", "promoted"], or ["*"]')
+        raise _bad("kinds must be a list of strings", 'kinds = ["step.finished", "promoted"], or ["*"]')
     if unknown := [kind for kind in value if kind not in {*KINDS, "*"}]:
-        raise _bad(f"there is no kind {unknown[0]!r}", listed(unknown[0], KINDS, "kinds"))
+        raise _bad(f"unknown kind {unknown[0]!r}", listed(unknown[0], KINDS, "kinds"))
     return frozenset(KINDS) if "*" in value else frozenset(value)
 
 
 def _log(table: Mapping[str, Any]) -> str:
     value = _text(table, "log")
     if value and (PurePosixPath(value).is_absolute() or ".." in PurePosixPath(value).parts):
-        raise _bad(f"log {value!r} leaves the workspace", 'log = "pipeline/artifacts/events.jsonl"')
+        raise _bad(f"log {value!r} is outside the workspace", 'log = "pipeline/artifacts/events.jsonl"')
     return value
 
 
@@ -165,15 +165,15 @@ def _target(table: Mapping[str, Any]) -> tuple[str, str, str]:
     url, variable, secret = _text(table, "webhook"), _text(table, "webhook_variable"), _text(table, "secret_variable")
     for name in (variable, secret):
         if name and not _VARIABLE.fullmatch(name):
-            raise _bad(f"{name!r} is no name of an environment variable", 'secret_variable = "EVENTS_SECRET"')
+            raise _bad(f"{name!r} is not a valid name of an environment variable", 'secret_variable = "EVENTS_SECRET"')
     if url and variable:
-        raise _bad("has webhook and webhook_variable", "give one of the two")
+        raise _bad("must not have both webhook and webhook_variable", "remove one of the two")
     if variable:
         url = os.environ.get(variable, "")
         if not url:
             return "", "", f"the webhook is off, for {variable} is not set"
     if url and (split_web_url(url) is None or re.search(r"\s", url)):
-        raise _bad("webhook is no URL", 'webhook = "https://…"')
+        raise _bad("webhook is not a valid URL", 'webhook = "https://…"')
     if url and secret and not os.environ.get(secret):
         return "", "", f"the webhook is off, for {secret} is not set and events would go unsigned"
     return url, os.environ.get(secret, "") if secret else "", ""
@@ -182,14 +182,14 @@ def _target(table: Mapping[str, Any]) -> tuple[str, str, str]:
 def _text(table: Mapping[str, Any], field: str) -> str:
     value = table.get(field, "")
     if not isinstance(value, str):
-        raise _bad(f"{field} is not text", f'{field} = "…"')
+        raise _bad(f"{field} must be a string", f'{field} = "…"')
     return value
 
 
 def _number(table: Mapping[str, Any], field: str, default: float, most: float) -> float:
     value = table.get(field, default)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= most:
-        raise _bad(f"{field} is {value!r}", f"a number above 0, {most:g} at most")
+        raise _bad(f"{field} is {value!r}, which is not valid", f"use a number above 0, {most:g} at most")
     return value
 
 

@@ -118,7 +118,7 @@ def run_remotely(job: dict[str, Any], log: str) -> dict[str, Any]:
     work = Path(job["inputs"]["work"])
     if not work.is_dir():
         return StageOutputs(
-            "interrupted", "the worker does not see the work folder: is the workspace shared?"
+            "interrupted", "the worker cannot read the work folder: check that the workspace is shared"
         ).to_json()
     shutil.rmtree(work)
     work.mkdir()
@@ -132,6 +132,9 @@ def _connect(address: str) -> Any:
     except (OSError, TimeoutError, ValueError) as error:
         raise ConfigError(
             f"the dask cluster at {address} cannot be used: {error}",
-            hint="dask scheduler; dask worker ADDRESS; or --executor dask, which starts one for the run",
+            hint=(
+                "start one with dask scheduler and dask worker ADDRESS, or use --executor dask, which starts one "
+                "for the run"
+            ),
         ) from error
     return client

@@ -112,9 +112,11 @@ class LocalExecutor:
                 process.wait(max(0.0, min(_POLL, deadline - time.monotonic())))
                 return None
             if time.monotonic() >= deadline:
-                return StageOutputs("errored", f"took longer than its {limits['timeout']:g} seconds")
+                return StageOutputs("errored", f"took longer than its limit of {limits['timeout']:g} seconds")
             if memory_used(process.pid) > limits["memory"]:
-                return StageOutputs("errored", f"took more than its {limits['memory'] / 2**20:,.0f} MiB of memory")
+                return StageOutputs(
+                    "errored", f"used more memory than its limit of {limits['memory'] / 2**20:,.0f} MiB"
+                )
             if self._abandoned():
                 return StageOutputs("interrupted", RUN_ENDED)
 
@@ -125,7 +127,7 @@ class LocalExecutor:
             return StageOutputs("interrupted", RUN_ENDED)
         if code < 0:
             return StageOutputs("interrupted", f"the process of the stage was killed by signal {-code}")
-        return StageOutputs("errored", f"the process of the stage ended with exit {code}; its log says why")
+        return StageOutputs("errored", f"the process of the stage ended with exit {code}; see its log")
 
     def cancel(self) -> None:
         """End all jobs."""

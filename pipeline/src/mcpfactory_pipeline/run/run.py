@@ -272,7 +272,10 @@ def _interrupt_on_signals() -> Iterator[None]:
 def _attempts(workspace: Workspace) -> int:
     value: Any = workspace.settings.get("attempts", ATTEMPTS)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10:
-        raise ConfigError(f"{workspace.root / CONFIG}: pipeline.attempts is {value!r}", hint="a number from 1 to 10")
+        raise ConfigError(
+            f"{workspace.root / CONFIG}: pipeline.attempts is {value!r}, but must be a number from 1 to 10",
+            hint="use a number from 1 to 10",
+        )
     return value
 
 
@@ -280,7 +283,8 @@ def _backoff(workspace: Workspace) -> float:
     value: Any = workspace.settings.get("backoff", BACKOFF)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 60:
         raise ConfigError(
-            f"{workspace.root / CONFIG}: pipeline.backoff is {value!r}", hint="a number of seconds from 0 to 60"
+            f"{workspace.root / CONFIG}: pipeline.backoff is {value!r}, but must be a number from 0 to 60",
+            hint="use a number of seconds from 0 to 60",
         )
     return float(value)
 
@@ -301,7 +305,8 @@ def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | N
         return EXECUTORS["dask"](name, jobs)
     where = "--executor" if wanted else f"{workspace.root / CONFIG}: pipeline.executor"
     raise ConfigError(
-        f"{where} is {name!r}", hint=f"one of {', '.join(EXECUTORS)}, or tcp://host:port of a dask scheduler"
+        f"{where} is {name!r}, which is not a valid executor",
+        hint=f"use one of {', '.join(EXECUTORS)}, or tcp://host:port of a dask scheduler",
     )
 
 

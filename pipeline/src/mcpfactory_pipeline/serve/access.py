@@ -72,8 +72,8 @@ class WorkspaceAccess:
             if self._is_permitted_address(name):
                 return name
             raise ConfigError(
-                f"{name} is at no public address",
-                hint=f"whoever starts the server permits it: mcpfactory serve --documents {host_port_of(name) or 'HOST'}",
+                f"{name} is not at a public address",
+                hint=f"ask the operator to permit it: mcpfactory serve --documents {host_port_of(name) or 'HOST'}",
             )
         folders = (self.root, *(Path(one).expanduser() for one in self.documents if _is_folder(one)))
         with suppress(OSError, RuntimeError, ValueError):  # a circle of links, a name that no file can have
@@ -82,7 +82,10 @@ class WorkspaceAccess:
                 return str(path)
         raise ConfigError(
             f"{name} is not in the workspace",
-            hint="give a URL or a file below the workspace; whoever starts the server permits others: mcpfactory serve --documents FOLDER",
+            hint=(
+                "give a URL or a file below the workspace; the operator permits other folders: mcpfactory serve "
+                "--documents FOLDER"
+            ),
         )
 
     def _is_permitted_address(self, url: str) -> bool:
@@ -121,8 +124,8 @@ class WorkspaceAccess:
         """
         if name.startswith(("git+", "package:")):
             raise ConfigError(
-                "templates of git and of packages are shown to a person before they are used",
-                hint=f"a person types: mcpfactory new NAME --template {name}",
+                "a person must review templates from git and from packages before they are used",
+                hint=f"ask a person to type: mcpfactory new NAME --template {name}",
             )
         return self.document(name) if re.search(r"[/\\.]", name) else name
 

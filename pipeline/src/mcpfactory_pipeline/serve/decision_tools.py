@@ -29,13 +29,16 @@ from mcpfactory_runtime import Context, Server, ToolError
 from mcpfactory_runtime.types import Json
 
 Name = Annotated[str, Field(description="The server's name.", examples=["bookshop"])]
-Channel = Annotated[str, Field(description="The channel it is about.")]
-Candidate = Annotated[str, Field(description="The beginning of a candidate's id; by default the one that is next.")]
-StageName = Annotated[str, Field(description="A stage of kind approval.")]
+Channel = Annotated[str, Field(description="The channel's name.")]
+Candidate = Annotated[str, Field(description="The beginning of a candidate's ID; by default the next candidate.")]
+StageName = Annotated[str, Field(description="The name of a stage of kind approval.")]
 Reason = Annotated[
     str,
     Field(
-        description=f"Why, in {LONGEST_REASON} characters at most; kept in the history, and shown to the person who is asked.",
+        description=(
+            f"The reason, {LONGEST_REASON} characters at most; it is kept in the history and shown to the person "
+            "who is asked."
+        ),
         min_length=1,
     ),
 ]
@@ -43,7 +46,9 @@ Reason = Annotated[
 Expect = Annotated[
     str,
     Field(
-        description="`expect` of the inbox or the status: refuses the decision when things have changed since they were read."
+        description=(
+            "`expect` of the inbox or the status: the decision is refused if the state has changed since it was read."
+        )
     ),
 ]
 
@@ -182,8 +187,8 @@ class DecisionTools:
         """Raise `ToolError` where nothing shows who calls: any program of this machine reaches a port."""
         if not self._access.local and ctx.principal is None:
             raise ToolError(
-                "Over HTTP, decisions are for callers that are known, and this server has no authorization.\n"
-                "hint: mcpfactory serve --http --token env:NAME, or serve on stdio"
+                "Over HTTP, decisions require callers that are identified, but this server has no "
+                "authorization.\nhint: mcpfactory serve --http --token env:NAME, or serve on stdio"
             )
 
     async def _decide(
@@ -278,7 +283,7 @@ class _Question:
             asked = f"{changed}{self.words(rehearsed)}"
             answer = await ctx.elicit(asked, _FORM, key=f"{self.key}-{rehearsed['expect']}")
             if not (answer.accepted and answer.content.get("yes") is True):
-                raise ToolError("The person did not say yes, and nothing was changed.")
+                raise ToolError("The person did not confirm the decision, so nothing was changed.")
             confirmed = person(ctx)
             made = await self.perform(rehearsed, confirmed)
             if not isinstance(made, StaleDecisionError):
@@ -286,7 +291,7 @@ class _Question:
             changes = basis_changes(rehearsed["expect"], made.basis, rehearsed["basis"])
             changed = "".join(f"Since you were asked, this has changed: {one.words}\n" for one in changes)
             rehearsed = await self.rehearse("")
-        raise ToolError(f"{changed}Things changed each time while the person was asked, and nothing was changed.")
+        raise ToolError(f"{changed}The state changed each time while the person was asked, so no decision was made.")
 
 
 def _refuse_agents_at_stage(workspace: Workspace, name: str, stage: str) -> None:
@@ -295,10 +300,12 @@ def _refuse_agents_at_stage(workspace: Workspace, name: str, stage: str) -> None
     policy = known.get(stage)
     if policy is not None and name not in policy.agents:
         raise PromotionError(
-            f"the stage {stage} does not let agents {name}",
-            hint=f'agents = ["{name}"], or true, in the [[pipeline.stages]] named {stage} of {CONFIG} would; '
-            "that is for a person who is responsible for the workspace to write, not for an agent. "
-            f"Until then, ask a person to type: mcpfactory pipeline {name} --stage {stage}",
+            f"the stage {stage} does not permit agents to {name}",
+            hint=(
+                f'agents = ["{name}"], or true, in the [[pipeline.stages]] named {stage} of {CONFIG} permits it. '
+                "Only a person who is responsible for the workspace can set this, not an agent. Until then, ask a person to "
+                f"type: mcpfactory pipeline {name} --stage {stage}"
+            ),
         )
 
 
@@ -306,8 +313,10 @@ def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:
     policy = find_channel(read_channels(workspace), channel)
     if name not in policy.agents:
         raise PromotionError(
-            f"the policy of channel {channel} does not let agents {name}",
-            hint=f'agents = ["{name}"], or true, in the [[pipeline.channels]] named {channel} of {CONFIG} would; '
-            "that is for a person who is responsible for the workspace to write, not for an agent. "
-            f"Until then, ask a person to type: mcpfactory pipeline {_KINDS[name].command or name}",
+            f"the policy of channel {channel} does not permit agents to {name}",
+            hint=(
+                f'agents = ["{name}"], or true, in the [[pipeline.channels]] named {channel} of {CONFIG} permits '
+                "it. Only a person who is responsible for the workspace can set this, not an agent. Until then, ask a person "
+                f"to type: mcpfactory pipeline {_KINDS[name].command or name}"
+            ),
         )

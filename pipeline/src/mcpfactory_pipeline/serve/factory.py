@@ -75,18 +75,23 @@ def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorizati
     try:
         issued = read_access(environ)
         if issued and place.token:
-            raise ConfigError("there are two authorizations", hint="either --token or MCPFACTORY_AUTH_*")
+            raise ConfigError(
+                "two kinds of authorization are configured", hint="use either --token or MCPFACTORY_AUTH_*"
+            )
         if issued or not place.token:
             if not issued and place.host not in _LOOPBACK:
                 raise ConfigError(
-                    f"{place.host} can be reached by others, and nothing says who may call",
-                    hint="--token env:NAME --public-url https://…, or MCPFACTORY_AUTH_PROVIDER, or _ISSUER, _JWKS_URL and _RESOURCE",
+                    f"{place.host} is reachable from other machines, and no authorization is configured",
+                    hint=(
+                        "use --token env:NAME --public-url https://…, or set MCPFACTORY_AUTH_PROVIDER, or "
+                        "_ISSUER, _JWKS_URL and _RESOURCE"
+                    ),
                 )
             return issued
         if place.host not in _LOOPBACK and not place.url:
             raise ConfigError(
-                "--token needs --public-url here",
-                hint="the endpoint as clients write it: --public-url https://mcp.example.com/mcp",
+                "--token needs --public-url on an address that is not loopback",
+                hint="name the endpoint as clients use it: --public-url https://mcp.example.com/mcp",
             )
         url = place.url or f"http://{'[::1]' if place.host == '::1' else place.host}:{place.port}/mcp"
         token = _token(place.token, environ)
@@ -111,14 +116,14 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
         ]().strip()
     except KeyError:
         raise ConfigError(
-            "--token is no reference", hint="--token env:NAME or --token file:PATH; never the token itself"
+            "--token is not a valid reference", hint="use --token env:NAME or --token file:PATH, never the token itself"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the token in {where} cannot be read: {error}", hint="--token file:PATH") from error
     if len(found) < _SHORTEST:
         raise ConfigError(
-            f"{reference} holds no token, or one that can be guessed: {len(found)} characters",
-            hint=f"{_SHORTEST} or more: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+            f"{reference} has no token, or one that is too short: {len(found)} characters",
+            hint=f"use {_SHORTEST} characters or more: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
         )
     return found
 
@@ -148,5 +153,5 @@ def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
         from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loads uvicorn, as run_http did
 
         raise ConfigError(
-            f"{place.host}:{place.port} cannot be listened on: {error.strerror}", hint=listening_hint(error)
+            f"cannot listen on {place.host}:{place.port}: {error.strerror}", hint=listening_hint(error)
         ) from error

@@ -58,10 +58,10 @@ class ReadTools:
         for title, tool in looks.items():
             server.tool(title=title, annotations=_READS)(tool)
         abroad = {**_READS, "openWorldHint": True}  # a server starts
-        server.tool(title="What changes for callers", annotations=abroad)(self.diff)
+        server.tool(title="Changes for callers", annotations=abroad)(self.diff)
         server.tool(title="Tools that models confuse", annotations=abroad)(self.confused_tools)
         writes = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True}
-        server.tool(title="Look up what waits again", annotations=writes)(self.refresh_inbox)
+        server.tool(title="Refresh the inbox", annotations=writes)(self.refresh_inbox)
         server.tool(title="Examine a server's sources", annotations=writes)(self.validate)
 
     async def list_servers(self) -> ServerList:

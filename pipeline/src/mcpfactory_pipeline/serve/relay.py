@@ -166,7 +166,7 @@ class Child:
             try:
                 await client.__aenter__()
             except McpError as error:
-                raise ProtocolError(f"it refused to begin: {error}") from None
+                raise ProtocolError(f"it rejected the initialize request: {error}") from None
             except asyncio.CancelledError:  # canceled by the first caller; no call is in flight any more
                 self._set_condition("asleep")
                 raise
@@ -223,8 +223,8 @@ class Child:
         if failure is not None:
             return ToolError(f"The server {self.name} does not start: {failure}\nhint: {failure.hint}")
         return ToolError(
-            f"The server {self.name} cannot answer: {said}\nhint: it is started anew by the next call; what this call did "
-            "until then is not known"
+            f"The server {self.name} cannot answer: {said}\nhint: call again, which restarts it; it is unknown "
+            "whether this call took effect"
         )
 
     def _plain(self, said: Any) -> Any:

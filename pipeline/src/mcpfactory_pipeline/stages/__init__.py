@@ -37,7 +37,7 @@ def promote(inputs: StageInputs) -> StageOutputs:
     """Read the candidate's files, and build the runtime's where no public index has it."""
     candidate = inputs.candidate
     if candidate is None:
-        raise StageError("there is no candidate to promote", hint="run the stage build first")
+        raise StageError("no candidate to promote", hint="run the stage build first")
     for name, content in candidate.files.items():
         read_verified(candidate.folder / name, content)
     if candidate.offered.suffix == ".whl":  # an adopted server has its requirements in its own lock
@@ -117,7 +117,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
     for name in stage.needs:
         if name.startswith(_CHANNEL) and (wanted := name.removeprefix(_CHANNEL)) not in known:
             raise setting_error(
-                f"stage {stage.name} needs {name!r}, which is no channel", listed(wanted, known, "channels")
+                f"stage {stage.name} needs {name!r}, which is not a channel", listed(wanted, known, "channels")
             )
     return replace(stage, needs=tuple(name.removeprefix(_CHANNEL) for name in stage.needs))
 
@@ -157,7 +157,8 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
     for channel in channels:
         if missing := [name for name in channel.checks or () if name not in names]:
             raise setting_error(
-                f"channel {channel.name}: checks names {missing[0]!r}", listed(missing[0], names, "checks")
+                f"channel {channel.name}: checks names the unknown check {missing[0]!r}",
+                listed(missing[0], names, "checks"),
             )
 
 
@@ -170,7 +171,7 @@ def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[Channel
     if not watched and (stage.soak or stage.rollback):
         field = "soak" if stage.soak else "on_failure"
         raise setting_error(
-            f"stage {stage.name}: {field} is for stages behind a channel", f'needs = ["channel:{channels[0].name}"]'
+            f"stage {stage.name}: {field} is only for stages after a channel", f'needs = ["channel:{channels[0].name}"]'
         )
     builds = {one.name for one in stages if "candidate" in one.writes}
     reads = ("candidate", *stage.reads) if stage.approval and builds & before else stage.reads
@@ -187,7 +188,7 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
         return tuple(stages)
     by_name = {stage.name: stage for stage in stages}
     if name not in by_name:
-        raise NotFoundError(f"there is no stage {name!r}", hint=listed(name, by_name, "stages"))
+        raise NotFoundError(f"unknown stage {name!r}", hint=listed(name, by_name, "stages"))
     wanted = {name, *needed_stages(stages, name)}
     return tuple(stage for stage in stages if stage.name in wanted)
 
@@ -200,6 +201,6 @@ def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
     """
     if name not in {stage.name for stage in stages}:
         raise NotFoundError(
-            f"there is no stage {name!r}", hint=listed(name, [stage.name for stage in stages], "stages")
+            f"unknown stage {name!r}", hint=listed(name, [stage.name for stage in stages], "stages")
         )
     return tuple(stage.name for stage in stages if stage.name == name or name in needed_stages(stages, stage.name))

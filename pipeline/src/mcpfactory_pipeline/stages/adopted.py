@@ -91,7 +91,9 @@ _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tes
 def _adopted(inputs: StageInputs) -> Adopted:
     found = Workspace.find(inputs.root).server(inputs.server).adopted
     if found is None:
-        raise StageError(f"{inputs.server} was not adopted", hint=f"servers/{inputs.server}/{CONFIG} has no [adopted]")
+        raise StageError(
+            f"{inputs.server} was not adopted", hint=f"check servers/{inputs.server}/{CONFIG}: it has no [adopted]"
+        )
     return found
 
 
@@ -132,7 +134,7 @@ def test(inputs: StageInputs) -> StageOutputs:
     if not adopted.test and not declared:
         where = KINDS[adopted.kind].upstream
         whose = f"; {where.partition(',')[0]} may have some, which are no part of it" if where else ""
-        return StageOutputs("passed", f"no tests: what validate sees is all that is shown of it{whose}", facts)
+        return StageOutputs("passed", f"no tests: only the stage validate checks it{whose}", facts)
     said: list[str] = []
     try:
         if declared:
@@ -154,7 +156,7 @@ def test(inputs: StageInputs) -> StageOutputs:
             if not found.good:
                 return StageOutputs("failed", found.message, facts)
     except ProgramRefusedError as error:
-        return StageOutputs("failed", f"it cannot be made ready for its tests: {error}; hint: the log has all of it")
+        return StageOutputs("failed", f"it cannot be prepared for its tests: {error}; hint: read the log")
     return StageOutputs("passed", "; ".join(said), facts)
 
 
@@ -212,7 +214,10 @@ def validate(inputs: StageInputs) -> StageOutputs:
     if silent := next((one for one in report.findings if one.rule == "startup.starts"), None):
         end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
         said = f": {end}" if end else ""
-        message = f"it does not start: {silent.message}{said}; hint: {_start_hint(ready.record, candidate.folder, end)}; validate.log has all of it"
+        message = (
+            f"it does not start: {silent.message}{said}; hint: {_start_hint(ready.record, candidate.folder, end)}; "
+            "validate.log has all of it"
+        )
     elif drifted := next((one for one in report.findings if one.rule == DRIFT_RULE), None):
         again = f"mcpfactory adopt {_adopted(inputs).again} --name {inputs.server}"
         others = [one for one in report.waivers if one.waiver.rule == DRIFT_RULE and one.reason]
@@ -223,7 +228,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         summary["unseen"] = unseen
     if changes := ready.changes() if ready.command else []:
         return StageOutputs(
-            "failed", f"the server changed what it is started from: {', '.join(changes[:_SHOWN])}", summary
+            "failed", f"the server changed the files that it is started from: {', '.join(changes[:_SHOWN])}", summary
         )
     return StageOutputs("failed" if report.verdict == "refused" else "passed", message, summary)
 
@@ -270,5 +275,5 @@ def _dummies(record: Record) -> dict[str, str]:
 
 def _candidate(inputs: StageInputs) -> Artifact:
     if inputs.candidate is None:
-        raise StageError("there is no candidate", hint="run the stage build first")
+        raise StageError("no candidate", hint="run the stage build first")
     return inputs.candidate

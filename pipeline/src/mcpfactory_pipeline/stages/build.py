@@ -34,16 +34,17 @@ def run(inputs: StageInputs) -> StageOutputs:
     except ProgramRefusedError as error:
         return StageOutputs(
             "failed",
-            f"the server does not build: {error}; hint: correct what is named, mostly in pyproject.toml; the log has all of it",
+            f"the server does not build: {error}; hint: correct the error, usually in pyproject.toml; the log "
+            "has the full output",
         )
     wheel = _wheel(candidate)
     foreign = foreign_entries(candidate.folder / wheel, inputs.package, inputs.server)
     if refused := [entry for entry in foreign if not any(fnmatchcase(entry, pattern) for pattern in allowed)]:
         return StageOutputs(
             "failed",
-            f"{wheel} installs entries that can change how other packages run and are not its own: {', '.join(refused)}; "
-            f"hint: leave them out of the wheel, or allow them below [build] in {CONFIG}: "
-            f"allow = {json.dumps([*allowed, *(entry_pattern(entry, wheel) for entry in refused)])}",
+            f"{wheel} installs entries that are not its own and can change how other packages run: "
+            f"{', '.join(refused)}; hint: leave them out of the wheel, or allow them below [build] in {CONFIG}: allow = "
+            f"{json.dumps([*allowed, *(entry_pattern(entry, wheel) for entry in refused)])}",
         )
     store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)

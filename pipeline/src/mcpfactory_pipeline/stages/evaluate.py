@@ -33,8 +33,8 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
     for channel in channels:
         if (gates := [name for name in _GATES if name in channel.gates]) and not known.models:
             raise setting_error(
-                f"channel {channel.name} has the gate {gates[0]}, and pipeline.evaluation names no model that counts",
-                '[pipeline.evaluation] with models = ["openai:NAME"]',
+                f"channel {channel.name} has the gate {gates[0]}, but pipeline.evaluation has no models",
+                'set models = ["openai:NAME"] in [pipeline.evaluation]',
             )
     settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
     if places := {
@@ -53,7 +53,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
     candidate = inputs.candidate
     if candidate is None:
-        raise StageError("there is no candidate to evaluate", hint="run the stage build first")
+        raise StageError("no candidate to evaluate", hint="run the stage build first")
     kept = contract.stored_contract(candidate.folder)
     if kept is None or not (candidate.folder / "validate" / contract.FILE).is_file():
         raise StageError(

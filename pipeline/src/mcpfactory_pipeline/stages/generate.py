@@ -51,9 +51,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     }
     summary |= {"coverage": coverage(server.folder, created.operations)}
     if not created.tools:
-        return StageOutputs(
-            "failed", f"{message}: a server without tools is of no use; the log says what is wrong", summary
-        )
+        return StageOutputs("failed", f"{message}: a server without tools is of no use; see the log", summary)
     return StageOutputs("passed", message, summary)
 
 

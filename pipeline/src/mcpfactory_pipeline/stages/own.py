@@ -41,7 +41,7 @@ def read_texts(table: Mapping[str, Any], stage: str, key: str, default: tuple[st
     value = table.get(key, default)
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         example = default[0] if default else "build"
-        raise setting_error(f"stage {stage}: {key} is not a list of texts", f'{key} = ["{example}"]')
+        raise setting_error(f"stage {stage}: {key} must be a list of strings", f'{key} = ["{example}"]')
     return tuple(value)
 
 
@@ -65,10 +65,14 @@ def approval_stage(name: str, table: Mapping[str, Any]) -> Stage:
     for part in shows:
         kind, colon, rest = part.partition(":")
         if not colon or kind not in SHOWN or not rest or ".." in PurePosixPath(rest).parts or rest.startswith("/"):
-            raise setting_error(f"stage {name} shows {part!r}", 'shows = ["stage:validate", "file:README.md"]')
+            raise setting_error(
+                f"stage {name}: shows has the invalid entry {part!r}", 'shows = ["stage:validate", "file:README.md"]'
+            )
     message = table.get("message", "")
     if not isinstance(message, str):
-        raise setting_error(f"stage {name}: message is no text", 'message = "Are these the tools that callers need?"')
+        raise setting_error(
+            f"stage {name}: message must be a string", 'message = "Are these the tools that callers need?"'
+        )
     return Stage(
         name=name,
         needs=needs,
@@ -86,19 +90,23 @@ def approval_stage(name: str, table: Mapping[str, Any]) -> Stage:
 def _policy(name: str, table: Mapping[str, Any], message: str) -> ApprovalPolicy:
     approvals, approvers = table.get("approvals", 1), read_texts(table, name, "approvers", ())
     if not isinstance(approvals, int) or isinstance(approvals, bool) or not 1 <= approvals <= 20:
-        raise setting_error(f"stage {name}: approvals is {approvals!r}", "approvals = 1")
+        raise setting_error(
+            f"stage {name}: approvals is {approvals!r}, but must be a number from 1 to 20", "approvals = 1"
+        )
     if approvers and len(set(approvers)) < approvals:
         raise setting_error(
-            f"stage {name} wants {approvals} approvals and names {len(set(approvers))} approvers", "name more of them"
+            f"stage {name} requires {approvals} approvals, but names only {len(set(approvers))} approvers",
+            "name more approvers",
         )
     rejected = table.get("on_rejection", "stop")
     if rejected != "stop" and not (isinstance(rejected, str) and rejected.removeprefix(_RESTART) not in {rejected, ""}):
         raise setting_error(
-            f"stage {name}: on_rejection is {rejected!r}", '"stop", or "restart:" and a stage that stands before it'
+            f"stage {name}: on_rejection is {rejected!r}, which is not valid",
+            'use "stop", or "restart:" and the name of an earlier stage',
         )
     restart = "" if rejected == "stop" else rejected.removeprefix(_RESTART)
     if not isinstance(signed := table.get("signed", False), bool):
-        raise setting_error(f"stage {name}: signed is {signed!r}", "signed = true")
+        raise setting_error(f"stage {name}: signed is {signed!r}, but must be true or false", "signed = true")
     return ApprovalPolicy(
         approvals, tuple(approvers), message, restart, signed, _agents(name, table.get("agents", False))
     )
@@ -108,7 +116,10 @@ def _agents(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, bool):
         return AGENT_DECISIONS if value else ()
     if not isinstance(value, list) or not all(one in AGENT_DECISIONS for one in value):
-        raise setting_error(f"stage {name}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_DECISIONS)}")
+        raise setting_error(
+            f"stage {name}: agents is {value!r}, which is not valid",
+            f"use true, or a list of {', '.join(AGENT_DECISIONS)}",
+        )
     return tuple(one for one in AGENT_DECISIONS if one in value)
 
 
@@ -120,7 +131,7 @@ def check_restart(stage: Stage, before: set[str]) -> None:
     """
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
-            f"stage {stage.name}: on_rejection names {stage.approval.restart!r}, which does not stand before it",
+            f"stage {stage.name}: on_rejection names {stage.approval.restart!r}, which is not an earlier stage",
             listed(stage.approval.restart, sorted(before), "stages"),
         )
 
@@ -131,7 +142,9 @@ def never_run(_inputs: StageInputs) -> StageOutputs:
     Raises:
         StageError: always.
     """
-    raise StageError("this stage is decided, not run", hint="mcpfactory pipeline approve NAME --stage STAGE")
+    raise StageError(
+        "this stage is approved or rejected, not run", hint="mcpfactory pipeline approve NAME --stage STAGE"
+    )
 
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -159,21 +172,25 @@ def own_stages(workspace: Workspace) -> list[Stage]:
 def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise setting_error(f"stage name {name!r}: lower-case letters, digits and dashes", 'name = "licences"')
+        raise setting_error(
+            f"stage name {name!r} is invalid: use lower-case letters, digits and dashes", 'name = "licences"'
+        )
     if (kind := table.get("kind", "job")) not in _KINDS:
-        raise setting_error(f"stage {name}: kind is {kind!r}", f"one of {', '.join(_KINDS)}")
+        raise setting_error(f"stage {name}: kind is {kind!r}, which is not valid", f"use one of {', '.join(_KINDS)}")
     if kind == "approval":
         return approval_stage(name, table)
     if found := unknown_field(table, _FIELDS, f"stage {name}"):
         raise setting_error(*found)
     reads, needs = read_texts(table, name, "reads", ("candidate",)), read_texts(table, name, "needs", ("build",))
     if wrong := [one for one in reads if one not in _READS]:
-        raise setting_error(f"stage {name} reads {wrong[0]!r}, which is no input", listed(wrong[0], _READS, "inputs"))
+        raise setting_error(f"stage {name} reads the unknown input {wrong[0]!r}", listed(wrong[0], _READS, "inputs"))
     version = table.get("version", 1)
     if not isinstance(version, int):
         raise setting_error(f"stage {name}: version is not a whole number", "version = 2")
     if (on_failure := table.get("on_failure", "stop")) not in {"stop", "rollback"}:
-        raise setting_error(f"stage {name}: on_failure is {on_failure!r}", 'on_failure = "stop", or "rollback"')
+        raise setting_error(
+            f"stage {name}: on_failure is {on_failure!r}, which is not valid", 'on_failure = "stop", or "rollback"'
+        )
     return Stage(
         name=name,
         needs=needs,
@@ -195,21 +212,25 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
 def _settings(workspace: Workspace, name: str, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the stage, which count as an input: also the hash of the workspace's code that it runs."""
     if "entry" in table and "command" in table:
-        raise setting_error(f"stage {name} has a command and an entry", "give it one of the two")
+        raise setting_error(f"stage {name} has both a command and an entry", "remove one of the two")
     if "entry" in table:
         where, own = table["entry"], table.get("settings", {})
         if not isinstance(where, str) or not _ENTRY.fullmatch(where):
-            raise setting_error(f"stage {name}: entry is {where!r}", 'entry = "tools.licences:stage"')
+            raise setting_error(
+                f"stage {name}: entry is {where!r}, which is not valid", 'entry = "tools.licences:stage"'
+            )
         if not isinstance(own, dict) or not _is_json(own):
-            raise setting_error(f"stage {name}: settings is not a table of plain values", "settings = { most = 10 }")
+            raise setting_error(f"stage {name}: settings must be a table of plain values", "settings = { most = 10 }")
         return {"entry": where, "settings": own, "sources": hash_sources(workspace.root, where)}
     words = table.get("command")
     if not isinstance(words, list) or not words or not all(isinstance(part, str) for part in words):
         raise setting_error(
-            f"stage {name}: command is not a list of texts", 'command = ["python", "tools/licences.py"]'
+            f"stage {name}: command must be a list of strings", 'command = ["python", "tools/licences.py"]'
         )
     if "settings" in table:
-        raise setting_error(f"stage {name}: settings are for an entry", "give a command its settings as arguments")
+        raise setting_error(
+            f"stage {name}: settings are only for an entry", "pass the settings to the command as arguments"
+        )
     scripts = {part: content for part in words if (content := hash_file(workspace.root / part)) != "none"}
     return {"command": words, "scripts": scripts}
 
@@ -252,19 +273,22 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
     function = _find_function(entry)
     outputs = function(replace(inputs, settings=dict(inputs.settings["settings"])))
     if not isinstance(outputs, StageOutputs):
-        raise StageError(f"{entry} gave {type(outputs).__name__} instead of StageOutputs", hint=_RETURN)
+        raise StageError(f"{entry} returned {type(outputs).__name__} instead of StageOutputs", hint=_RETURN)
     if outputs.outcome not in OUTCOMES:
         raise StageError(
-            f"{entry} gave the outcome {outputs.outcome!r}, which is none", hint=f"outcomes: {', '.join(OUTCOMES)}"
+            f"{entry} returned the unknown outcome {outputs.outcome!r}", hint=f"outcomes: {', '.join(OUTCOMES)}"
         )
     if outputs.built or outputs.channel:
         raise StageError(
-            f"{entry} wants to make a candidate or to move a channel: a stage of a workspace judges only", hint=_RETURN
+            f"{entry} must not make a candidate or move a channel: a stage of a workspace only returns a verdict",
+            hint=_RETURN,
         )
     try:
         json.dumps(outputs.to_json())
     except (TypeError, ValueError) as error:
-        raise StageError(f"{entry}: its summary is no JSON: {error}", hint="texts, numbers, lists and dicts") from error
+        raise StageError(
+            f"{entry}: its summary is not valid JSON: {error}", hint="use strings, numbers, lists and dicts"
+        ) from error
     return outputs
 
 
@@ -285,8 +309,8 @@ def _find_function(entry: str) -> Callable[[StageInputs], object]:
         found: Callable[[StageInputs], object] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         raise StageError(
-            f"{entry}: there is no module {error.name}", hint="put it below the workspace's root, or install it"
+            f"{entry}: no module {error.name}", hint="put it below the workspace's root, or install it"
         ) from error
     except AttributeError as error:
-        raise StageError(f"{entry}: the module has no {name}", hint=f"def {name}(inputs: StageInputs)") from error
+        raise StageError(f"{entry}: the module has no {name}", hint=f"add def {name}(inputs: StageInputs)") from error
     return found

@@ -213,13 +213,13 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Run the tests next to the installed wheel. A run without tests fails, because it proves nothing."""
     candidate = inputs.candidate
     if candidate is None:
-        raise StageError("there is no candidate to test", hint="run the stage build first")
+        raise StageError("no candidate to test", hint="run the stage build first")
     tests = source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     declared = read_tests(inputs.folder)
     if not declared and not any(path.endswith(".py") for path in tests):
-        return StageOutputs("failed", "there are no tests: put some into tests/", {"tests": 0})
+        return StageOutputs("failed", "there are no tests: add some to tests/", {"tests": 0})
     level = find_level(str(inputs.settings.get("isolation", AUTO)))
     try:
         environment = environment_for_tests(inputs, candidate, copied=level is NONE)
@@ -266,7 +266,7 @@ def _run_pytest(
         sandbox=sandbox,
     )
     if code not in _JUDGED:
-        raise StageError(f"pytest ended with {code} and no verdict", hint="the log of the stage has what it said")
+        raise StageError(f"pytest ended with {code}, without a verdict", hint="read the log of the stage")
     kept = inputs.keep / report.name
     kept.unlink(missing_ok=True)
     if report.is_file() and not report.is_symlink():
@@ -332,7 +332,7 @@ def judge_tests(code: int, observed: Observed | None) -> StageOutputs:
     """Return the verdict on tests by pytest's exit code and what the plugin saw of them; without that nothing was shown."""
     if observed is None:
         said = f"pytest ended with exit {code} before it was through: without a record of the tests none counts"
-        return StageOutputs("failed", f"{said}; the log says more")
+        return StageOutputs("failed", f"{said}; see the log")
     facts = observed.facts()
     bad = facts["failed"]
     if code == 0 and bad == 0 and observed.passed:
@@ -342,7 +342,7 @@ def judge_tests(code: int, observed: Observed | None) -> StageOutputs:
         return StageOutputs("failed", f"{bad} of {facts['tests']} tests failed: {named}", facts)
     if code in {0, 5}:
         return StageOutputs("failed", f"no test passed{observed.missing()}", facts)
-    return StageOutputs("failed", f"pytest ended with exit {code}; the log says why", facts)
+    return StageOutputs("failed", f"pytest ended with exit {code}; see the log", facts)
 
 
 STAGE: Final = Stage(

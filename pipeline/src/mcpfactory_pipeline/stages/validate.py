@@ -35,7 +35,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Start the installed server over stdio, speak every revision, call its tools against a stub upstream."""
     candidate = inputs.candidate
     if candidate is None:
-        raise StageError("there is no candidate to validate", hint="run the stage build first")
+        raise StageError("no candidate to validate", hint="run the stage build first")
     try:
         environment = environment_for_validate(inputs, candidate)
         evaluations, state = _make_evaluations(inputs, candidate)
@@ -71,7 +71,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         message = f"the server does not start: {one_line(mistake)}" if mistake else message
     if changes := environment.changes():
         shown = ", ".join(changes[:_SHOWN])
-        return StageOutputs("failed", f"the server changed what is installed while it was checked: {shown}", summary)
+        return StageOutputs("failed", f"the server changed its installation while it was checked: {shown}", summary)
     return StageOutputs("passed" if report.passed else "failed", message, summary)
 
 

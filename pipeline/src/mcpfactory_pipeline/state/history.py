@@ -68,7 +68,7 @@ def _read_line(line: bytes, limits: Mapping[str, str]) -> Event:
 def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateError:
     place, start = f"{where}, line {number}", repr(line[:60].decode(errors="replace"))
     if line.startswith(CONFLICT_MARKERS):
-        return StateError(f"{place} is not a valid event: {start}, but the mark of a merge", hint=repair_hint(where))
+        return StateError(f"{place} is not a valid event: {start} is a merge conflict marker", hint=repair_hint(where))
     if kind := unknown_kind(error):
         return StateError(f"{place} is an unknown event, {kind}", hint=UPGRADE)
     hint = f"put the line back as it was (git log -p -- {where}), or take it out; then: {repair_hint(where)}"

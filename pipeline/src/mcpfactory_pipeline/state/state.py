@@ -398,20 +398,20 @@ def parse(text: str, where: str) -> ServerState:
     except ValueError as error:
         raise _no_state(text, where, explain(error)) from error
     except TypeError as error:
-        raise StateError(f"{where} is not a state: {error}", hint=hint) from error
+        raise StateError(f"{where} is not a valid state: {error}", hint=hint) from error
 
 
 def _no_state(text: str, where: str, why: str = "") -> StateError:
     """Return the error for a text: a merge or another schema is a better reason than what follows from it."""
     hint = repair_hint(where)
     if "\n<<<<<<<" in f"\n{text}":
-        return StateError(f"{where} holds the marks of a merge conflict", hint=hint)
+        return StateError(f"{where} contains merge conflict markers", hint=hint)
     try:
         schema = from_json(text)["state"]
     except (ValueError, TypeError, KeyError):
         schema = SCHEMA
     if schema == SCHEMA:
-        return StateError(f"{where} is not a state: {why}", hint=hint)
+        return StateError(f"{where} is not a valid state: {why}", hint=hint)
     return StateError(
         f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
         hint=UPGRADE if newer_schema(text) else hint,

@@ -221,7 +221,10 @@ class Store:
             return None
         where, command = self.where(server, "history"), f"mcpfactory pipeline verify {server} --repair"
         return {
-            "message": f"{where} ends in half a line of {size} bytes: a write broke off, nobody was told of it, and it does not count",
+            "message": (
+                f"{where} ends in half a line of {size} bytes: a write broke off, nobody was told of it, and it "
+                "does not count"
+            ),
             "hint": f"the next write takes it away, or: {command}",
         }
 
@@ -291,7 +294,7 @@ class Store:
         if transaction.appended and not (transaction.alone and stamp[0] == transaction.size):
             where = self.where(server, "history")
             raise StateError(
-                f"{where} does not lead to the state that was written: another program changed it meanwhile",
+                f"{where} does not match the state that was written: another program changed it meanwhile",
                 hint=repair_hint(self.where(server, "state")),
             )
         if transaction.appended:
@@ -314,7 +317,7 @@ class Store:
         except StateError as error:
             return error
         return StateError(
-            f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=repair_hint(where)
+            f"{where} does not match its history: it was edited by hand, or merged wrongly", hint=repair_hint(where)
         )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
@@ -364,13 +367,15 @@ class Store:
         try:
             move_into_place(temporary, file)
         except OSError as error:
-            raise self._unwritable(server, error, "the history has the event, and the next run catches up") from error
+            raise self._unwritable(
+                server, error, "the event is in the history, and the next run updates the state"
+            ) from error
 
     def without_history(self, server: str) -> StateError:
         """Return the error for a state that is there although its history is not: nothing could be derived from that."""
         where = self.where(server, "history")
         return StateError(
-            f"{where} is missing or empty, and the state is not", hint=f"bring it back: git checkout -- {where}"
+            f"{where} is missing or empty, but the state exists", hint=f"restore it: git checkout -- {where}"
         )
 
     def _unwritable(self, server: str, error: OSError, after: str = "nothing was lost") -> StateError:

@@ -78,7 +78,9 @@ def head_histories(workspace: Workspace, names: Sequence[str] | None = None) -> 
 def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> dict[str, str]:
     commit = git_text(workspace.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}")
     if not commit:
-        raise NotFoundError(f"there is no commit {ref}", hint="git fetch it; a shallow clone has one commit only")
+        raise NotFoundError(
+            f"unknown commit {ref}", hint="git fetch the commit; a shallow clone has only one commit"
+        )
     places = [f"{_HISTORIES}/{name}.jsonl" for name in names] if names else [f"{_HISTORIES}/"]
     listed = _git(workspace, ref, "ls-tree", "-z", commit, "--", *places).decode(errors="replace")
     entries = [entry.partition("\t") for entry in listed.split("\0") if entry.endswith(".jsonl")]
@@ -89,7 +91,7 @@ def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
     """Return Git's output about an existing commit; an unreadable object raises an error instead of seeming empty."""
     if (printed := git_output(workspace.root, *arguments)) is None:
         raise NotFoundError(
-            f"git cannot read what {ref} has of {_HISTORIES}", hint="git fsck; git fetch it whole, without --filter"
+            f"git cannot read {_HISTORIES} at {ref}", hint="git fsck; or fetch the whole repository, without --filter"
         )
     return printed
 
@@ -119,7 +121,10 @@ def lost(
 
 def _told(what: str, event: Event) -> str:
     about = ", ".join(str(event[key]) for key in ("stage", "channel", "candidate") if event.get(key))
-    return f"{what} {event['id']} ({event.get('event')}{' ' if about else ''}{about}, {event.get('actor')}, {event.get('at')})"
+    return (
+        f"{what} {event['id']} ({event.get('event')}{' ' if about else ''}{about}, {event.get('actor')}, "
+        f"{event.get('at')})"
+    )
 
 
 def _read(store: Store, server: str) -> bytes:
@@ -267,11 +272,11 @@ def _mismatch(store: Store, server: str) -> StateError | None:
     if wrong := next(misplaced(events), ""):
         return _no_order(store, server, wrong)
     if text is None:
-        return StateError(f"{where} is missing", hint="the next run writes it") if events else None
+        return StateError(f"{where} is missing", hint="run the pipeline to write it") if events else None
     if text == to_text(state):
         return None
     if is_older(server, text, events):
-        return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
+        return StateError(f"{where} is older than its history", hint="run the pipeline to update it")
     return store.contradiction(server, text, events)
 
 
@@ -279,7 +284,7 @@ def _no_order(store: Store, server: str, wrong: str) -> StateError:
     """Return the error for a history that has what no run recorded; it is not repaired, for that would be to believe it."""
     where = store.where(server, "history")
     hint = f"a run did not write that; see who did: git log -p -- {where}, and take the line back (git revert)"
-    return StateError(f"{where} has an end of a stage that no run can have recorded: {wrong}", hint=hint)
+    return StateError(f"{where} has a result of a stage that no run can have recorded: {wrong}", hint=hint)
 
 
 def _changes(store: Store, server: str) -> Iterator[str]:

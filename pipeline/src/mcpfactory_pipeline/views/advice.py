@@ -142,7 +142,7 @@ class Adviser:
 def _run(adviser: Adviser, suggestion: Suggestion) -> None:
     if not suggestion.options["force"] and not adviser.row.get("stale"):
         raise NotFoundError(
-            f"nothing of {suggestion.server} is due", hint=f"mcpfactory pipeline status {suggestion.server}"
+            f"{suggestion.server} has no stages to run", hint=f"mcpfactory pipeline status {suggestion.server}"
         )
 
 
@@ -204,7 +204,7 @@ def _log(adviser: Adviser, suggestion: Suggestion) -> None:
     stage = suggestion.options["stage"]
     if not (adviser.workspace.artifacts / suggestion.server / "logs" / f"{stage}.log").is_file():
         raise NotFoundError(
-            f"there is no log of {stage} of {suggestion.server} on this machine",
+            f"no log of {stage} of {suggestion.server} on this machine",
             hint=f"mcpfactory pipeline run {suggestion.server} --force",
         )
 

@@ -105,14 +105,14 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
     workspace.server(server)
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:
-        raise NotFoundError(f"there is no stage {stage!r}", hint=listed(stage, known, "stages"))
+        raise NotFoundError(f"unknown stage {stage!r}", hint=listed(stage, known, "stages"))
     file = workspace.artifacts / server / "logs" / f"{stage}.log"
     try:
         with io.TextIOWrapper(open_own(file, workspace.artifacts), encoding="utf-8", errors="replace") as text:
             return text.read()
     except OSError as error:
         raise NotFoundError(
-            f"there is no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
+            f"no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
         ) from error
 
 

@@ -137,7 +137,7 @@ def read_adopted(file: Path, config: Mapping[str, Any]) -> Adopted | None:
         values[name] = wanted
     for name in (values.get("path", ""), *values.get("files", ()), values.get("report", "")):
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
-            raise ConfigError(f"{file}: adopted: {name!r} leaves the workspace", hint="name a place below its root")
+            raise ConfigError(f"{file}: adopted: {name!r} is outside the workspace", hint="name a place below its root")
     return Adopted(**values)
 
 
@@ -181,14 +181,14 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift,
         if adopted is None or (data := json.loads(text))["of"] != _pinned(folder, adopted):
             return ()
         if data["drift"] != _SCHEMA:
-            raise ValueError("it has another form")
+            raise ValueError("it has another format")
         return tuple(KnownDrift(**{name: str(value) for name, value in one.items()}) for one in data["found"])
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"{folder.name}/{FILE} cannot be read: {why_damaged(error)}",
-            hint=f"mcpfactory inbox --refresh {folder.name} writes it anew",
+            hint=f"mcpfactory inbox --refresh {folder.name} writes it again",
         ) from error
 
 

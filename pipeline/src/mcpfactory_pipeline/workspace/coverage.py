@@ -90,5 +90,5 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 def _damaged(error: Exception) -> StageError:
     return StageError(
-        f"{_REPORT.as_posix()} cannot be read: {error!r}", hint="delete it; the stage generate writes it anew"
+        f"{_REPORT.as_posix()} cannot be read: {error!r}", hint="delete it; the stage generate writes it again"
     )

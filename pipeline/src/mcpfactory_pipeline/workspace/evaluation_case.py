@@ -77,7 +77,7 @@ def read_cases(folder: Path) -> tuple[EvaluationCase, ...]:
     for file in sorted([*(folder / "evals").glob("*.yaml"), *(folder / "evals").glob("*.yml")]):
         for case in _read(file):
             if case.name in found:
-                raise ConfigError(f"{file}: there are two cases {case.name!r}", hint="give one another name")
+                raise ConfigError(f"{file}: there are two cases {case.name!r}", hint="rename one of them")
             found[case.name] = case
     return tuple(found.values())
 
@@ -88,7 +88,9 @@ def _read(file: Path) -> list[EvaluationCase]:
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
     if not isinstance(data, dict) or set(data) != {"cases"}:
-        raise ConfigError(f"{file} is no list of cases", hint="cases:\n  - name: …\n    question: …\n    right: …")
+        raise ConfigError(
+            f"{file} must contain a list of cases", hint="cases:\n  - name: …\n    question: …\n    right: …"
+        )
     try:
         return _CASES.validate_python(data["cases"])
     except ValidationError as error:

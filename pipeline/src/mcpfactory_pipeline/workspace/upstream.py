@@ -202,8 +202,8 @@ def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]
     named = ", ".join(one.name for one in concerned[:_NAMED]) + (" …" if len(concerned) > _NAMED else "")
     variables = " ".join(f"{address_variable(one)}=https://…" for one in concerned[:_NAMED])
     raise ConfigError(
-        f"{SHARED_ADDRESS} is set, which is no server's own: {named} would send credentials to whatever API is there",
-        hint=f"unset {SHARED_ADDRESS}; where an API is not at its document's address: export {variables}",
+        f"{SHARED_ADDRESS} applies to all servers: {named} would send credentials to the API at that address",
+        hint=f"unset {SHARED_ADDRESS}; if an API is not at its document's address: export {variables}",
     )
 
 

@@ -103,7 +103,10 @@ def read_waiver_policy(table: object) -> WaiverPolicy:
     for name in ("limit", "max_days"):
         value = table.get(name, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise setting_error(f"waivers.{name} is {value!r}", f"{name} = {getattr(usual, name)}")
+            raise setting_error(
+                f"waivers.{name} is {value!r}, but must be a whole number of at least 0",
+                f"{name} = {getattr(usual, name)}",
+            )
     people = table.get("by", [])
     if not isinstance(people, list) or not all(isinstance(one, str) and one for one in people):
         raise setting_error("waivers.by is not a list of names", 'by = ["Ada", "Grace"]')
@@ -159,12 +162,12 @@ def read_waivers(folder: Path) -> tuple[Waiver, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", hint="mend the line that is named") from error
+        raise ConfigError(f"{file} cannot be read: {error}", hint="correct that line") from error
     tables = data.get("waivers", [])
     if found := unknown_field(data, ("waivers",), str(file)):
         raise ConfigError(found[0], hint="write [[waivers]] before each waiver")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{file} holds something else than waivers", hint="write [[waivers]] before each waiver")
+        raise ConfigError(f"{file} must contain only waivers", hint="write [[waivers]] before each waiver")
     return tuple(_waiver(f"{file}: waiver {number}", table) for number, table in enumerate(tables, 1))
 
 
@@ -229,17 +232,17 @@ def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
         value = table.get(key)
         if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
             raise ConfigError(
-                f"{where} has no {key}: nothing is waived without one",
+                f"{where} has no {key}, or one that is too long",
                 hint=f'{key} = "…", at most {LONGEST_REASON} characters',
             )
         texts[key] = value
     until = table.get("until")
     if not isinstance(until, date) or isinstance(until, datetime):
         raise ConfigError(
-            f"{where} has no expiry: nothing is waived for ever", hint="until = a date as 2031-01-31, without quotes"
+            f"{where} has no expiry: a waiver must expire", hint="until = a date such as 2031-01-31, without quotes"
         )
     for key, example in (("tool", "search"), ("offer", "sha256:…"), ("seen", "2031-01-31")):
         if not isinstance(table.get(key, ""), str):
-            raise ConfigError(f"{where}: {key} is no text", hint=f'{key} = "{example}", or leave it out')
+            raise ConfigError(f"{where}: {key} must be a string", hint=f'{key} = "{example}", or leave it out')
         texts[key] = table.get(key, "")
     return Waiver(**texts, until=until)

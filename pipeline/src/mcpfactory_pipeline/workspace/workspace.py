@@ -267,16 +267,18 @@ def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
     name = config["workspace"].get("name") or file.parent.name
     if not isinstance(name, str):
-        raise ConfigError(f"{file}: workspace.name is not text", hint='name = "…"')
+        raise ConfigError(f"{file}: workspace.name must be a string", hint='name = "…"')
     return name
 
 
 def _read_server(folder: Path) -> WorkspaceServer:
     file = folder / CONFIG
     if not is_name(folder.name):
-        raise ConfigError(f"{str(folder)!r} cannot be the folder of a server", hint="give it a name like bookshop")
+        raise ConfigError(f"{str(folder)!r} is not a valid folder for a server", hint="give it a name like bookshop")
     if folder.is_symlink():
-        raise ConfigError(f"{folder} is a link: what it leads to may be anything", hint="move the server's folder here")
+        raise ConfigError(
+            f"{folder} is a symbolic link, which can point anywhere", hint="move the server's folder here"
+        )
     config = read_toml(file)
     if found := unread(config, SERVER_FIELDS):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
@@ -289,16 +291,18 @@ def _read_server(folder: Path) -> WorkspaceServer:
     }
     for key, value in values.items():
         if not isinstance(value, str):
-            raise ConfigError(f"{file}: server.{key} is not text", hint=f'{key} = "…"')
+            raise ConfigError(f"{file}: server.{key} must be a string", hint=f'{key} = "…"')
     if values["name"] != folder.name:
         raise ConfigError(
             f"{file}: server.name is {values['name']!r}, but the folder is {folder.name!r}",
-            hint=f'mcpfactory rename {values["name"]} {folder.name}, if the folder was moved; else write name = "{folder.name}" into it',
+            hint=f'''mcpfactory rename {values["name"]} {folder.name}, if the folder was moved; otherwise set name = "{folder.name}" in it''',
         )
     package, adopted = values["package"], read_adopted(file, config)
     if adopted is None and not all(part.isidentifier() for part in package.split(".")):
         suggested = re.sub(r"\W+", "_", folder.name.lower()) + "_mcp"
-        raise ConfigError(f"{file}: server.package {package!r} is no import name", hint=f'package = "{suggested}"')
+        raise ConfigError(
+            f"{file}: server.package {package!r} is not a valid import name", hint=f'package = "{suggested}"'
+        )
     return WorkspaceServer(
         name=folder.name,
         folder=folder,
@@ -318,7 +322,7 @@ def _document(file: Path, api: Mapping[str, Any]) -> WorkspaceDocument | None:
     real = document.resolve()
     if not real.is_relative_to(folder) and not real.is_relative_to(folder.resolve()):
         raise ConfigError(
-            f"{file}: api.document {relative!r} leaves the server's folder", hint='document = "api/openapi.yaml"'
+            f"{file}: api.document {relative!r} is outside the server's folder", hint='document = "api/openapi.yaml"'
         )
     return WorkspaceDocument(document, _text(file, api, "source") or "", _text(file, api, "label") or "")
 
@@ -326,7 +330,7 @@ def _document(file: Path, api: Mapping[str, Any]) -> WorkspaceDocument | None:
 def _text(file: Path, table: Mapping[str, Any], key: str) -> str | None:
     value = table.get(key)
     if value is not None and not isinstance(value, str):
-        raise ConfigError(f"{file}: api.{key} is not text", hint=f'{key} = "…"')
+        raise ConfigError(f"{file}: api.{key} must be a string", hint=f'{key} = "…"')
     return value or None
 
 
@@ -344,7 +348,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows put a mark before the text
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}", hint="mend the line that is named") from error
+        raise ConfigError(f"{file} is not TOML: {error}", hint="correct that line") from error
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
 

@@ -83,7 +83,9 @@ def _ask(*, as_json: bool) -> None:
     """End the command unless a person wants it."""
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         output.fail(
-            "it is written only after a yes", "add --yes to write the files, or --dry-run to preview them", Exit.USAGE
+            "nothing was written: confirmation is required",
+            "add --yes to write the files, or --dry-run to preview them",
+            Exit.USAGE,
         )
     if not typer.confirm("Write it?", err=True):
         output.fail("nothing was written", "mcpfactory adopt --help", Exit.NO)

@@ -39,7 +39,7 @@ def call(
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     if mode not in _MODES:
-        output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
+        output.fail(f"unknown mode {mode!r}", "use --mode full or --mode search", Exit.USAGE)
     typed = _parse_arguments(arg or [], args)
     space = workspace_in()
     server = space.server(name)

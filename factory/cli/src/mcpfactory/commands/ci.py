@@ -133,7 +133,7 @@ def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
     if origin and (rest := unconfigured_project(workspace.root, origin)):
         output.note(f"{rest}; hint: {rest.hint}")
     if origin and "install" in workspace.config.get("ci", {}):
-        output.note(f"jobs install mcpfactory with ci.install of mcpfactory.toml, not from {origin}")
+        output.note(f"jobs install mcpfactory with ci.install in mcpfactory.toml, not from {origin}")
 
 
 @app.command()
@@ -156,7 +156,8 @@ def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     settings, (due, unusable) = read_ci(workspace.config), fold.changed(plan_servers(workspace))
     for name in unusable:
         output.error(
-            f"{f'servers/{name}'!r} cannot be the folder of a server; no job gets it", "give it a name like bookshop"
+            f"{f'servers/{name}'!r} cannot be the folder of a server; no CI job includes it",
+            "give it a name like bookshop",
         )
     groups = fold.shards(due, settings.jobs, settings.servers)
     assignment, run_id = fold.matrix(groups), new_id()
@@ -207,7 +208,7 @@ def run(
     )
     warn_of_isolation(workspace, outcome)
     if left := end_descendants():
-        output.note(f"ended {pluralize(left, 'orphan')} that jobs left behind")
+        output.note(f"ended {pluralize(left, 'orphan')} (processes that jobs left behind)")
     folder.mkdir(parents=True, exist_ok=True)
     packed = bundle.pack_run(workspace, folder, outcome.recorded)
     for server in packed:
@@ -266,7 +267,9 @@ def fold(
 
     if not run_id or bool(assigned) == bool(server):
         output.fail(
-            "the assignment of the jobs is missing", "--run ID, and --assigned MATRIX or --server NAME", Exit.USAGE
+            "the run ID or the assignment of the jobs is missing",
+            "set --run ID, and either --assigned MATRIX or --server NAME",
+            Exit.USAGE,
         )
     workspace, run = workspace_in(), read_run(run_id)
     shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])

@@ -71,7 +71,7 @@ def dashboard(
     try:
         listener = listen(host, port)
     except OSError as error:
-        output.fail(f"{host}:{port} cannot be listened on: {error.strerror}", listening_hint(error), Exit.BAD_INPUT)
+        output.fail(f"cannot listen on {host}:{port}: {error.strerror}", listening_hint(error), Exit.BAD_INPUT)
     name = f"[{host}]" if ":" in host else host  # as URLs and Host headers have it
     url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:
@@ -105,9 +105,12 @@ def _note_readers(host: str, public_url: str) -> None:
     """Say who may read, where others than people of this machine reach it, and under which names it answers."""
     if host in _LOOPBACK:
         return
-    output.note(f"whoever reaches {host} may read all that it shows: findings, logs and decisions; there is no login")
+    output.note(f"anyone who can reach {host} can read the dashboard (findings, logs and decisions); there is no login")
     if host in _EVERY_ADDRESS and not public_url:
-        output.note(f"it answers under {host} and loopback only: --public-url URL is for the name that people type")
+        output.note(
+            f"the dashboard responds only under {host} and loopback names; set --public-url URL to the address "
+            "that users open"
+        )
 
 
 def _proxy(header: str) -> TrustedProxy | None:
@@ -118,7 +121,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
     proxy = read_proxy(os.environ, header)
     os.environ.pop(PROXY_SECRET_VARIABLE, None)
-    output.note(f"people that the proxy names in {header} may also act")
+    output.note(f"users that the proxy names in the header {header} can also act")
     return proxy
 
 
@@ -130,11 +133,11 @@ def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, st
     if host not in _LOOPBACK:
         output.fail(
             f"--allow-actions requires a loopback address, not {host}: tokens would be sent unencrypted",
-            "leave --host out, and reach it through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",
+            "leave out --host, and connect through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",
             Exit.USAGE,
         )
     people = read_people(os.environ, token_file, actor(), needed=needed)
     os.environ.pop(TOKEN_VARIABLE, None)
     if people:
-        output.note(f"who may act: {', '.join(people)}")
+        output.note(f"users allowed to act: {', '.join(people)}")
     return people

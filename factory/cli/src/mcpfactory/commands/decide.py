@@ -140,8 +140,8 @@ def rollback(
         for skipped, why in moved["skipped"].items():
             output.note(f"skipped {skipped}: {why}")
         for words in moved["drift"]:
-            output.note(f"install gives it to nobody: {words}")
-        output.note(f"next, when the channel may move again: {moved['unhold']}")
+            output.note(f"mcpfactory install refuses this release: {words}")
+        output.note(f"next, to allow changes to the channel again: {moved['unhold']}")
 
 
 def hold(
@@ -199,14 +199,14 @@ def _print(made: dict[str, Any], sentence: str, as_json: bool) -> None:
     if as_json:
         output.data(made)
     else:
-        output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
+        output.line(f"dry run: {sentence}" if made["dry_run"] else sentence)
 
 
 def _note_texts(name: str) -> None:
     """Say of a server of somebody else where its texts are to be read, which no check does for a person."""
     adopted = workspace_in().server(name).adopted
     if adopted is not None and adopted.kind in {"url", "pypi", "npm"}:
-        output.note(f"what it tells models is for you to read: mcpfactory inspect {name} --start --texts")
+        output.note(f"review the texts that the server sends to models: mcpfactory inspect {name} --start --texts")
 
 
 def _note_pruned(moved: dict[str, Any], as_json: bool) -> None:

@@ -62,8 +62,11 @@ def ask_model(
     prices = read_prices(known)
     if wish.max_cost is not None and prices is None:
         raise ConfigError(
-            f"nobody says what {wish.model} costs, so --max-cost bounds nothing",
-            hint=f'[pipeline.evaluation.endpoints."{wish.model}"] read = … and written = …, for a million tokens',
+            f"--max-cost cannot be applied: the price of {wish.model} is unknown",
+            hint=(
+                "set read = … and written = … (price per million tokens) in "
+                f'[pipeline.evaluation.endpoints."{wish.model}"]'
+            ),
         )
     lists = LISTS if wish.check else LISTS[:1]
     settings = [Setting(profile, mode, words) for profile in wish.profiles for mode in wish.modes for words in lists]
@@ -100,7 +103,8 @@ def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> 
     low = [one for one in report.settings if report.rate(one).lower < wish.minimum and one.words == "own"]
     for one in low:
         output.error(
-            f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, at least {wish.minimum:.0%} wanted"
+            f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, below the "
+            f"required {wish.minimum:.0%}"
         )
     missing = sum(report.missing(one) for one in report.settings)
     if missing:
@@ -139,7 +143,11 @@ def show_worth(workspace: Workspace, server: WorkspaceServer, cases: Sequence[Ev
     from mcpfactory_pipeline.checks.evaluation.offer import server_tools
 
     if wish.model and (list(wish.modes) != ["full"] or len(wish.profiles) > 1):
-        output.fail("--check-cases swaps words in one list", "leave --mode out, and name one --profile", Exit.USAGE)
+        output.fail(
+            "--check-cases cannot be combined with --mode or a second --profile",
+            "leave out --mode, and give one --profile",
+            Exit.USAGE,
+        )
     report = None
     if wish.model:
         report = ask_model(workspace, server, cases, wish)
@@ -181,7 +189,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
         output.line("no confused or competing tools")
     for one in found:
         who = f"{one.times} times by {', '.join(one.models)}" if one.times else "by their texts alone"
-        output.line(f"{one.expected} taken for {one.chosen}, {who}")
+        output.line(f"{one.expected} is confused with {one.chosen}, {who}")
         for question, times in one.questions.items():
             output.line(f"  asked: {question}" + (f" (× {times})" if times > 1 else ""))
         for name, text in one.texts.items():
@@ -218,7 +226,8 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
         return
     output.table(("proposal", "from", "to decide"), [(one.name, one.origin, one.doubt) for one in found])
     output.hint(
-        f"{PROPOSALS} of {server.name}: move accepted cases to `cases:` of a file in evals/; proposals are not evaluated"
+        f"move accepted cases from {PROPOSALS} of {server.name} to `cases:` of a file in evals/; proposals are "
+        "not evaluated"
     )
 
 
@@ -253,7 +262,10 @@ _Min = Annotated[
     typer.Option(
         "--min",
         metavar="SHARE",
-        help=f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with --model, of the lower bound of the pass rate",
+        help=(
+            f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with "
+            "--model, of the lower bound of the pass rate"
+        ),
         min=0,
         max=1,
     ),
@@ -345,7 +357,7 @@ def evaluate(
 def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[str]:
     for one in typed or ():
         if one not in known:
-            output.fail(f"unknown value {one!r} for {option}", f"one of {', '.join(known)}", Exit.USAGE)
+            output.fail(f"unknown value {one!r} for {option}", f"use one of {', '.join(known)}", Exit.USAGE)
     return list(dict.fromkeys(typed or known[:1]))
 
 
@@ -390,7 +402,10 @@ def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish) -> None:
         _print_evaluation(found)
     low = [mode for mode in found.lists if found.share(mode, _COUNTED) < wish.minimum]
     if low:
-        output.error(f"fewer than {wish.minimum:.0%} are found within {_COUNTED} places in mode {' and '.join(low)}")
+        output.error(
+            f"the right tool is among the first {_COUNTED} results for fewer than {wish.minimum:.0%} of the "
+            f"questions in mode {' and '.join(low)}"
+        )
     if found.faults or low:
         raise typer.Exit(Exit.NO)
 

@@ -50,7 +50,7 @@ def inbox(
         elif told:
             _print(told, show or len(told))
         else:
-            output.line("nobody was told anything")
+            output.line("no notifications were sent")
         return
     workspace = workspace_in()
     with counting() as count:
@@ -93,7 +93,7 @@ def _print(items: list[Any], limit: int) -> None:
     from mcpfactory_pipeline.base.text import format_duration, pluralize, printable_line, table_lines
 
     if not items:
-        output.line("nothing waits for you")
+        output.line("nothing needs your attention")
         return
     shown = items[:limit]
     waits = [f"  ({format_duration(item.waited)})" if item.waited is not None else "" for item in shown]

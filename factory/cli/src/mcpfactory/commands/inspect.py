@@ -106,7 +106,7 @@ def _print_settings(shown: dict[str, Any], name: str) -> None:
             if place.hint:
                 output.line(f"  hint: {place.hint}")
         if not address.get("rootless"):
-            output.line(f"{address['prefix']}_BASE_URL replaces the address")
+            output.line(f"set {address['prefix']}_BASE_URL to use another address")
     if shown["environment"]:
         output.line()
         output.table(

@@ -33,7 +33,10 @@ _Source = Annotated[
     typer.Option(
         "--from",
         metavar="SOURCE",
-        help="Channel, `index` (package index) or `source` (its folder here) [default: the last channel that offers it, else its folder; with --project: the index if published, else its folder in the project]",
+        help=(
+            "Channel, `index` (package index) or `source` (its folder here) [default: the last channel that "
+            "offers it, else its folder; with --project: the index if published, else its folder in the project]"
+        ),
     ),
 ]
 _Literal = Annotated[
@@ -83,7 +86,7 @@ def install(
         _list(everything=everything, as_json=as_json)
         return
     if not clients:
-        output.fail("a client is missing", f"mcpfactory install {what} --client CLIENT", Exit.USAGE)
+        output.fail("--client is missing", f"mcpfactory install {what} --client CLIENT", Exit.USAGE)
     from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.delivery.clients.install import install as install_entry
     from mcpfactory_pipeline.delivery.clients.install import select_clients, server_target, snippet
@@ -97,7 +100,7 @@ def install(
     if "://" in what:
         target = _remote(what, name, token_variable, local=local)
     elif token_variable:
-        output.fail("--token-variable needs a URL", "--env NAME refers to a variable", Exit.USAGE)
+        output.fail("--token-variable needs a URL", "use --env NAME to pass a variable", Exit.USAGE)
     else:
         space = workspace_in(workspace)
         target = server_target(
@@ -164,7 +167,7 @@ def uninstall(
     changes = [uninstall_entry(row, name, home, project=folder) for row in rows]
     _print(changes, as_json)
     if all(change.outcome == "absent" for change in changes):
-        output.hint("mcpfactory install --all lists what clients have")
+        output.hint("mcpfactory install --all lists the servers of each client")
         raise typer.Exit(Exit.NOT_FOUND)
 
 
@@ -237,11 +240,12 @@ def _entry_variables(server: WorkspaceServer, given: list[str], *, ask: bool) ->
                 del settings[name]
     elif settings:
         names = " ".join(f"--env {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
-        output.note(f"note: set in this shell and not written: {', '.join(settings)}; hint: {names}")
+        output.note(f"note: set in this shell but not written to the client: {', '.join(settings)}; hint: {names}")
         settings = {}
     if found.shared:
         output.note(
-            f"note: MCPFACTORY_BASE_URL is set in this shell and not written; hint: {_own_address(server, found.shared)}"
+            "note: MCPFACTORY_BASE_URL is set in this shell but not written to the client; hint: "
+            f"{_own_address(server, found.shared)}"
         )
     return with_settings(given, settings)
 

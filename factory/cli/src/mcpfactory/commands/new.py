@@ -104,7 +104,7 @@ def _confirm_setup(setup: Setup, *, as_json: bool) -> None:
     shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.fail(
-            f"{setup.folder} holds other things: {shown}",
+            f"{setup.folder} contains unrelated files: {shown}",
             "mcpfactory init --dry-run previews the changes, --yes makes them",
             Exit.USAGE,
         )
@@ -214,7 +214,7 @@ def _refuse(document: list[str], template: str, names: tuple[str, str], mode: st
     if all(names) and len(set(names)) > 1:
         output.fail(f"two names were given: {' and '.join(names)}", "give one of them", Exit.USAGE)
     if mode not in {"", "full", "search"}:
-        output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
+        output.fail(f"unknown mode {mode!r}", "use --mode full or --mode search", Exit.USAGE)
     if template and not document and (mode or overlays):
         output.fail(
             "--mode and --overlay require an API document",

@@ -126,7 +126,7 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:
-        output.note("what waits for a person: mcpfactory inbox")
+        output.note("see what needs your attention: mcpfactory inbox")
         return
     for item in read_inbox(workspace, names) if names else []:
         if item.kind in {"approval", "ready"}:
@@ -139,7 +139,7 @@ def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
     from mcpfactory_pipeline.plan.stage import wanted_level
 
     if outcome.ran and outcome.isolation == NONE.name and wanted_level(workspace.settings) == AUTO:
-        output.warning(f"code of servers ran with nothing that keeps it apart ({describe_lacking()})")
+        output.warning(f"code of servers ran without isolation ({describe_lacking()})")
         output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
 
 
@@ -190,7 +190,8 @@ def status(
                 output.hint(half["hint"])
             elif stated := row["stages"].get("build", {}).get("summary", {}).get("stated"):
                 output.note(
-                    f"{row['server']}: {row['version']} is a development build, because {stated} was released with different bytes"
+                    f"{row['server']}: {row['version']} is a development build, because {stated} was released "
+                    "with different bytes"
                 )
                 output.hint(f"mcpfactory release apply {row['server']}")
 
@@ -203,11 +204,9 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     from mcpfactory_pipeline.views.status import status as read_status
 
     if form not in (*FORMATS, "svg"):
-        output.fail(f"there is no format {form!r}", f"formats: {', '.join((*FORMATS, 'svg'))}", Exit.USAGE)
+        output.fail(f"unknown format {form!r}", f"formats: {', '.join((*FORMATS, 'svg'))}", Exit.USAGE)
     if len(names) > 1:
-        output.fail(
-            "--graph takes one server, or none for all", f"mcpfactory pipeline status --graph {form}", Exit.USAGE
-        )
+        output.fail("--graph accepts at most one server", f"mcpfactory pipeline status --graph {form}", Exit.USAGE)
     if form == "svg":
         output.document(read_picture(workspace, "".join(names)))
         return
@@ -288,7 +287,7 @@ def verify(
         count = len({entry["server"] for entry in left})
         verdict = f"{pluralize(count, 'server')} {'differs' if count == 1 else 'differ'}"
         verdict = verdict if left else "state matches history"
-        output.note(f"{len(found) - len(left)} mended; {verdict}" if repair and found else verdict)
+        output.note(f"{len(found) - len(left)} repaired; {verdict}" if repair and found else verdict)
     if left:
         raise typer.Exit(Exit.NO)
 

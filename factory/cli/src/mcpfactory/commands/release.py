@@ -191,7 +191,7 @@ def publish(
     from mcpfactory_pipeline.delivery.publish.publish import publish as publish_release
 
     if dry_run and check:
-        output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)
+        output.fail("use --check, which needs no network", "--check needs no network", Exit.USAGE)
     found = publish_release(
         workspace_in(),
         name,
@@ -215,7 +215,7 @@ def _target_options(options: list[str]) -> dict[str, dict[str, str]]:
         place, equals, value = option.partition("=")
         target, dot, key = place.partition(".")
         if not equals or not dot:
-            output.fail(f"--set {option!r} is no option", "--set pypi.url=https://…", Exit.USAGE)
+            output.fail(f"--set {option!r} is not a valid option", "--set pypi.url=https://…", Exit.USAGE)
         given.setdefault(target, {})[key] = value
     return given
 

@@ -57,7 +57,9 @@ def remove(
     if not dry_run and not yes:
         planned = perform(True)
         if as_json or not sys.stdin.isatty():
-            output.fail(f"{name} is removed only after a yes", f"mcpfactory remove {name} --yes", Exit.USAGE)
+            output.fail(
+                f"{name} was not removed: confirmation is required", f"mcpfactory remove {name} --yes", Exit.USAGE
+            )
         _print_removal(planned)
         if not typer.confirm("remove it?", err=True):
             raise typer.Exit(Exit.NO)
@@ -82,7 +84,7 @@ def _print_removal(removal: Removal) -> None:
 
 def _print_elsewhere(published: tuple[str, ...], clients: list[tuple[str, str, str]]) -> None:
     for sentence in published:
-        output.note(f"{sentence}, and keeps it; hint: delete it there")
+        output.note(f"{sentence}, and it stays published there; hint: delete it there")
     for client, name, command in clients:
         output.note(f"{client} has the entry {name}; hint: {command}")
 
@@ -135,7 +137,9 @@ def _print_rename(renamed: ServerRename) -> None:
     for channel in renamed.holds:
         output.line(f"  {channel}: {'would stay' if would else 'stays'} held")
     for mention in renamed.mentions[:_SHOWN]:
-        output.note(f"still {renamed.previous}: {renamed.path}/{mention['path']}:{mention['line']}: {mention['text']}")
+        output.note(
+            f"still mentions {renamed.previous}: {renamed.path}/{mention['path']}:{mention['line']}: {mention['text']}"
+        )
     if len(renamed.mentions) > _SHOWN:
         output.note(f"… and {len(renamed.mentions) - _SHOWN} more lines; hint: --json prints all of them")
     commands = [

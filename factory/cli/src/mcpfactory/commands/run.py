@@ -106,7 +106,10 @@ _Documents = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PLACE",
-        help="Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) that API documents may come from, in addition to the workspace and public addresses (repeatable)",
+        help=(
+            "Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) that API documents may come from, in addition to "
+            "the workspace and public addresses (repeatable)"
+        ),
     ),
 ]
 
@@ -143,13 +146,13 @@ def serve(
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
     if server and not names:  # no names would mean all of them, to a gateway
-        output.fail("--server names none", "mcpfactory serve --server NAME --server NAME, or --all", Exit.USAGE)
+        output.fail("--server is empty", "mcpfactory serve --server NAME --server NAME, or --all", Exit.USAGE)
     if (server and all_) or (search and not gateway):
         output.fail(
-            "--server, --all and --search cannot be combined like this", "mcpfactory serve --all --search", Exit.USAGE
+            "this combination of --server, --all and --search is invalid", "mcpfactory serve --all --search", Exit.USAGE
         )
     if not http and (token or public_url):
-        output.fail("--token and --public-url are for --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
+        output.fail("--token and --public-url require --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
     if documents and gateway:
         output.fail("--documents cannot be combined with --server or --all", "leave out --server and --all", Exit.USAGE)
     from mcpfactory_pipeline.serve.factory import HttpAddress, listen, secret_variables

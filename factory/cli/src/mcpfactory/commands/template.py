@@ -92,7 +92,9 @@ def show(source: Source, as_json: AsJson = False) -> None:
     output.line(f"  from {source}{f', {template.origin}' if template.origin else ''}")
     output.line(f"  {template.version}")
     if about["refused"]:
-        output.warning(f"it has {', '.join(about['refused'])}, and is refused: templates may not run anything")
+        output.warning(
+            f"the template has {', '.join(about['refused'])} and is refused: templates must not run anything"
+        )
     rows = [
         (one["name"], one["type"], one["default"], ", ".join(one["choices"]) or "-", one["help"])
         for one in about["questions"]
@@ -117,7 +119,7 @@ def new(
     from mcpfactory_codegen.servers.scaffold import new_template
 
     if not NAME.match(name):
-        output.fail(f"{name!r} is no name of a template", "a name is [a-z][a-z0-9-]*", Exit.USAGE)
+        output.fail(f"{name!r} is not a valid template name", "use a name that matches [a-z][a-z0-9-]*", Exit.USAGE)
     folder = workspace_in().root / "templates" / name
     files = new_template(folder)
     if as_json:

@@ -51,8 +51,8 @@ def update(
     server = workspace_in().server(name)
     if server.adopted is not None:
         output.fail(
-            f"{name} was adopted ({server.adopted.origin}): it has neither a document nor a template of ours",
-            f"mcpfactory adopt {server.adopted.again} --name {name} takes what is newest",
+            f"{name} was adopted ({server.adopted.origin}): it has no API document or template to update from",
+            f"mcpfactory adopt {server.adopted.again} --name {name} takes the newest version",
             Exit.BAD_INPUT,
         )
     make = partial(
@@ -128,7 +128,7 @@ def diff(
     if as_json:
         output.data({"server": name, **found.to_json()})
     else:
-        output.line(f"{name} {found.after.version or '(no version)'} against {found.before.source}")
+        output.line(f"{name} {found.after.version or '(no version)'} compared with {found.before.source}")
         print_changes(found.changes)
         _print_version(found)
     if not found.kept:
@@ -143,5 +143,5 @@ def _print_version(found: Any) -> None:
         output.line(f"version {before} → {after} reflects the changes")
     else:
         output.line(
-            f"version {before} → {after} does not reflect the changes; propose {found.proposed} ({found.needed})"
+            f"version {before} → {after} does not reflect the changes; proposed: {found.proposed} ({found.needed})"
         )

@@ -30,7 +30,10 @@ _Limits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=NUMBER",
-        help="Cost limit: max_start_ms, max_call_ms or max_memory_mb (repeatable); for a server in this workspace, the strictest channel limits also apply",
+        help=(
+            "Cost limit: max_start_ms, max_call_ms or max_memory_mb (repeatable); for a server in this workspace, "
+            "the strictest channel limits also apply"
+        ),
     ),
 ]
 
@@ -38,7 +41,9 @@ _Cases = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help='JSON file with calls that must work, with --command or --url: [{"tool": "add", "arguments": {"a": 1}}, …]',
+        help=(
+            'JSON file with calls that must work, with --command or --url: [{"tool": "add", "arguments": {"a": 1}}, …]'
+        ),
     ),
 ]
 
@@ -87,7 +92,10 @@ def validate(
             "--output",
             "-o",
             metavar="FILE|FOLDER",
-            help="Output file for each --format, or one folder for all; without --format, the file name selects the format",
+            help=(
+                "Output file for each --format, or one folder for all; without --format, the file name selects "
+                "the format"
+            ),
         ),
     ] = None,
     matrix: Annotated[
@@ -134,11 +142,11 @@ def validate(
 
 def _check_words(name: str, policy: str, *, foreign: bool) -> None:
     if policy not in _POLICIES:
-        output.fail(f"there is no policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
+        output.fail(f"unknown policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
     if name and foreign:
         output.fail(
             "--cases, --env and --allow-calls cannot be used with a server in this workspace",
-            "cases and variables of a workspace server are in its folder",
+            "set the cases and variables of a workspace server in its folder",
             Exit.USAGE,
         )
 
@@ -151,7 +159,7 @@ def _variables(words: Sequence[str], url: str) -> dict[str, str]:
     }
     found = {name: value for name, value in pairs.items() if name and value is not None}
     if lost := [name for name in pairs if name not in found]:
-        output.fail(f"--env {lost[0]!r} has no value here", "--env API_URL=http://127.0.0.1:8000", Exit.USAGE)
+        output.fail(f"--env {lost[0]!r} has no value in this shell", "--env API_URL=http://127.0.0.1:8000", Exit.USAGE)
     return found
 
 
@@ -186,7 +194,11 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
         except ValueError:
             found[name] = -1
         if name not in COSTS or not 0 <= found[name] < float("inf"):
-            output.fail(f"--limit {word}: {', '.join(COSTS)} with a number", "--limit max_start_ms=500", Exit.USAGE)
+            output.fail(
+                f"--limit {word} is invalid: give one of {', '.join(COSTS)} with a number",
+                "--limit max_start_ms=500",
+                Exit.USAGE,
+            )
     return found
 
 
@@ -223,7 +235,7 @@ def _words(command: str) -> tuple[str, ...]:
         return tuple(shlex.split(command))
     except ValueError as error:
         output.fail(
-            f"--command {command!r} is no command line: {str(error).lower()}",
+            f"--command {command!r} is not a valid command line: {str(error).lower()}",
             "close every quote: --command 'python -m my_server --name \"two words\"'",
             Exit.USAGE,
         )
@@ -235,7 +247,7 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
     from mcpfactory_pipeline.checks.formats import format_of
 
     if unknown := [name for name in formats if name not in KNOWN]:
-        output.fail(f"there is no format {unknown[0]!r}", f"formats: {', '.join(KNOWN)}", Exit.USAGE)
+        output.fail(f"unknown format {unknown[0]!r}", f"formats: {', '.join(KNOWN)}", Exit.USAGE)
     if not formats:
         named = [(format_of(path.name), path) for path in outputs]
         if nameless := [path for name, path in named if name is None]:
@@ -276,7 +288,9 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            output.fail(f"cannot write {path}: {error.strerror}", "name a file in a folder that you own", Exit.BROKEN)
+            output.fail(
+                f"cannot write {path}: {error.strerror}", "give a file in a folder that you can write to", Exit.BROKEN
+            )
         output.note(f"wrote {path}")
 
 
@@ -301,7 +315,7 @@ def waive(
         output.data(made)
     else:
         about = f" for {tool}" if tool else ""
-        output.line(f"{rule}{about} is waived at {server} until {expires} by {made['person']}: {made['file']}")
+        output.line(f"{rule}{about} is waived for {server} until {expires} by {made['person']}: {made['file']}")
         if covers := made.get("covers"):
             output.line(covers)
 

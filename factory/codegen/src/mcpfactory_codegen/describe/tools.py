@@ -269,7 +269,7 @@ def _cut(operation: ApiOperation, cut: tuple[str, ...]) -> Problem:
         "warning",
         "schema-cut",
         operation.pointer,
-        f"{operation.key}: {len(cut)} definitions are too much for one tool and were left open: {shown}",
+        f"{operation.key}: {len(cut)} definitions are too large for one tool and now accept any value: {shown}",
     )
 
 
@@ -403,7 +403,7 @@ def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
         return None
     what = f"says that it will {effect.verb}" if effect.verb else "says that it changes something"
     message = f"{operation.key} {what}, which its method must not; it is not called read-only"
-    return Problem("warning", "hints-doubtful", operation.pointer, message, "change the method, or the words")
+    return Problem("warning", "hints-doubtful", operation.pointer, message, "change the method or the description")
 
 
 _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperties", "items", "enum", "const", "$ref"})

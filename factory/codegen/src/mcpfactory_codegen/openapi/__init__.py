@@ -154,7 +154,7 @@ def read_operations(
         name = _id(node)
         try:
             if (first := taken.setdefault(f"{method} {path}", location)) != location:
-                raise BrokenError("operation-duplicate", location, f"{method} {path} stands at {first} already")
+                raise BrokenError("operation-duplicate", location, f"{method} {path} is already defined at {first}")
             operation = _read(reading, security, servers, written)
         except BrokenError as error:
             reading.report(error.code, error.location, f"{method} {path} was left out: {error}", error.hint)
@@ -351,9 +351,7 @@ def _resolved(reading: Reading, written: Any, location: Location) -> LocatedNode
         )
         written, location = target
     if not isinstance(written, dict):
-        raise BrokenError(
-            "operation-invalid", location, "it is not an object", "an operation is an object with `responses`"
-        )
+        raise BrokenError("operation-invalid", location, "it is not an object", "write an object with `responses`")
     return LocatedNode(written, location)
 
 

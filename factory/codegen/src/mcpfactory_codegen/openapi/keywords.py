@@ -77,7 +77,7 @@ def _flag(value: Any) -> bool:
 def _number(value: Any) -> int | float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not abs(value) <= _LARGEST:  # NaN is not, either
-            raise ValueError("readers of JSON hold no number as large")
+            raise ValueError("the number is too large for JSON parsers")
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", value):
         return float(value) if "." in value else int(value)
@@ -144,13 +144,15 @@ def _expression(value: str) -> str:
     if len(value) > 5000:
         raise ValueError("it is longer than 5000 characters")
     if any(int(count) > MOST for count in _REPEATED.findall(value)):
-        raise ValueError(f"it repeats something more than {MOST:,} times, which no call carries")
+        raise ValueError(f"it repeats an expression more than {MOST:,} times")
     literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
     if literal is not None and "i" in literal[2]:
-        raise ValueError("it takes capitals for small letters, which a pattern cannot say")
+        raise ValueError("it ignores case, which a schema pattern cannot express")
     text = literal[1] if literal is not None else value
     if (foreign := _FOREIGN.search(text)) is not None:
-        raise ValueError(f"{foreign[0][:20]!r} means something else, or nothing, in JavaScript's regular expressions")
+        raise ValueError(
+            f"{foreign[0][:20]!r} is not supported in JavaScript's regular expressions, or has another meaning there"
+        )
     text = _EDGES.sub(lambda match: {"A": "^", "Z": "$", "z": "$"}.get(match[1], match[0]), text)
     if "\\k<" not in text:
         text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # names of groups: `re` writes them in another way

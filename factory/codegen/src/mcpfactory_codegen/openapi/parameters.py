@@ -193,7 +193,10 @@ def _fit_template(
     names = tuple(dict.fromkeys(_TEMPLATE.findall(path)))
     if "" in names:
         raise BrokenError(
-            "path-invalid", location, f"the path {path[:200]!r} has empty braces", "name the parameter between them"
+            "path-invalid",
+            location,
+            f"the path {path[:200]!r} has empty braces",
+            "write the name of the parameter between the braces",
         )
     declared = {parameter.name for parameter in parameters if parameter.place == "path"}
     missing = [name for name in names if name not in declared]

@@ -80,7 +80,7 @@ class References:
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
             if location in seen or len(seen) >= MAX_HOPS:
-                raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
+                raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
             seen.add(location)
             node, location = self.resolve(reference, location)
         return LocatedNode(node, location)
@@ -107,7 +107,7 @@ class References:
         if (known := self._found.get(key)) is not None:
             return known
         if key in self._resolving or len(self._resolving) > MAX_HOPS:
-            raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
+            raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
         self._resolving.add(key)
         try:
             target = self._found[key] = self._direct(reference, at)
@@ -129,7 +129,7 @@ class References:
         if not fragment.startswith("/"):
             if (location := self._anchor(base.part, unquote(fragment))) is None:
                 raise UnresolvedError(
-                    "reference-dangling", f"the reference {reference[:200]!r} names an anchor that is not there"
+                    "reference-dangling", f"the reference {reference[:200]!r} points to an unknown anchor"
                 )
             return self._descend(location, [], reference)
         try:
@@ -167,7 +167,7 @@ class References:
             while isinstance(node, dict) and token not in node and isinstance(node.get("$ref"), str):
                 hops += 1
                 if hops > MAX_HOPS:
-                    raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
+                    raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
                 node, location = self.resolve(node["$ref"], location)
             if isinstance(node, dict) and token in node:
                 node = node[token]
@@ -180,8 +180,11 @@ class References:
             ):
                 node = node[int(token)]
             else:
-                message = f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in {str(location) or 'the document'}"
-                raise UnresolvedError("reference-dangling", message, "correct the reference, or add what it names")
+                message = (
+                    f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in "
+                    f"{str(location) or 'the document'}"
+                )
+                raise UnresolvedError("reference-dangling", message, "correct the reference, or add its target")
             location = location.down(token)
         return LocatedNode(node, location)
 

@@ -226,7 +226,7 @@ class Translator:
         named = self._spec.schemas.split("/")
         if tokens[: len(named)] == named and len(tokens) > len(named):
             return self._references.resolve("#" + "/".join(tokens[: len(named) + 1]), location)
-        raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is no schema")
+        raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is not a schema")
 
     def _last(self, target: LocatedNode) -> LocatedNode:
         """Through schemas that are nothing but a reference: A → B → C is C."""
@@ -235,7 +235,9 @@ class Translator:
             target = self._references.resolve(target.node["$ref"], target.location)
             if target.location in seen:
                 raise UnresolvedError(
-                    "reference-cycle", "the reference leads back to itself", "one of them has to say what it is"
+                    "reference-cycle",
+                    "the reference points back to itself",
+                    "replace one of the references with a schema",
                 )
             seen.add(target.location)
         return target
@@ -504,5 +506,8 @@ class Schemas:
             f"the schema {name!r} is defined by itself without end; the reference that closes the circle was dropped"
         )
         self._problems.add(
-            "schema-cycle", str(location) if location else "", message, "one of the schemas has to be written out"
+            "schema-cycle",
+            str(location) if location else "",
+            message,
+            "write out one of the schemas instead of referring to it",
         )

@@ -95,7 +95,9 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
                         return _body(answer, url, max_bytes), url
                 url = redirected(redirect, url)
     except httpx.InvalidURL as error:
-        raise FetchError(f"{url} is not a URL: {error}", "such as https://api.example.com/openapi.json") from None
+        raise FetchError(
+            f"{url} is not a URL: {error}", "use a URL such as https://api.example.com/openapi.json"
+        ) from None
     except httpx.HTTPError as error:
         raise FetchError(
             f"{url} cannot be read: {error or type(error).__name__}", "check the address and the network"
@@ -112,7 +114,7 @@ def redirected(redirect: Redirect, url: str) -> str:
         FetchError: the target is not an http or https URL, or is http while the source is https.
     """
     if redirect.refusal == "target":
-        raise FetchError(f"{url} redirects to what is neither http nor https", "use the final URL")
+        raise FetchError(f"{url} redirects to a URL that is neither http nor https", "use the final URL")
     if url.startswith("https:") and not redirect.url.startswith("https:"):
         raise FetchError(f"{url} redirects to {redirect.url}, which is not encrypted", "use the final URL")
     return redirect.url
@@ -123,12 +125,13 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
         raise FetchError(f"{url} is neither http nor https", "give an http or https URL, or the path of a file")
     if split_web_url(url) is None:
         raise FetchError(
-            f"{url} is no URL: its host or its port cannot be", "such as https://api.example.com/openapi.json"
+            f"{url} is not a valid URL: its host or its port is invalid",
+            "use a URL such as https://api.example.com/openapi.json",
         )
     host = host_of(url)
     if host not in {allowed.lower() for allowed in allowed_hosts}:
         raise FetchError(
-            f"{url} leads to the host {host!r}, which is not allowed",
+            f"{url} is on the host {host!r}, which is not allowed",
             f"allow the host {host!r}, or use its URL directly",
         )
 
@@ -147,7 +150,7 @@ def _dialled(url: str) -> tuple[str, dict[str, Any]]:
         raise FetchError(f"{url} cannot be read: {error.strerror}", "check the address and the network") from None
     addresses = [str(one[4][0]) for one in found]
     if not all(map(is_public, addresses)):
-        raise FetchError(f"{url} is at no public address", "whoever starts the server permits the host")
+        raise FetchError(f"{url} resolves to a private address", "allow the host when you start the server")
     name = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
     target = parts._replace(netloc=f"{name}:{port}").geturl()
     return target, {
@@ -158,13 +161,13 @@ def _dialled(url: str) -> tuple[str, dict[str, Any]]:
 
 def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
     if answer.status_code != 200:
-        raise FetchError(f"{url} answered {answer.status_code} {answer.reason_phrase}", "check the address")
+        raise FetchError(f"{url} returned HTTP {answer.status_code} {answer.reason_phrase}", "check the address")
     chunks: list[bytes] = []
     size = 0
     for chunk in iter_decoded(answer):
         size += len(chunk)
         if size > max_bytes:
-            raise FetchError(f"{url} is larger than {max_bytes // 1_000_000} MB", "is it the right address?")
+            raise FetchError(f"{url} is larger than {max_bytes // 1_000_000} MB", "check that it is the right address")
         chunks.append(chunk)
     return b"".join(chunks)
 
@@ -294,10 +297,10 @@ class _Local:
     def read_main(self, max_bytes: int) -> bytes:
         path = self._path.resolve()
         if not path.is_relative_to(self._root):
-            raise DocumentError(f"{self.source} does not lie below {self._root}", "name a folder above it")
+            raise DocumentError(f"{self.source} is not below {self._root}", "choose a folder above it")
         self.main = path.relative_to(self._root).as_posix()
         if path.is_dir():
-            raise DocumentError(f"{self.source} is a folder", "name the document in it")
+            raise DocumentError(f"{self.source} is a folder", "give the path of the document in it")
         try:
             return _read(path, max_bytes)
         except FileNotFoundError:
@@ -317,7 +320,7 @@ class _Local:
         try:
             path = (self._root / part).resolve()
             if not path.is_relative_to(self._root):
-                raise _RefusedError("it lies outside the folder of the document")
+                raise _RefusedError("it is outside the folder of the document")
             return _read(path, max_bytes)
         except FileNotFoundError:
             raise _RefusedError("there is no such file") from None
@@ -352,11 +355,12 @@ class _Loading:
         try:
             data, form = parse(raw, self._problems)
         except ParseError as error:
-            raise DocumentError(f"{origin.source} is no API document: {error}", error.hint) from None
+            raise DocumentError(f"{origin.source} is not an API document: {error}", error.hint) from None
         if not isinstance(data, dict):
             kind = "a list" if isinstance(data, list) else "a single value"
             raise DocumentError(
-                f"{origin.source} is no API document: it holds {kind}, not an object", "is it the right file?"
+                f"{origin.source} is not an API document: it contains {kind}, not an object",
+                "check that it is the right file",
             )
         if recognise(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
@@ -364,8 +368,8 @@ class _Loading:
         if source is None:
             known = ", ".join(one.noun for one in SOURCES)
             raise DocumentError(
-                f"{origin.source} is no API document: it has neither `openapi` nor `swagger` at the top",
-                f"is it the right file? What can be read: {known}; others (RAML, WSDL) have to be converted first",
+                f"{origin.source} is not an API document: it has neither `openapi` nor `swagger` at the top",
+                f"check that it is the right file; supported formats: {known}; convert others (RAML, WSDL) first",
             )
         if source.stored is not None:
             data = source.stored(data)

@@ -46,17 +46,17 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DocumentError(
-                f"the overlay {path} is larger than {MAX_BYTES // 1_000_000} MB", "is it the right file?"
+                f"the overlay {path} is larger than {MAX_BYTES // 1_000_000} MB", "check that it is the right file"
             )
         raw = path.read_bytes()
         data, form = parse(raw, Problems(), f"{name}#")
     except OSError as error:
         raise DocumentError(f"the overlay {path} cannot be read: {error.strerror}", "check the path") from None
     except ParseError as error:
-        raise DocumentError(f"{path} is no overlay: {error}", error.hint) from None
+        raise DocumentError(f"{path} is not an overlay: {error}", error.hint) from None
     if not isinstance(data, dict) or not isinstance(data.get("actions"), list):
         hint = "an overlay has `overlay: 1.0.0`, `info` and `actions`"
-        raise DocumentError(f"{path} is no overlay: it has no list of actions", hint)
+        raise DocumentError(f"{path} is not an overlay: it has no list of actions", hint)
     return Overlay(name, Part(data, raw, form))
 
 
@@ -87,7 +87,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[s
         try:
             found = _act(root, action)
         except _WrongActionError as error:
-            problems.add("overlay-invalid", location + error.field, f"{error}; nothing was changed by it", error.hint)
+            problems.add("overlay-invalid", location + error.field, f"{error}; the action was skipped", error.hint)
         else:
             if not found:
                 message = f"the target {action['target']!r} is nowhere in the document"
@@ -108,7 +108,7 @@ class _WrongActionError(Exception):
 
 def _act(root: dict[str, Any], action: Any) -> bool:
     if not isinstance(action, dict) or not isinstance(action.get("target"), str):
-        raise _WrongActionError("an action is an object with a `target`", "", "see the Overlay Specification")
+        raise _WrongActionError("an action must be an object with a `target`", "", "see the Overlay Specification")
     targets = _find(root[""], action["target"], "target")
     if action.get("remove") is True:
         for parent, key in _containers(root, targets, backwards=True):
@@ -119,7 +119,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
     value = _value(root[""], action)
     kinds = {_kind(parent[key]) for parent, key in _containers(root, targets)}
     if len(kinds) > 1:
-        raise _WrongActionError("the target finds objects, arrays and values together", "/target", "narrow it")
+        raise _WrongActionError("the target selects objects, arrays and values together", "/target", "narrow it")
     # All or nothing: an action that fits some of its targets only is not half done.
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
@@ -131,14 +131,14 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
     """Return the value to merge: `update`, or a copy of the node at `copy` (1.1)."""
     update, copy = action.get("update", _NO_CHANGE), action.get("copy")
     if (update is _NO_CHANGE) == (copy is None):
-        raise _WrongActionError("an action has one of `update`, `copy` and `remove: true`")
+        raise _WrongActionError("an action must have one of `update`, `copy` and `remove: true`")
     if copy is None:
         return update
     if not isinstance(copy, str):
-        raise _WrongActionError("`copy` has to be a JSONPath", "/copy")
+        raise _WrongActionError("`copy` must be a JSONPath", "/copy")
     found = _find(data, copy, "copy")
     if len(found) != 1:
-        raise _WrongActionError(f"`copy` has to find one node, and found {len(found)}", "/copy", "narrow it")
+        raise _WrongActionError(f"`copy` must select one node, but it selects {len(found)}", "/copy", "narrow it")
     node = data
     for step in found[0]:
         node = node[step]
@@ -186,7 +186,7 @@ def _merged(target: Any, value: Any) -> Any:
         if key not in new:
             new[key] = _copied(item)
         elif isinstance(new[key], list) and not isinstance(item, list):
-            raise _WrongActionError(f"{key!r} is an array, and what is to be merged into it is none", "/update")
+            raise _WrongActionError(f"{key!r} is an array, but the value to merge into it is not", "/update")
         else:
             new[key] = _merged(new[key], item)
     return new
@@ -228,8 +228,8 @@ def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
         for match in compiled.finditer(data):
             found.append((tuple(match.parts), match.obj))
             if len(found) > MOST_NODES:
-                raise PathError(f"it finds more than {MOST_NODES:,} places", "narrow it")
+                raise PathError(f"it selects more than {MOST_NODES:,} nodes", "narrow it")
     except (JSONPathError, RecursionError) as error:
         reason = " ".join(str(error).partition("\n")[0].split())[:200] or type(error).__name__
-        raise PathError(f"{path[:200]!r} is no JSONPath: {reason}", "see RFC 9535") from None
+        raise PathError(f"{path[:200]!r} is not a valid JSONPath: {reason}", "see RFC 9535") from None
     return found

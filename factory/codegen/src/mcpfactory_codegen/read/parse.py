@@ -49,7 +49,7 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
     if encoding == _WINDOWS:
         problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
-        raise ParseError("it is empty", "is it the right file, and was it saved?")
+        raise ParseError("it is empty", "check that it is the right file and that it was saved")
     if member := member_of(raw):
         return {member: text}, "graphql"
     if text.lstrip()[0] not in "{[":
@@ -66,7 +66,7 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
             message = (
                 f"comments and commas before a closing bracket are no JSON (line {error.lineno}); read without them"
             )
-            problems.add("document-syntax", file, message, "take them out, or write YAML")
+            problems.add("document-syntax", file, message, "remove them, or write YAML")
             return data, "json"
         try:  # YAML's flow style looks like JSON with unquoted words and single quotes
             return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"  # YAML allows no tabs for indenting
@@ -114,7 +114,7 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
     except json.JSONDecodeError:
         raise
     except ValueError as error:  # an integer with more digits than Python converts
-        raise ParseError(f"it is not usable JSON: {error}", "check the syntax") from None
+        raise ParseError(f"it is not valid JSON: {error}", "check the syntax") from None
     _check_bounds(data)
     if repeated:
         _report_repeated(data, repeated, problems, file)
@@ -124,12 +124,14 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
 
 
 def _too_deep() -> ParseError:
-    return ParseError(f"it is nested deeper than {MAX_DEPTH} levels", "no API needs that; check how it was made")
+    return ParseError(
+        f"it is nested deeper than {MAX_DEPTH} levels", "check how it was generated; no API needs that depth"
+    )
 
 
 def _too_big() -> ParseError:
     return ParseError(
-        f"it has more than {MAX_NODES:,} values (YAML aliases count as often as they are used)",
+        f"it has more than {MAX_NODES:,} values (each use of a YAML alias counts)",
         "split the document, or expand fewer aliases",
     )
 
@@ -168,7 +170,7 @@ def _report_repeated(data: Any, repeated: list[tuple[dict[str, Any], set[str]]],
 
 
 def _duplicate(problems: Problems, pointer: str, key: str) -> None:
-    problems.add("document-duplicate-key", pointer, f"the key {key!r} stands here twice; the last one counts")
+    problems.add("document-duplicate-key", pointer, f"the key {key!r} appears twice here; the last one is used")
 
 
 def _without_surrogates(data: Any, problems: Problems, file: str) -> Any:
@@ -177,7 +179,9 @@ def _without_surrogates(data: Any, problems: Problems, file: str) -> Any:
     def clean(node: Any, pointer: str) -> Any:
         if isinstance(node, str) and _SURROGATE.search(node):
             problems.add(
-                "document-text", file + pointer, "the text holds half a character (a lone surrogate); replaced"
+                "document-text",
+                file + pointer,
+                "the text contains a lone surrogate (half a character), which was replaced",
             )
             return _SURROGATE.sub("\ufffd", node)
         if isinstance(node, dict):
@@ -225,7 +229,9 @@ class _Yaml:
                 documents += isinstance(event, yaml.DocumentStartEvent)
                 if documents > 1:
                     self._problems.add(
-                        "document-many", self._file, "the file holds several YAML documents; the first one counts"
+                        "document-many",
+                        self._file,
+                        "the file contains several YAML documents; only the first one is read",
                     )
                     break
                 self._take(event)
@@ -260,7 +266,7 @@ class _Yaml:
         top = self._stack[-1] if self._stack else None
         if top is not None and type(top.node) is dict and top.key is None:
             line = event.start_mark.line + 1
-            raise ParseError(f"a mapping or list is used as a key (line {line})", "keys of an API document are text")
+            raise ParseError(f"a mapping or list is used as a key (line {line})", "use only strings as keys")
         if event.anchor:
             self._anchors[event.anchor] = (_OPEN, 0, "")
         self._tagged(event)
@@ -288,7 +294,9 @@ class _Yaml:
     def _alias(self, event: Any) -> None:
         value, size, text = self._anchors.get(event.anchor, (None, -1, ""))
         if size < 0:
-            raise ParseError(f"the alias *{event.anchor} names no anchor (line {event.start_mark.line + 1})")
+            raise ParseError(
+                f"the alias *{event.anchor} refers to an unknown anchor (line {event.start_mark.line + 1})"
+            )
         if value is _OPEN:
             raise ParseError(f"the alias *{event.anchor} contains itself (line {event.start_mark.line + 1})")
         self._add(value, size, text, event)
@@ -335,7 +343,10 @@ class _Yaml:
 
     def _tagged(self, event: Any) -> None:
         if event.tag and event.tag not in _KNOWN_TAGS:
-            message = f"the tag {event.tag[:80]!r} (line {event.start_mark.line + 1}) is ignored; the value is taken as it stands"
+            message = (
+                f"the tag {event.tag[:80]!r} (line {event.start_mark.line + 1}) is ignored; the value is taken as "
+                "it stands"
+            )
             self._problems.add("document-tag", self._file + self._pointer(), message)
 
     def _resolve(self, event: Any, text: str) -> Any:

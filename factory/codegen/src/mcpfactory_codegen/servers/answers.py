@@ -52,14 +52,16 @@ def _settings(template: ServerTemplate) -> dict[str, Any]:
     try:
         if file.is_symlink() or file.stat().st_size > _MOST:
             raise TemplateSourceError(
-                f"{SETTINGS} of template {template.name} is a link, or too large", "do not use it"
+                f"{SETTINGS} of template {template.name} is a link, or too large", "use another template"
             )
         data = yaml.safe_load(file.read_text("utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         said = " ".join(str(error).split())[:200]
         raise TemplateSourceError(f"{SETTINGS} of template {template.name} cannot be read: {said}", "mend it") from None
     if not isinstance(data, dict):
-        raise TemplateSourceError(f"{SETTINGS} of template {template.name} is no table", "write NAME: and a question")
+        raise TemplateSourceError(
+            f"{SETTINGS} of template {template.name} is not a table", "write NAME: and a question for each answer"
+        )
     return {str(name): value for name, value in data.items()}
 
 
@@ -117,7 +119,7 @@ def load_answers(file: Path) -> dict[str, Answer]:
         said = " ".join(str(error).split())[:200]
         raise TemplateSourceError(f"the answers in {file} cannot be read: {said}", "write NAME: VALUE lines") from None
     if not isinstance(data, dict):
-        raise TemplateSourceError(f"{file} has no answers", "write a table: NAME: VALUE")
+        raise TemplateSourceError(f"{file} has no answers", "write a mapping: NAME: VALUE")
     return read_answers(data, str(file))
 
 
@@ -132,12 +134,13 @@ def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
         texts = value if isinstance(value, list) else [value]
         if any(isinstance(one, str) and not one.isascii() and _SURROGATE.search(one) for one in texts):
             raise ServerConfigError(
-                f"{where}: the answer {name} has half a character", "escapes above \\uffff are two: \\ud83d\\ude00"
+                f"{where}: the answer {name} contains a lone surrogate (half a character)",
+                "write a character above \\uffff as two escapes: \\ud83d\\ude00",
             )
         if not (isinstance(value, str | int | float) or is_list):
             raise ServerConfigError(
-                f"{where}: the answer {name} is a {type(value).__name__}",
-                "an answer is a text, a number, true or false, or a list of texts",
+                f"{where}: the answer {name} has the unsupported type {type(value).__name__}",
+                "use a string, a number, true or false, or a list of strings",
             )
     return {str(name): value for name, value in data.items()}
 
@@ -152,7 +155,7 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
     for one in given:
         name, sign, value = one.partition("=")
         if not (name and sign):
-            raise TemplateSourceError(f"{one!r} is no answer", "--answer NAME=VALUE")
+            raise TemplateSourceError(f"{one!r} is not a valid answer", "--answer NAME=VALUE")
         found[name] = value
     return found
 
@@ -177,7 +180,7 @@ def checked_answers(
             close = nearest(name, list(known))
             hint = f"did you mean {close!r}? " if close else ""
             raise TemplateSourceError(
-                f"the template does not ask {name!r}", f"{hint}it asks {', '.join(known) or 'nothing'}"
+                f"the template has no question {name!r}", f"{hint}it asks {', '.join(known) or 'nothing'}"
             )
         found[name] = _taken(known[name], value)
     return found
@@ -195,9 +198,13 @@ def _taken(question: TemplateQuestion, value: Answer) -> Answer:
         else:
             taken = value
     except (KeyError, ValueError):
-        raise TemplateSourceError(f"{value!r} is no answer to {question.name}", f"it wants {question.type}") from None
+        raise TemplateSourceError(
+            f"{value!r} is not a valid answer to {question.name}", f"give a value of type {question.type}"
+        ) from None
     if question.choices and str(taken) not in question.choices:
-        raise TemplateSourceError(f"{value!r} is no answer to {question.name}", f"one of {', '.join(question.choices)}")
+        raise TemplateSourceError(
+            f"{value!r} is not a valid answer to {question.name}", f"use one of {', '.join(question.choices)}"
+        )
     return taken
 
 

@@ -207,10 +207,10 @@ def refuse_empty(built: BuiltServer, config: ServerConfig, where: str) -> None:
         if any(one.code == "webhooks-ignored" for one in built.problems):
             hint = "give the document of the API that is to be called"
             raise CreateError(
-                f"{where} has webhooks only, which the API sends, and no operation to call", hint, "empty"
+                f"{where} has only webhooks, which the API sends, and no operation to call", hint, "empty"
             )
         raise CreateError(
-            f"{where} has no operations, so there is nothing to make tools of",
+            f"{where} has no operations to make tools from",
             "give the document that has `paths`",
             "empty",
         )
@@ -220,7 +220,7 @@ def refuse_empty(built: BuiltServer, config: ServerConfig, where: str) -> None:
     why = f"; the first: {first.method} {first.path}: {first.reason}" if first else ""
     raise CreateError(
         f"none of {built.operations} operations of {where} became a tool{why}",
-        "select others, or mend the document",
+        "select other operations, or correct the document",
         "empty",
     )
 
@@ -240,7 +240,7 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> BuiltServer
             f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"
         )
         raise CreateError(
-            f"template {template.name} is for servers that are made from an API document", hint, "template"
+            f"template {template.name} is for servers that are generated from an API document", hint, "template"
         )
     title = config.name.replace("-", " ").capitalize()
     data = {
@@ -342,8 +342,8 @@ def file_tampered(step: tree.FileStep) -> Problem:
         "warning",
         "file-tampered",
         "",
-        f"{step.path} belongs to the machine, was changed by hand, and was {what}",
-        "put changes into server.py; what was there is in version control",
+        f"{step.path} is a generated file that was changed by hand, and it was {what}",
+        "put changes into server.py; restore the earlier content from version control",
     )
 
 

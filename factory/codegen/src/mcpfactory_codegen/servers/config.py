@@ -84,7 +84,7 @@ def read_config(folder: Path) -> ServerConfig:
         text = path.read_text("utf-8-sig")  # editors on Windows put a mark before the text
     except FileNotFoundError:
         raise ServerConfigError(
-            f"{path} does not exist", "is this the folder of a server? see: mcpfactory inspect"
+            f"{path} does not exist", "check that this is the folder of a server; mcpfactory inspect lists the servers"
         ) from None
     except UnicodeDecodeError as error:
         raise ServerConfigError(f"{path}: {error}", "save it as UTF-8") from None
@@ -100,7 +100,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ServerConfigError(f"{path}: {error}", "mend the line that is named") from None
+        raise ServerConfigError(f"{path}: {error}", "correct that line") from None
     if found := unread(data, SERVER_FIELDS):
         raise ServerConfigError(f"{path}: {found[0]}", found[1])
     server = table_of(data, "server", path)
@@ -116,7 +116,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
     except ValueError as error:
         raise ServerConfigError(
             f"{path}: {error}",
-            "docs/reference/generated-server.md lists what [tools.<name>], [workflows.<name>] and [responses] take",
+            "see docs/reference/generated-server.md for the keys of [tools.<name>], [workflows.<name>] and [responses]",
         ) from None
     return ServerConfig(
         name=name,
@@ -141,7 +141,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
 def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path) -> str:
     value = text_of(server, key, path)
     if value and value not in known:
-        raise ServerConfigError(f"{path}: there is no {key} {value!r}", f"server.{key} is {' or '.join(known)}")
+        raise ServerConfigError(f"{path}: unknown {key} {value!r}", f"set server.{key} to {' or '.join(known)}")
     return value
 
 
@@ -207,7 +207,7 @@ def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -
     if config.profile in {*_PROFILES, *members}:
         offer["profile"] = config.profile
     elif config.profile:
-        message = f"there is no profile {config.profile!r}: the server offers all its tools"
+        message = f"unknown profile {config.profile!r}: the server offers all its tools"
         problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_PROFILES, *members])}")
     if members:
         offer["profiles"] = members
@@ -239,5 +239,5 @@ def _profile_members(
     keys = {operation.key for operation in chosen.operations}
     members = [tool.name for tool in tools if tool.key in keys]
     if not members:
-        problems.add("profile-empty", f"profiles.{name}", f"no tool is in the profile {name!r}", "widen its selection")
+        problems.add("profile-empty", f"profiles.{name}", f"the profile {name!r} has no tools", "widen its selection")
     return members

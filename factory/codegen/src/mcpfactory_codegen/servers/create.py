@@ -156,7 +156,7 @@ def create_server(
             built = from_template(config, found)
         target = folder / name
         if target.exists() or target.is_symlink():
-            raise CreateError(f"{target} exists already", "choose another name with --name, or remove it", "exists")
+            raise CreateError(f"{target} already exists", "choose another name with --name, or remove it", "exists")
         notify(f"writing {len(built.paths)} files")
         steps = () if dry_run else _write_new(target, built)
     return _created(name, target, built, steps)
@@ -248,7 +248,10 @@ def _from_documents(
     if strict and built.problems:
         problem = built.problems[0]
         raise CreateError(
-            f"the document has {len(built.problems)} problems, and strict allows none; the first: {problem.message}"
+            (
+                f"the document has {len(built.problems)} problems, and strict mode accepts none; the first: "
+                f"{problem.message}"
+            )
             + (f" (at {problem.pointer})" if problem.pointer else ""),
             problem.hint or "correct the document, or leave out strict",
             "strict",
@@ -266,7 +269,9 @@ def _taken(sources: Sequence[ApiSource], request: _Request, notify: Notify) -> l
     labels = choose_labels(list(zip(sources, titles, strict=True))) if several else (sources[0].label,)
     for label in labels:
         if labels.count(label) > 1:
-            raise CreateError(f"two documents have the label {label!r}", "give each another: LABEL=FILE", "source")
+            raise CreateError(
+                f"two documents have the label {label!r}", "give each a different label: LABEL=FILE", "source"
+            )
     overlays = _overlays_by_label(request.overlays, labels)
     return [_take(document, label, overlays[label], request) for document, label in zip(loaded, labels, strict=True)]
 
@@ -293,7 +298,7 @@ def _overlays_by_label(overlays: Sequence[ApiSource], labels: Sequence[str]) -> 
         label = one.label if one.label in found or len(labels) > 1 else labels[0]
         if label not in found:
             hint = f"--overlay LABEL=FILE; labels: {', '.join(labels)}"
-            raise CreateError(f"nothing says which document the overlay {one.place} is for", hint, "source")
+            raise CreateError(f"the overlay {one.place} is not assigned to a document", hint, "source")
         found[label].append(Path(one.place))
     return found
 

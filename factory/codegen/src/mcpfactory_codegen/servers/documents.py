@@ -72,13 +72,15 @@ def read_apis(data: Mapping[str, Any], path: Path) -> tuple[ApiConfig, ...]:
     for index, api in enumerate(found_all):
         if not api.document:
             hint = 'document = "api/openapi.yaml"; mcpfactory update NAME --from-openapi LABEL=FILE adds one'
-            raise ServerConfigError(f"{path}: the [[api]] number {index + 1} has no document", hint)
+            raise ServerConfigError(f"{path}: [[api]] table number {index + 1} has no document", hint)
         if api.label in (one.label for one in found_all[:index]):
             what = f"the label {api.label!r}" if api.label else "no label"
             hint = 'label = "…": each but the first needs one of its own'
-            raise ServerConfigError(f"{path}: two [[api]] have {what}", hint)
+            raise ServerConfigError(f"{path}: two [[api]] tables have {what}", hint)
         if api.document in (one.document for one in found_all[:index]):
-            raise ServerConfigError(f"{path}: two [[api]] have the document {api.document}", "remove one of them")
+            raise ServerConfigError(
+                f"{path}: two [[api]] tables have the same document {api.document}", "remove one of them"
+            )
     return tuple(found_all)
 
 
@@ -89,7 +91,7 @@ def _read(table: Mapping[str, Any], path: Path) -> ApiConfig:
         raise ServerConfigError(f"{path}: api.label {label!r} cannot be used", hint)
     if credentials not in _CREDENTIALS:
         hint = 'api.credentials is "own" or "shared"'
-        raise ServerConfigError(f"{path}: api.credentials {credentials!r} is not known", hint)
+        raise ServerConfigError(f"{path}: unknown value {credentials!r} of api.credentials", hint)
     return ApiConfig(
         document=text_of(table, "document", path),
         source=text_of(table, "source", path),
@@ -106,7 +108,7 @@ def _hosts(table: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     for one in found:
         if not _HOST.fullmatch(one):
             hint = 'write a host or host:port in small letters, such as allow_private = ["127.0.0.1:8000"]'
-            raise ServerConfigError(f"{path}: api.allow_private: {one!r} is no host", hint)
+            raise ServerConfigError(f"{path}: api.allow_private: {one!r} is not a valid host", hint)
     return found
 
 
@@ -199,7 +201,7 @@ def _check(text: str, apis: Sequence[ApiConfig]) -> None:
             where = f'the [[api]] with label = "{api.label}"' if api.label else "[api]"
             values = (("document", api.document), ("source", api.source), ("allow_private", list(api.allow_private)))
             lines = " and ".join(f"{key} = {written(value)}" for key, value in values if value)
-            raise ServerConfigError(f"{_FILE}: {where} could not be brought up to date", f"write {lines} below [api]")
+            raise ServerConfigError(f"{_FILE}: {where} could not be updated", f"write {lines} below [api]")
 
 
 def _apis_of(text: str) -> list[dict[str, Any]]:

@@ -244,7 +244,7 @@ def _refuse_half(folder: Path, names: _Names, text: str) -> None:
     if parse_config(text, folder / CONFIG) != names.new:
         wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'
         raise CreateError(
-            f"{folder / CONFIG}: [server] could not be renamed", f"write {wanted} on lines of their own", "config"
+            f"{folder / CONFIG}: [server] could not be renamed", f"write {wanted} on separate lines", "config"
         )
 
 

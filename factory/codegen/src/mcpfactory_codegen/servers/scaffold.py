@@ -108,14 +108,14 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
     if source.startswith(_ELSEWHERE):
         name = source.removeprefix(_ELSEWHERE)
         raise UnknownTemplateError(
-            f"the template {name} is in a folder outside of the workspace, and where is not kept",
-            "say where: mcpfactory update NAME --template FOLDER",
+            f"the template {name} is in an unknown folder outside the workspace",
+            "give its folder: mcpfactory update NAME --template FOLDER",
         )
     known = ", ".join(template.name for template in templates())
     close = nearest(source, [template.name for template in templates()])
     guess = f"did you mean {close!r}? " if close else ""
     raise UnknownTemplateError(
-        f"there is no template {source!r}",
+        f"unknown template {source!r}",
         f"{guess}use one of {known}, a folder with a {SETTINGS}, git+https://… or package:NAME==VERSION",
     )
 
@@ -187,7 +187,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
         except (RenderError, OSError) as error:
             message = f"template {found.name} cannot be rendered: {error}"
             where = found.source if found.origin else found.folder / SETTINGS
-            raise TemplateSourceError(message, f"see {where}; templates may not run anything") from None
+            raise TemplateSourceError(message, f"see {where}; templates must not run anything") from None
         return _read(place)
 
 
@@ -203,7 +203,9 @@ def _copy(source: Path, target: Path) -> None:
                 continue
             where = file.relative_to(source)
             if not stat.S_ISREG(mode):
-                raise RenderError(f"{where} is a link, a pipe or a device, and templates are plain files")
+                raise RenderError(
+                    f"{where} is a link, a pipe or a device, but templates must contain only regular files"
+                )
             left -= file.lstat().st_size
             if left < 0:
                 raise RenderError(f"it has more than {_MOST_BYTES} bytes")
@@ -218,14 +220,15 @@ def _read(root: Path) -> dict[str, str]:
             one.name.casefold() for one in path.parent.iterdir()
         }:
             raise TemplateSourceError(
-                f"the template makes {path.parent.relative_to(root)} a repository of git",
-                "no folder has HEAD, objects and refs",
+                f"the template turns {path.parent.relative_to(root)} into a Git repository",
+                "make sure that no folder has HEAD, objects and refs",
             )
         if path.is_symlink() or not path.is_file():
             continue
         if any(map(_is_repository, path.relative_to(root).parts)):
             raise TemplateSourceError(
-                f"the template makes {path.relative_to(root)}", "no part of a path may be git's own"
+                f"the template creates {path.relative_to(root)}, which has a name reserved for Git",
+                "rename every file and folder that is named like .git",
             )
         try:
             files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
@@ -279,7 +282,10 @@ def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds:
     Raises:
         RenderError: as `render_here`; or a limit of time or memory is exceeded.
     """
-    program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; sys.exit(_render_main(*sys.argv[1:]))"
+    program = (
+        f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "
+        "sys.exit(_render_main(*sys.argv[1:]))"
+    )
     command = [sys.executable, "-I", "-c", program, str(template), str(folder)]
     with TemporaryDirectory(prefix="mcpfactory-home-") as home:
         system = {name: value for name in _SYSTEM_VARIABLES if (value := os.environ.get(name))}
@@ -289,7 +295,7 @@ def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds:
                 command, input=json.dumps(data).encode(), env=environ, capture_output=True, timeout=seconds, check=False
             )
         except subprocess.TimeoutExpired:
-            raise RenderError(f"it was not done after {seconds:g} seconds") from None
+            raise RenderError(f"it timed out after {seconds:g} seconds") from None
     if done.returncode == _REFUSED:
         raise RenderError(done.stdout.decode(errors="replace"))
     if done.returncode:
@@ -336,7 +342,7 @@ def new_template(folder: Path) -> tuple[str, ...]:
         TemplateSourceError: the folder exists.
     """
     if folder.exists() or folder.is_symlink():
-        raise TemplateSourceError(f"{folder} exists already", "choose another name, or remove it")
+        raise TemplateSourceError(f"{folder} already exists", "choose another name, or remove it")
     shutil.copytree(find_template(_FIRST).folder, folder, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     settings = folder / SETTINGS
     _, _, rest = settings.read_text("utf-8").partition("\n")

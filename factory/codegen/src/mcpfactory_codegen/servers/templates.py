@@ -71,7 +71,8 @@ def parse_source(text: str) -> TemplateSource:
         found = _PACKAGE.fullmatch(text)
         if not found:
             raise TemplateSourceError(
-                f"{text!r} names no package", "package:NAME==VERSION, or package:NAME==VERSION#subdirectory=FOLDER"
+                f"{text!r} is not a valid package source",
+                "use package:NAME==VERSION, or package:NAME==VERSION#subdirectory=FOLDER",
             )
         version = f"=={found['version']}" if found["version"] else ""
         return TemplateSource(text, "package", f"{found['name']}{version}", subfolder=_subfolder(text, found["sub"]))
@@ -81,17 +82,20 @@ def parse_source(text: str) -> TemplateSource:
 def _git(text: str) -> TemplateSource:
     found = _GIT.fullmatch(text)
     if not found:
-        hint = "git+https://HOST/PATH@REF#subdirectory=FOLDER; ssh and file may stand for https, @REF and #subdirectory may be left out"
-        raise TemplateSourceError(f"{text!r} names no repository of git", hint)
+        hint = (
+            "git+https://HOST/PATH@REF#subdirectory=FOLDER; ssh and file may stand for https, @REF and "
+            "#subdirectory may be left out"
+        )
+        raise TemplateSourceError(f"{text!r} is not the address of a Git repository", hint)
     host, ref = found["host"], found["ref"] or ""
     if "@" in host and (not found["url"].startswith("ssh://") or ":" in host.partition("@")[0]):
         raise TemplateSourceError(
-            "the address of the template has a password or a user name in it, and is kept in mcpfactory.toml",
-            "leave it out, and let git's credential helper give it",
+            "the address of the template contains a password or a user name, and would be stored in mcpfactory.toml",
+            "remove it, and use git's credential helper",
         )
     if host.startswith("-") or (ref and (not _REF.fullmatch(ref) or ".." in ref)):
         raise TemplateSourceError(
-            f"{ref or host!r} cannot be used with git", "name a host, and a branch, tag or commit"
+            f"{ref or host!r} cannot be used with git", "give a host, and a branch, tag or commit"
         )
     return TemplateSource(text, "git", found["url"], ref, _subfolder(text, found["sub"]))
 
@@ -99,7 +103,7 @@ def _git(text: str) -> TemplateSource:
 def _subfolder(text: str, given: str | None) -> str:
     parts = (given or "").strip("/").split("/")
     if any(part in {".", ".."} or part.startswith("-") for part in parts) or (given or "").startswith("/"):
-        raise TemplateSourceError(f"{text!r}: {given!r} is no folder inside of it", "#subdirectory=FOLDER/BELOW")
+        raise TemplateSourceError(f"{text!r}: {given!r} is not a valid subdirectory", "#subdirectory=FOLDER/BELOW")
     return "/".join(parts)
 
 
@@ -139,8 +143,9 @@ def _from_git(source: TemplateSource, folder: Path) -> FetchedTemplate:
         entries = list(_entries(git, commit, prefix))
         if not any(path == SETTINGS for path, _ in entries):
             raise TemplateSourceError(
-                f"there is no {SETTINGS} in {source.subfolder or 'the repository'} at commit {commit[:12]} of {source.place}",
-                "name the folder of the template: #subdirectory=FOLDER",
+                f"there is no {SETTINGS} in {source.subfolder or 'the repository'} at commit {commit[:12]} of "
+                f"{source.place}",
+                "give the folder of the template: #subdirectory=FOLDER",
             )
         for path, blob in entries:
             file = folder / path
@@ -174,15 +179,13 @@ class _Git:
             )
         except FileNotFoundError:
             raise TemplateSourceError(
-                "git is not installed, and the template is in a repository", "install git"
+                "the template is in a Git repository, but git is not installed", "install git"
             ) from None
         except subprocess.TimeoutExpired:
-            raise TemplateSourceError(f"{where} did not answer within {SECONDS} seconds", "try it again") from None
+            raise TemplateSourceError(f"{where} did not answer within {SECONDS} seconds", "try again") from None
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-            raise TemplateSourceError(
-                f"git cannot read {where}: {said}", "look at the address, the ref and your access"
-            )
+            raise TemplateSourceError(f"git cannot read {where}: {said}", "check the address, the ref and your access")
         return done.stdout
 
     def commit(self) -> str:
@@ -211,9 +214,11 @@ def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
         mode, _, blob, size = about.split()
         path = raw.decode("utf-8", "replace").removeprefix(prefix)
         if mode not in _PLAIN:
-            raise TemplateSourceError(f"{path} of the template is a link or a repository", "templates are plain files")
+            raise TemplateSourceError(
+                f"{path} of the template is a link or a repository", "use only regular files in a template"
+            )
         if not _inside(path):
-            raise TemplateSourceError(f"{path!r} of the template is no path inside of it", "do not use it")
+            raise TemplateSourceError(f"{path!r} is not a valid path inside the template", "use another template")
         left, files = left - int(size), files + 1
         _bounded(left, files)
         yield path, blob.decode()
@@ -227,8 +232,8 @@ def _inside(path: str) -> bool:
 def _bounded(left: int, files: int) -> None:
     if left < 0 or files > _MOST_FILES:
         raise TemplateSourceError(
-            f"the template has more than {_MOST_FILES} files, or than {_MOST_BYTES} bytes",
-            "name its folder: #subdirectory=FOLDER",
+            f"the template has more than {_MOST_FILES} files or {_MOST_BYTES} bytes",
+            "give its folder: #subdirectory=FOLDER",
         )
 
 
@@ -245,14 +250,12 @@ def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        raise TemplateSourceError(
-            f"the package index did not answer within {SECONDS} seconds", "try it again"
-        ) from None
+        raise TemplateSourceError(f"the package index did not answer within {SECONDS} seconds", "try again") from None
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())
         raise TemplateSourceError(
-            f"the package {source.place} cannot be had: {said}",
-            "look at its name and version; it must have a wheel; UV_INDEX_URL names another index",
+            f"the package {source.place} cannot be downloaded: {said}",
+            "check its name and version, and that it has a wheel; set UV_INDEX_URL to use another index",
         )
     return FetchedTemplate(_template_in(folder, source), _released(folder, source.place))
 
@@ -267,7 +270,7 @@ def _template_in(folder: Path, source: TemplateSource) -> Path:
         return folder / wanted[0]
     have = f"it has {', '.join(found[:20])}" if found else f"it has no {SETTINGS}"
     raise TemplateSourceError(
-        f"{source.text} does not name one template: {have}", "name its folder: #subdirectory=FOLDER"
+        f"{source.text} does not contain exactly one matching template: {have}", "give its folder: #subdirectory=FOLDER"
     )
 
 

@@ -144,7 +144,7 @@ class Lock:
         try:
             data = json.loads(path.read_bytes())
             if data["lock"] != _VERSION:
-                raise LockError(f"{path}: lock version {data['lock']} is not known", "update mcpfactory")
+                raise LockError(f"{path}: unknown lock version {data['lock']}", "update mcpfactory")
             files = {name: LockEntry(**entry) for name, entry in data["files"].items()}
             return cls(files, str(data.get("template", "")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -264,7 +264,7 @@ def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> 
     if not target.exists():
         return FileStep(path, "create", owner)
     if target.is_dir():
-        raise TreeError(f"{path} is a folder, and a file of that name is to be written", f"move {target} away")
+        raise TreeError(f"cannot write the file {path}: a folder has that name", f"move {target} away")
     existing = target.read_bytes()
     if existing == content:
         return FileStep(path, "same", owner)
@@ -287,7 +287,7 @@ def locate(folder: Path, path: str) -> Path:
     root = folder.resolve()
     target = folder.joinpath(*pure.parts)
     if not target.parent.resolve().is_relative_to(root) or (target.is_symlink() and target.is_dir()):
-        raise TreeError(f"{path} passes through a link that leaves {folder}", "replace the link by a folder")
+        raise TreeError(f"{path} passes through a link that points outside {folder}", "replace the link with a folder")
     return target
 
 

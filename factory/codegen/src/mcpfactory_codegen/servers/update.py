@@ -262,7 +262,9 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
         )
         if not one.label and label not in known:
             raise CreateError(
-                f"nothing says which document {one.place} is", f"--from-openapi LABEL={one.place}; {hint}", "source"
+                f"the label of the document {one.place} is missing",
+                f"--from-openapi LABEL={one.place}; {hint}",
+                "source",
             )
         if label in places:
             raise CreateError(f"two documents are given for {label or 'the API document'}", "give one", "source")
@@ -329,7 +331,7 @@ def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:
         other = owners.setdefault(path, api.named)
         if other != api.named:
             what = f"{path} would be a file of the API document {other} and of {api.named}"
-            raise CreateError(what, "choose another label, which is no folder of the other document", "source")
+            raise CreateError(what, "choose a label that is not a folder of the other document", "source")
 
 
 def _files_of(api: ApiConfig, document: Document) -> list[str]:
@@ -368,8 +370,8 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lock) 
         return
     what = "was changed by hand" if known else "is not known to mcpfactory"
     raise CreateError(
-        f"{target} {what}, and another document is to take its place",
-        f"--from-openapi {target} goes on with yours; to take the other one, move yours away first",
+        f"{target} {what}, and another document would replace it",
+        f"use --from-openapi {target} to continue with your file; to use the other one, move yours away first",
         "edited",
     )
 
@@ -534,8 +536,8 @@ def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
     if found:
         raise CreateError(
             "; ".join(found),
-            f"a person who knows that address types: mcpfactory update {server} --accept-origin; "
-            "--dry-run shows all that would change",
+            f"ask a person who trusts that address to run mcpfactory update {server} --accept-origin; "
+            "--dry-run shows all changes",
             "origin",
         )
 

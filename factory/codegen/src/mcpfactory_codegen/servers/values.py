@@ -32,7 +32,7 @@ def text_of(table: Mapping[str, Any], key: str, path: Path) -> str:
     """Return the string at `key`, "" if missing. Raises `ServerConfigError` for other types."""
     value = table.get(key, "")
     if not isinstance(value, str):
-        raise ServerConfigError(f"{path}: {key} is not a text", f'write {key} = "…"')
+        raise ServerConfigError(f"{path}: {key} must be a string", f'write {key} = "…"')
     return value
 
 
@@ -40,7 +40,7 @@ def texts_of(table: Mapping[str, Any], key: str, path: Path, where: str) -> tupl
     """Return the strings at `key`, () if missing. Raises `ServerConfigError` for other types."""
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ServerConfigError(f"{path}: {where}.{key} is not a list of texts", f'write {key} = ["…"]')
+        raise ServerConfigError(f"{path}: {where}.{key} must be a list of strings", f'write {key} = ["…"]')
     return tuple(value)
 
 

@@ -31,9 +31,9 @@ def canonical(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise ValueError(f"{url!r} cannot be a protected resource\nhint: https://mcp.example.com/mcp")
+        raise ValueError(f"{url!r} cannot be a protected resource\nhint: use a URL such as https://mcp.example.com/mcp")
     if parts.scheme == "http" and not is_local(url):
-        raise ValueError(f"{url!r} would carry tokens without encryption\nhint: https://")
+        raise ValueError(f"{url!r} would send tokens without encryption\nhint: use https://")
     return urlunsplit((parts.scheme, parts.netloc.lower(), "" if parts.path == "/" else parts.path, "", ""))
 
 
@@ -148,9 +148,11 @@ class Authorization:
         except (TypeError, ValueError) as error:
             raise AuthorizationError(str(error)) from None
         if (self.jwks_url is not None) + (self.jwks is not None) + (self.verify is not None) != 1:
-            raise AuthorizationError("how are tokens checked?\nhint: give one of jwks_url, jwks and verify")
+            raise AuthorizationError(
+                "exactly one way to check tokens is required\nhint: give one of jwks_url, jwks and verify"
+            )
         if not self.issuers:
-            raise AuthorizationError("there is no issuer\nhint: issuer='https://login.example.com'")
+            raise AuthorizationError("the issuer is missing\nhint: set issuer='https://login.example.com'")
         for url in (*self.issuers, *self.key_urls.values()):
             _check_url(url)
         if self.verify is None and self.jwks is None and set(self.key_urls) != set(self.issuers):
@@ -158,14 +160,14 @@ class Authorization:
                 "jwks_url must have a URL for each issuer\nhint: {'https://a.example': 'https://…'}"
             )
         if self.jwks is not None and len(self.issuers) != 1:
-            raise AuthorizationError("jwks is for one issuer\nhint: give jwks_url as a mapping")
+            raise AuthorizationError("jwks supports only one issuer\nhint: give jwks_url as a mapping")
         if _RATE.fullmatch(self.failures) is None:
             raise AuthorizationError(
-                f"failures={self.failures!r} is no rate\nhint: 600/m, 10/s, 36000/h, or off for no limit"
+                f"failures={self.failures!r} is not a valid rate\nhint: use 600/m, 10/s, 36000/h, or off for no limit"
             )
         unknown = [name for name in self.algorithms if name not in FAMILIES]
         if unknown or not self.algorithms or isinstance(self.algorithms, str):
-            raise AuthorizationError(f"algorithms {unknown} are not accepted\nhint: of {', '.join(FAMILIES)}")
+            raise AuthorizationError(f"algorithms {unknown} are not accepted\nhint: use only {', '.join(FAMILIES)}")
 
     @property
     def issuers(self) -> tuple[str, ...]:
@@ -222,4 +224,4 @@ class Authorization:
 def _check_url(url: str) -> None:
     parts = urlsplit(url)
     if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local(url))):
-        raise AuthorizationError(f"{url!r} must be an https URL\nhint: http is for this machine only")
+        raise AuthorizationError(f"{url!r} must be an https URL\nhint: use http for this machine only")

@@ -63,7 +63,9 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
         AuthorizationError: the tenant means all tenants, so that any account anywhere could call.
     """
     if tenant in _MANY_TENANTS:
-        raise AuthorizationError(f"{tenant!r} lets in every tenant\nhint: the id of the one whose people may call")
+        raise AuthorizationError(
+            f"{tenant!r} accepts every tenant\nhint: use the ID of the tenant whose users may call"
+        )
     place = f"https://login.microsoftonline.com/{tenant}"
     audiences = (client_id, f"api://{client_id}", *options.pop("audiences", ()))
     keys = f"{place}/discovery/v2.0/keys"
@@ -83,7 +85,7 @@ def introspection(
         content = urlencode({"token": token, "token_type_hint": "access_token"})
         status, answer = await post_for_json(url, headers, content)
         if status != 200 or not isinstance(answer.get("active"), bool):
-            raise OSError(f"introspection answered {status}")
+            raise OSError(f"introspection returned HTTP {status}")
         return answer if answer["active"] else None
 
     return Authorization(issuer=issuer, resource=resource, verify=_remembered(ask), **options)
@@ -111,7 +113,7 @@ def github(
             return None
         user = answer.get("user")
         if status != 200 or not isinstance(user, dict):
-            raise OSError(f"GitHub answered {status}")
+            raise OSError(f"GitHub returned HTTP {status}")
         scopes = answer.get("scopes")
         return {
             "iss": issuer,
@@ -138,7 +140,7 @@ def google(
         if status == 400:
             return None
         if status != 200:
-            raise OSError(f"Google answered {status}")
+            raise OSError(f"Google returned HTTP {status}")
         if answer.get("aud") != client_id:
             return None
         claims: dict[str, Any] = {
@@ -178,11 +180,15 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
             )
         digest = key.removeprefix("sha256:") if _DIGEST.fullmatch(key) else _digest(key)
         if digest in digests:
-            raise AuthorizationError(f"{digests[digest]} and {name} have one key\nhint: each caller needs its own")
+            raise AuthorizationError(
+                f"{digests[digest]} and {name} have the same key\nhint: give each caller a different key"
+            )
         digests[digest] = name
     granted = dict(scopes or {})
     if strange := granted.keys() - keys.keys():
-        raise AuthorizationError(f"{', '.join(sorted(strange))} has scopes and no key\nhint: name a caller of `keys`")
+        raise AuthorizationError(
+            f"{', '.join(sorted(strange))} has scopes but no key\nhint: use only callers that are listed in `keys`"
+        )
     origin = urlunsplit((*urlsplit(resource)[:2], "", "", ""))
 
     def known(token: str) -> Claims | None:
@@ -237,7 +243,7 @@ async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> t
             async for part in aiter_decoded(response):
                 body += part
                 if len(body) > _LARGEST:
-                    raise OSError(f"{url} answered more than {_LARGEST} bytes")
+                    raise OSError(f"{url} returned more than {_LARGEST} bytes")
     except httpx.HTTPError as error:
         raise OSError(f"{url}: {type(error).__name__}") from None
     try:

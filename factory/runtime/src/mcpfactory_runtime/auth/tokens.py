@@ -34,10 +34,12 @@ def union(*groups: Iterable[str]) -> tuple[str, ...]:
     words: dict[str, None] = {}
     for group in groups:
         if isinstance(group, str):
-            raise TypeError(f"scopes are several words, not one string\nhint: ({group!r},)")
+            raise TypeError(f"scopes must be a sequence of strings, not one string\nhint: use ({group!r},)")
         for word in group:
             if not _SCOPE.fullmatch(word):
-                raise ValueError(f"{word!r} cannot be a scope\nhint: printable ASCII without space, quote or backslash")
+                raise ValueError(
+                    f"{word!r} is not a valid scope\nhint: use printable ASCII without space, quote or backslash"
+                )
             words[word] = None
     return tuple(words)
 

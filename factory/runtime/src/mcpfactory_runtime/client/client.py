@@ -282,7 +282,8 @@ class Client:
         answered = result.get("protocolVersion")
         if answered not in LEGACY:
             raise ProtocolError(
-                f"the server answered initialize with protocol version {answered!r}, which has no handshake"
+                f"the server answered initialize with protocol version {answered!r}, which is unknown or has "
+                "no initialize handshake"
             )
         self._speak(answered, LEGACY[answered])
         await self._session.notify("notifications/initialized")
@@ -466,15 +467,15 @@ class Client:
             result = await self.request(method, {} if cursor is None else {"cursor": cursor})
             page = result.get(member)
             if not isinstance(page, list):
-                raise ProtocolError(f"the answer to {method} has no list {member!r}")
+                raise ProtocolError(f"the response to {method} has no list {member!r}")
             if not all(isinstance(one, dict) for one in page):
-                raise ProtocolError(f"the answer to {method} lists something that is no object")
+                raise ProtocolError(f"the response to {method} contains an item that is not an object")
             found += page
             cursor = result.get("nextCursor")
             if cursor is None:
                 return found
             if cursor in seen:
-                raise ProtocolError(f"{method} gave the same nextCursor twice")
+                raise ProtocolError(f"{method} returned the same nextCursor twice")
             seen.add(cursor)
         raise ProtocolError(f"{method} has more than {_MAX_PAGES} pages")
 
@@ -515,7 +516,7 @@ class Client:
     async def _answer_input(self, key: str, wanted: Any) -> Json:
         """Return the answer to one of `inputRequests` (per-request lifecycle)."""
         if not isinstance(wanted, dict) or not isinstance(wanted.get("method"), str):
-            raise ProtocolError(f"the input request {key!r} names no method")
+            raise ProtocolError(f"the input request {key!r} has no method")
         try:
             row = self.revision.rows["client_requests"].get(wanted["method"], wanted["method"])
             return await self._handlers.answer(row, wanted.get("params") or {})

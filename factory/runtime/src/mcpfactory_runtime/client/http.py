@@ -167,7 +167,7 @@ class _Http(ClientChannel):
                 async with self._authorized("POST", url, headers, content) as response:
                     return await _read(response), response
         except TimeoutError:
-            raise ConnectionLostError(f"{self.url} did not take a message within {_TAKING:g} seconds") from None
+            raise ConnectionLostError(f"{self.url} did not accept a message within {_TAKING:g} seconds") from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # also what no header may hold
             raise self._unreachable(error) from None
 
@@ -196,7 +196,7 @@ class _Http(ClientChannel):
             async for data in aiter_decoded(response):
                 content += data
                 if len(content) > _FETCH_SIZE:
-                    raise OAuthError("bad_response", f"{request.url} answered with more than {_FETCH_SIZE} bytes")
+                    raise OAuthError("bad_response", f"{request.url} returned more than {_FETCH_SIZE} bytes")
         return HttpAnswer(response.status_code, dict(response.headers.items()), bytes(content))
 
     async def _checked(self, url: str) -> list[str]:
@@ -220,8 +220,8 @@ class _Http(ClientChannel):
         if not addresses:
             raise OAuthError(
                 "unsafe_url",
-                f"{self.url} names {url}, which is at a private or local address; that is not called\n"
-                f"hint: if {parts.hostname} is yours, OAuth(private_hosts=[{parts.hostname!r}]) permits it",
+                f"{self.url} refers to {url}, which is at a private or local address; it was not called\nhint: "
+                f"if {parts.hostname} is yours, allow it with OAuth(private_hosts=[{parts.hostname!r}])",
             )
         return [parts._replace(netloc=host_port(one, parts.port or 443)).geturl() for one in addresses]
 
@@ -331,7 +331,7 @@ class HttpChannel(_Http):
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told now, and not when time is over
             self._to.failed(request_id, self._unreachable(error))
         # No more than a note if the answer has come.
-        self._to.failed(request_id, ConnectionLostError("the server's stream ended without an answer"))
+        self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
         """Deliver what a response holds; the last event, if its stream can be continued."""
@@ -357,7 +357,7 @@ class HttpChannel(_Http):
             raise _refused(response, content)
         if "error" in message:  # also when the server could not tell the id
             self._to.failed(request_id, error_of(message))
-        self._to.failed(request_id, ProtocolError(f"the server answered request {request_id} with another id"))
+        self._to.failed(request_id, ProtocolError(f"the response to request {request_id} has another id"))
         return None
 
     async def _resume(self, request_id: Any, last: SseEvent, headers: Mapping[str, str]) -> None:
@@ -419,7 +419,7 @@ class SseChannel(_Http):
             async with asyncio.timeout(10):
                 self._endpoint = await ready
         except TimeoutError:
-            raise ProtocolError(f"{self.url} named no endpoint") from None
+            raise ProtocolError(f"{self.url} returned no endpoint") from None
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
         """POST a message; the response arrives on the stream."""
@@ -457,7 +457,7 @@ class SseChannel(_Http):
     def _same_origin(self, endpoint: str, base: str) -> str:
         target = urljoin(base, endpoint.strip())
         if not is_same_origin(base, target):
-            raise ProtocolError(f"{self.url} names an endpoint on another host")
+            raise ProtocolError(f"{self.url} returned an endpoint on another host")
         return target
 
 
@@ -497,7 +497,7 @@ async def _read(response: httpx.Response) -> bytes:
     async for data in aiter_decoded(response):
         content += data
         if len(content) > DEFAULT_MAX_SIZE:
-            raise httpx.DecodingError(f"an answer of more than {DEFAULT_MAX_SIZE >> 20} MiB")
+            raise httpx.DecodingError(f"the response is larger than {DEFAULT_MAX_SIZE >> 20} MiB")
     return bytes(content)
 
 
@@ -507,7 +507,7 @@ async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
         for event in reader.feed(data):
             yield event
         if reader.size > DEFAULT_MAX_SIZE:
-            raise httpx.DecodingError(f"an event of more than {DEFAULT_MAX_SIZE >> 20} MiB")
+            raise httpx.DecodingError(f"an event is larger than {DEFAULT_MAX_SIZE >> 20} MiB")
 
 
 def _note(response: httpx.Response) -> dict[str, Any]:
@@ -537,7 +537,7 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
             client.stream("GET", url, headers=headers, extensions=extensions) as response,
         ):
             if response.status_code != 200:
-                raise OSError(f"{url} answered {response.status_code}")
+                raise OSError(f"{url} returned HTTP {response.status_code}")
             body = b""
             async for part in aiter_decoded(response):
                 body += part

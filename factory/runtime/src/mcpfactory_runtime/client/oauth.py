@@ -105,9 +105,9 @@ class OAuth:
         private_hosts: Iterable[str] = (),
     ) -> None:
         if visit is not None and not redirect_uri:
-            raise ValueError("a browser needs a redirect_uri to come back to")
+            raise ValueError("login in a browser requires redirect_uri")
         if assertion is not None and not issuer:
-            raise ValueError("an assertion is for one authorization server\nhint: give issuer")
+            raise ValueError("an assertion requires an issuer\nhint: set issuer to the URL of the authorization server")
         self._visit = visit
         self._private_key = private_key
         self._assertion = assertion
@@ -164,7 +164,7 @@ class OAuth:
         challenge = bearer_challenge(header)
         held = self._stored(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
-            raise OAuthError("refused", f"{url} refuses a token that has the scopes it asks for")
+            raise OAuthError("refused", f"{url} rejects a token that has all scopes it requires")
         resource = yield from _find_resource(url, challenge)
         server = yield from _find_authorization_server(resource, url, self._identity.issuer)
         registration = yield from self._registration(server)
@@ -232,9 +232,11 @@ class OAuth:
 
     async def _show(self, url: str, page: Visit) -> str:
         if self._visit is None:
-            raise OAuthError("no_browser", "there is nobody to ask")
+            raise OAuthError("no_browser", "no browser is available for the login")
         if describe_private(page.url) and not describe_private(url) and not self.permits_private(page.url):
-            raise OAuthError("unsafe_url", f"{url} leads browsers to {page.url}, at a private or local address")
+            raise OAuthError(
+                "unsafe_url", f"{url} sends browsers to {page.url}, which is at a private or local address"
+            )
         return await self._visit(page.url)
 
 
@@ -285,7 +287,7 @@ def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource |
         if answer.status == 200:
             return _resource(json_object(answer, f"the resource metadata at {place}"), url)
         if named or answer.status >= 500:
-            raise OAuthError("bad_metadata", f"there is no resource metadata at {place} (HTTP status {answer.status})")
+            raise OAuthError("bad_metadata", f"no resource metadata found at {place} (HTTP status {answer.status})")
     return None
 
 
@@ -311,7 +313,7 @@ def _find_authorization_server(
         if answer.status == 200:
             return _server(json_object(answer, f"the metadata at {place}"), chosen, url)
         if answer.status >= 500:
-            raise OAuthError("bad_metadata", f"{place} answered with HTTP status {answer.status}")
+            raise OAuthError("bad_metadata", f"{place} returned HTTP status {answer.status}")
     if resource is None:
         return AuthorizationServer(
             chosen, f"{chosen}/authorize", f"{chosen}/token", f"{chosen}/register", auth_methods=ANY_METHOD
@@ -338,11 +340,11 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
     identifier = data.get("resource")
     if not isinstance(identifier, str) or not _covers(identifier, url):
         raise OAuthError(
-            "resource_mismatch", f"the resource metadata is about {identifier!r}, not about {url} (RFC 9728 §3.3)"
+            "resource_mismatch", f"the resource metadata is for {identifier!r}, not for {url} (RFC 9728 §3.3)"
         )
     issuers = texts(data.get("authorization_servers"))
     if not issuers:
-        raise OAuthError("bad_metadata", f"the resource metadata of {url} names no authorization server")
+        raise OAuthError("bad_metadata", f"the resource metadata of {url} has no authorization server")
     scopes = texts(data["scopes_supported"]) if "scopes_supported" in data else None
     return _ProtectedResource(identifier, issuers, scopes)
 
@@ -361,10 +363,10 @@ def _covers(identifier: str, url: str) -> bool:
 def _server(data: Json, issuer: str, url: str) -> AuthorizationServer:
     if data.get("issuer") != issuer:
         raise OAuthError(
-            "issuer_mismatch", f"the metadata of {issuer} says that it is {data.get('issuer')!r} (RFC 8414 §3.3)"
+            "issuer_mismatch", f"the metadata of {issuer} has another issuer: {data.get('issuer')!r} (RFC 8414 §3.3)"
         )
     if "S256" not in texts(data.get("code_challenge_methods_supported")):
-        raise OAuthError("no_pkce", f"the authorization server {issuer} does not say that it supports PKCE with S256")
+        raise OAuthError("no_pkce", f"the authorization server {issuer} does not advertise PKCE with S256")
     for name in ("authorization_endpoint", "token_endpoint"):
         check_url(data.get(name), url, name)
     return AuthorizationServer.from_metadata(data, issuer, url, _ENDPOINTS)

@@ -33,7 +33,7 @@ def typed_result(result: Json, kind: type[T]) -> T:
 
     texts = [str(block.get("text", "")) for block in result.get("content") or () if block.get("type") == "text"]
     if result.get("isError"):
-        raise ResultError("\n".join(texts) or "the tool failed without a word")
+        raise ResultError("\n".join(texts) or "the tool failed without an error message")
     adapter: TypeAdapter[T] = TypeAdapter(kind)
     reasons = []
     for value in _readings(result.get("structuredContent"), texts):
@@ -42,7 +42,7 @@ def typed_result(result: Json, kind: type[T]) -> T:
             return adapter.validate_json(json.dumps(value))
         except ValidationError as error:
             reasons.append(str(error))
-    raise ResultError(f"the answer is no {kind!r}: {reasons[-1] if reasons else 'it has no value'}")
+    raise ResultError(f"the result is not a valid {kind!r}: {(reasons[-1] if reasons else 'it has no value')}")
 
 
 def _readings(structured: Any, texts: list[str]) -> list[Any]:

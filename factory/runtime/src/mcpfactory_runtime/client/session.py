@@ -179,7 +179,7 @@ class ClientSession:
                 if notify:  # must be the next message sent
                     with suppress(ConnectionLostError, HttpError):
                         await self._notify_cancelled(request_id)
-                raise TimeoutError(f"no answer to {method} within {timeout:g} seconds") from None
+                raise TimeoutError(f"no response to {method} within {timeout:g} seconds") from None
             if notify:
                 self._spawn(self._notify_cancelled(request_id))
             raise
@@ -348,7 +348,7 @@ class Handlers:
         """
         handler = self._by_method.get(method)
         if handler is None:
-            raise McpError(METHOD_NOT_FOUND, f"the client does not do {method}")
+            raise McpError(METHOD_NOT_FOUND, f"the client does not support {method}")
         result = handler(params)
         if isawaitable(result):
             result = await result
@@ -459,7 +459,7 @@ class Subscription:
         except TimeoutError:
             raise TimeoutError(f"no acknowledgement of the subscription within {self._timeout:g} seconds") from None
         if first is None:
-            raise self._error or ProtocolError("the server ended the subscription before it acknowledged it")
+            raise self._error or ProtocolError("the server ended the subscription before acknowledging it")
         if first[0] != _ACKNOWLEDGED:
             raise ProtocolError(f"the first message of a subscription was {first[0]}, not {_ACKNOWLEDGED}")
         honoured = first[1].get("notifications")

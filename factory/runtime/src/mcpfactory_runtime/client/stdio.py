@@ -177,7 +177,7 @@ class StdioChannel(_LineChannel):
             )
         except OSError as error:
             raise ConnectionLostError(
-                f"cannot start {self._command[0]!r}: {error.strerror}\nhint: the first word of the command is a program on PATH"
+                f"cannot start {self._command[0]!r}: {error.strerror}\nhint: start the command with a program on PATH"
             ) from None
         self._process = asyncio.subprocess.Process(transport, protocol, loop)
         output = transport.get_pipe_transport(1)

@@ -125,7 +125,9 @@ def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tok
     page = data.get("verification_uri")
     if answer.status != 200 or not (isinstance(device, str) and isinstance(code, str) and isinstance(page, str)):
         wrong = str(data.get("error") or "bad_response")
-        raise OAuthError(wrong, f"{context.server.name} gave no device code: {data.get('error_description') or wrong}")
+        raise OAuthError(
+            wrong, f"{context.server.name} returned no device code: {data.get('error_description') or wrong}"
+        )
     yield Visit(page, code)
     interval = data.get("interval", 5)
     pause = float(interval) if isinstance(interval, int | float) else 5.0
@@ -144,18 +146,18 @@ def _code(url: str, state: str, server: AuthorizationServer) -> str:
     """Return the code of an authorization response, after RFC 9207 §2.4: nothing is believed before the issuer is."""
     answered = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     if not secrets.compare_digest(answered.get("state", "").encode(), state.encode()):
-        raise OAuthError("state_mismatch", "the browser came back with an answer to another question")
+        raise OAuthError("state_mismatch", "the browser returned a response to another login request")
     issuer = answered.get("iss")
     if issuer is None and server.names_issuer:
-        raise OAuthError("issuer_mismatch", f"the answer does not say that it is from {server.issuer} (RFC 9207)")
+        raise OAuthError("issuer_mismatch", f"the response does not name {server.issuer} as its issuer (RFC 9207)")
     if issuer is not None and server.issuer and issuer != server.issuer:
-        raise OAuthError("issuer_mismatch", f"the answer is not from {server.issuer} (RFC 9207)")
+        raise OAuthError("issuer_mismatch", f"the response is not from {server.issuer} (RFC 9207)")
     if "error" in answered:
         raise OAuthError(
             answered["error"], f"{server.name} refused: {answered.get('error_description') or answered['error']}"
         )
     if not answered.get("code"):
-        raise OAuthError("bad_response", f"{server.name} sent the browser back without a code")
+        raise OAuthError("bad_response", f"{server.name} redirected the browser without a code")
     return answered["code"]
 
 
@@ -166,9 +168,9 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
     token = data.get("access_token")
     if answer.status != 200 or not isinstance(token, str) or not token:
         code = str(data.get("error") or "bad_response")
-        raise OAuthError(code, f"{context.server.name} gave no token: {data.get('error_description') or code}")
+        raise OAuthError(code, f"{context.server.name} returned no token: {data.get('error_description') or code}")
     if str(data.get("token_type", "")).lower() != "bearer":
-        raise OAuthError("bad_response", f"{context.server.name} gave a token of type {data.get('token_type')!r}")
+        raise OAuthError("bad_response", f"{context.server.name} returned a token of type {data.get('token_type')!r}")
     expires, scope, refresh = data.get("expires_in"), data.get("scope"), data.get("refresh_token")
     return Tokens(
         token,
@@ -293,7 +295,7 @@ class IdentityProvider:
         if answer.status != 200 or not isinstance(grant, str) or data.get("issued_token_type") != f"{_TOKEN}id-jag":
             code = str(data.get("error") or "bad_response")
             words = data.get("error_description") or code
-            raise OAuthError(code, f"the identity provider gave no grant for {resource}: {words}")
+            raise OAuthError(code, f"the identity provider returned no grant for {resource}: {words}")
         return grant
 
 
@@ -354,8 +356,8 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
         if identity.client_secret and not identity.issuer:
             raise OAuthError(
                 "no_issuer",
-                f"nothing says which authorization server the client secret is for, and {server.issuer} would be given it\n"
-                "hint: give issuer, the URL of the one where the client is registered",
+                f"the issuer of the client secret is unknown, so it is not sent to {server.issuer}\nhint: set "
+                "issuer to the URL of the authorization server where the client is registered",
             )
         if identity.signs:
             return Registration(identity.client_id, "", _signed_method(server))
@@ -366,7 +368,8 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
         return (yield from _register_anew(identity, server))
     raise OAuthError(
         "no_registration",
-        f"{server.issuer} registers no clients by itself\nhint: register there, and give client id and secret",
+        f"{server.issuer} does not support automatic client registration\nhint: register there, and set the "
+        "client ID and secret",
     )
 
 
@@ -397,7 +400,9 @@ def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Reg
     client_id, secret = data.get("client_id"), str(data.get("client_secret") or "")
     if answer.status not in (200, 201) or not isinstance(client_id, str):
         code = str(data.get("error") or "no_registration")
-        raise OAuthError(code, f"{server.issuer} did not register us: {data.get('error_description') or code}")
+        raise OAuthError(
+            code, f"{server.issuer} rejected the client registration: {data.get('error_description') or code}"
+        )
     chosen = data.get("token_endpoint_auth_method")
     return Registration(client_id, secret, _method(secret, str(chosen or ""), server))
 
@@ -406,7 +411,9 @@ def _signed_method(server: AuthorizationServer) -> str:
     """Return the authentication method for a client with a key, if the server supports one."""
     if _SIGNED not in server.auth_methods:
         known = ", ".join(server.auth_methods)
-        raise OAuthError("unsupported_method", f"{server.issuer} takes no signed statements of clients, but {known}")
+        raise OAuthError(
+            "unsupported_method", f"{server.issuer} does not accept signed client assertions, only {known}"
+        )
     return _SIGNED
 
 
@@ -416,4 +423,6 @@ def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
     for method in ANY_METHOD if secret else ("none",):
         if method in known or not secret:
             return method
-    raise OAuthError("unsupported_method", f"{server.issuer} wants clients to authenticate by {', '.join(known)}")
+    raise OAuthError(
+        "unsupported_method", f"{server.issuer} accepts only these client authentication methods: {', '.join(known)}"
+    )

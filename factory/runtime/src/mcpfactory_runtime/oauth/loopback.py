@@ -64,14 +64,14 @@ class Loopback:
             server = await asyncio.start_server(serve, "127.0.0.1", self._port, limit=_HEAD)
         except OSError as error:
             raise OAuthError(
-                "no_browser", f"port {self._port} cannot be listened at: {error.strerror}\nhint: choose another port"
+                "no_browser", f"cannot listen on port {self._port}: {error.strerror}\nhint: choose another port"
             ) from None
         with closing(server):  # browsers open connections in advance: leaving does not wait for those
             self._show(url)
             try:
                 return await asyncio.wait_for(redirected, self._timeout)
             except TimeoutError:
-                raise OAuthError("no_browser", f"nobody agreed within {self._timeout:g} seconds") from None
+                raise OAuthError("no_browser", f"the login was not approved within {self._timeout:g} seconds") from None
 
 
 async def _target(reader: asyncio.StreamReader) -> str:

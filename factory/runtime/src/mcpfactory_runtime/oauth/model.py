@@ -94,7 +94,7 @@ async def drive(
                 await asyncio.sleep(step.seconds)
                 answer = None
             elif visit is None:
-                raise OAuthError("no_browser", "there is nobody to ask")
+                raise OAuthError("no_browser", "no browser is available for the login")
             else:
                 answer = await visit(step)
     except StopIteration as end:
@@ -129,7 +129,7 @@ def json_object(answer: HttpAnswer, what: str) -> Json:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise OAuthError("bad_response", f"{what} is no JSON object (HTTP status {answer.status})")
+        raise OAuthError("bad_response", f"{what} is not a JSON object (HTTP status {answer.status})")
     return value
 
 
@@ -154,7 +154,8 @@ def check_url(url: Any, server: str, what: str) -> str:
         if safe:
             return str(url)
     raise OAuthError(
-        "unsafe_url", f"{what} is {url!r}\nhint: it must be an https URL (http for a server on this machine)"
+        "unsafe_url",
+        f"{what} is not a safe URL: {url!r}\nhint: use an https URL (http only for a server on this machine)",
     )
 
 
@@ -287,12 +288,12 @@ def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
         Fetch("GET", check_url(url, base_url, "the metadata URL"), {"Accept": "application/json"})
     )
     if answer.status != 200:
-        raise OAuthError("bad_metadata", f"{url} answered with HTTP status {answer.status}")
+        raise OAuthError("bad_metadata", f"{url} returned HTTP status {answer.status}")
     data = json_object(answer, f"the metadata at {url}")
     issuer = data.get("issuer")
     if not isinstance(issuer, str) or origin(issuer) != origin(url):
-        raise OAuthError("issuer_mismatch", f"the metadata at {url} says that it is of {issuer!r}")
+        raise OAuthError("issuer_mismatch", f"the metadata at {url} is from another issuer: {issuer!r}")
     server = AuthorizationServer.from_metadata(data, issuer, base_url, _ENDPOINTS)
     if not server.token_endpoint:
-        raise OAuthError("bad_metadata", f"the metadata at {url} names no token endpoint")
+        raise OAuthError("bad_metadata", f"the metadata at {url} has no token endpoint")
     return server

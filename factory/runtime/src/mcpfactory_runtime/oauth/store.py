@@ -141,8 +141,8 @@ class KeyringStore:
         except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
             raise OAuthError(
                 "no_store",
-                f"the system's keyring cannot be used ({type(error).__name__})\n"
-                "hint: unlock it, or keep tokens in files with MCPFACTORY_TOKEN_STORE=file",
+                f"the system's keyring cannot be used ({type(error).__name__})\nhint: unlock it, or store "
+                "tokens in files with MCPFACTORY_TOKEN_STORE=file",
             ) from None
 
 
@@ -161,7 +161,7 @@ def open_store(environ: Mapping[str, str]) -> TokenStore:
     keyring = None if choice == "file" else _keyring()
     if choice == "keyring" and keyring is None:
         raise OAuthError(
-            "no_store", "there is no keyring to use\nhint: pip install keyring, or leave MCPFACTORY_TOKEN_STORE unset"
+            "no_store", "no keyring is available\nhint: pip install keyring, or leave MCPFACTORY_TOKEN_STORE unset"
         )
     return FileStore(folder) if keyring is None else KeyringStore(folder, keyring)
 
@@ -216,20 +216,22 @@ def _refuse_shared(folder: Path) -> None:
     if os.geteuid() and found.st_uid not in (os.geteuid(), 0):
         raise OAuthError(
             "no_store",
-            f"{folder}, where tokens are kept, is of another user\nhint: set MCPFACTORY_TOKEN_STORE to a folder of yours",
+            f"{folder}, where tokens are stored, belongs to another user\nhint: set MCPFACTORY_TOKEN_STORE to "
+            "a folder of yours",
         )
     if found.st_mode & 0o022:
         raise OAuthError(
             "no_store",
-            f"others may write into {folder}, where tokens are kept (its mode is {stat.S_IMODE(found.st_mode):o})\n"
-            f"hint: remove what is not yours in it, then: chmod go= {folder}; or set MCPFACTORY_TOKEN_STORE to a new folder",
+            f"other users can write to {folder}, where tokens are stored (its mode is "
+            f"{stat.S_IMODE(found.st_mode):o})\nhint: remove files that are not yours from it, then: chmod go= {folder}; "
+            "or set MCPFACTORY_TOKEN_STORE to a new folder",
         )
 
 
 def _unusable(folder: Path, error: OSError) -> OAuthError:
     return OAuthError(
         "no_store",
-        f"tokens cannot be kept in {folder}: {error.strerror}\nhint: set MCPFACTORY_TOKEN_STORE to a folder of yours",
+        f"tokens cannot be stored in {folder}: {error.strerror}\nhint: set MCPFACTORY_TOKEN_STORE to a folder of yours",
     )
 
 

@@ -66,7 +66,8 @@ def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
     for uri in uris:
         if not isinstance(uri, str) or not _may_receive(uri):
             raise ClientRefusedError(
-                "invalid_redirect_uri", "A redirect URI is https, http on this machine, or an application's own scheme"
+                "invalid_redirect_uri",
+                "A redirect URI must use https, http on this machine, or an application's own scheme",
             )
     name = body.get("client_name")
     shown = "".join(one for one in name if one.isprintable()) if isinstance(name, str) else ""
@@ -99,9 +100,11 @@ def read_document(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
     """
     described = read_registration(body)
     if body.get("client_id") != client_id:
-        raise ClientRefusedError("invalid_client", "The document does not say that it is about this client")
+        raise ClientRefusedError("invalid_client", "The client_id in the document does not match this client")
     if "client_secret" in body or body.get("token_endpoint_auth_method", "none") != "none":
-        raise ClientRefusedError("invalid_client", "The document wants a proof that is not known here")
+        raise ClientRefusedError(
+            "invalid_client", "The document requires client authentication, which is not supported here"
+        )
     return described
 
 
@@ -181,7 +184,7 @@ class ClientDocuments:
         try:
             return read_document(client_id, json.loads(await self._fetch(client_id)))
         except (OSError, ValueError, ClientRefusedError) as error:
-            log.warning("the document of a client: %r", str(error)[:300])
+            log.warning("cannot use the document of a client: %r", str(error)[:300])
             return None
 
 

@@ -96,4 +96,4 @@ def _row(name: str, value: str, more: str) -> str:
 
 def error_page(text: str) -> str:
     """Return the page that explains why a login cannot continue."""
-    return _FRAME.format(title="This login cannot go on", body=f"<p>{escape(text)}</p>")
+    return _FRAME.format(title="This login cannot continue", body=f"<p>{escape(text)}</p>")

@@ -84,7 +84,7 @@ class LoginProvider:
             raise ProviderRefusedError(f"{self.name}: {str(answer['error'])[:100]!r}")
         token, seconds = answer.get("access_token"), answer.get("expires_in")
         if status != 200 or not isinstance(token, str) or not token:
-            raise OSError(f"{self.name} answered {status} without a token")
+            raise OSError(f"{self.name} returned HTTP {status} without a token")
         lifetime = seconds if isinstance(seconds, int | float) else 0
         return {
             "access": token,
@@ -181,7 +181,7 @@ def oidc(
         if status in (400, 401, 403):
             return None
         if status != 200:
-            raise OSError(f"{name} answered {status}")
+            raise OSError(f"{name} returned HTTP {status}")
         return {**answer, "login": None}  # people choose that for themselves, in some places
 
     return LoginProvider(

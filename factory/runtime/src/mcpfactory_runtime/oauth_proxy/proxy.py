@@ -215,7 +215,7 @@ class OAuthProxy:
             after = {**grant, "vault": self._keys.encrypt(held, grant_id)}
             if await self._grants.change(grant_id, grant, after):
                 return str(held["access"])
-        raise AuthorizationError("there is no token of the provider any more\nhint: the client must log in again")
+        raise AuthorizationError("the provider's token is no longer available\nhint: log in again from the client")
 
     # -- metadata and registration -------------------------------------------------------------------------------
 
@@ -476,7 +476,7 @@ class OAuthProxy:
 
     async def _renew(self, held: Json) -> Json:
         if not held["refresh"]:
-            raise ProviderRefusedError("the provider's token is over, and it gave none to renew it with")
+            raise ProviderRefusedError("the provider's token has expired, and has no refresh token")
         return await self._provider.redeem(
             {"grant_type": "refresh_token", "refresh_token": held["refresh"]}, self._clock()
         )
@@ -566,10 +566,13 @@ def _check(secret: str, allow: Collection[str]) -> None:
         raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
     if len(secret) < _SHORTEST_SECRET:
         raise AuthorizationError(
-            f"the secret has less than {_SHORTEST_SECRET} characters\nhint: secret=secrets.token_urlsafe(32), kept"
+            f"the secret has fewer than {_SHORTEST_SECRET} characters\nhint: set "
+            "secret=secrets.token_urlsafe(32), and store it"
         )
     if not allow or isinstance(allow, str):
-        raise AuthorizationError("who may call?\nhint: allow=('ada', '@example.com'), or ('*',) for everybody")
+        raise AuthorizationError(
+            "the permitted users are missing\nhint: set allow=('ada', '@example.com'), or ('*',) for everybody"
+        )
 
 
 def _label(client_id: str) -> str:

@@ -328,7 +328,7 @@ class Connection:
         request_id = message.get("id")
         method = self._waiting.pop(request_id, None) if jsonrpc.is_request_id(request_id) else None
         if method is None:
-            return Refusal(McpError(INVALID_REQUEST, f"Response to a request that nobody made: {request_id!r}"), None)
+            return Refusal(McpError(INVALID_REQUEST, f"Response to an unknown request: {request_id!r}"), None)
         assert jsonrpc.is_request_id(request_id)
         if "error" in message:
             return Answer(request_id, None, jsonrpc.error_of(message))
@@ -343,7 +343,9 @@ class Connection:
 
     def _receive_batch(self, messages: list[Any]) -> Event:
         if self.peer is None or not self.peer.revision.batches:
-            return self._refuse(None, McpError(INVALID_REQUEST, "Invalid request: this revision has no batches"))
+            return self._refuse(
+                None, McpError(INVALID_REQUEST, "Invalid request: this revision does not support batches")
+            )
         if not messages:
             return self._refuse(None, McpError(INVALID_REQUEST, "Invalid request: an empty batch"))
         events: list[Event] = []
@@ -419,8 +421,10 @@ class Connection:
 
 def _too_many(limit: int) -> McpError:
     if not limit:
-        return McpError(INTERNAL_ERROR, "This side is ending and takes no more requests")
-    return McpError(INTERNAL_ERROR, f"More than {limit} requests in flight. hint: wait for answers before you ask more")
+        return McpError(INTERNAL_ERROR, "This side is shutting down and accepts no more requests")
+    return McpError(
+        INTERNAL_ERROR, f"More than {limit} requests in flight. hint: wait for responses before you send more"
+    )
 
 
 def _handshake(params: Json) -> Peer:

@@ -35,11 +35,11 @@ class BodyDecoder:
         codings = [one.strip().lower() for one in content_encoding.split(",")]
         codings = [one for one in codings if one in _KNOWN]
         if len(codings) > 1:
-            raise _broken(f"{len(codings)} content codings, one inside the other")
+            raise _broken(f"{len(codings)} nested content codings")
         self._coding = codings[0] if codings else ""
         self._begun = False  # answers to HEAD, and some without content, name a coding and have no body
         if self._coding and self._coding not in _WINDOWS:
-            raise _broken(f"the content coding {self._coding}, which was not asked for")
+            raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
         self._head: bytes | None = (
             b"" if self._coding == "deflate" else None
@@ -74,7 +74,7 @@ class BodyDecoder:
             return b""
         rest = self._inflate.flush()
         if not self._inflate.eof and self._begun:
-            raise _broken(f"a body that breaks off before the end of its {self._coding}")
+            raise _broken(f"incomplete {self._coding} body")
         return rest
 
     def _decompressed(self, data: bytes) -> bytes:
@@ -82,7 +82,7 @@ class BodyDecoder:
         try:
             return self._inflate.decompress(data, _STEP)
         except zlib.error as error:
-            raise _broken(f"a body that is no {self._coding}") from error
+            raise _broken(f"invalid {self._coding} body") from error
 
 
 def _broken(message: str) -> httpx.DecodingError:

@@ -78,7 +78,7 @@ def refuse_invalid(tool: str, schema: Any) -> None:
     """
     if fault := annotation_fault(schema):
         raise ValueError(
-            f"tool {tool}: {fault}\nhint: give each a header name of its own, on strings, "
+            f"tool {tool}: {fault}\nhint: give each a different header name, and use it only on strings, "
             "integers and booleans that are reached by properties alone"
         )
 
@@ -329,7 +329,7 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
         raise McpError(HEADER_MISMATCH, "Header MCP-Protocol-Version is missing")
     if version.strip(" \t") != envelope.version:
         raise McpError(
-            HEADER_MISMATCH, f"Header MCP-Protocol-Version does not match _meta, which says {envelope.version}"
+            HEADER_MISMATCH, f"Header MCP-Protocol-Version does not match _meta, which has {envelope.version}"
         )
     row = MODERN.get(envelope.version, LATEST).rows["methods"].get(method)
     _check_method_headers(method, params, headers, METHODS[row].named if row else "")
@@ -363,7 +363,7 @@ def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rej
         return _refuse(error, request_id, spoken, status=400)
     revision = sessions(session_id)
     if revision is None:
-        error = McpError(INVALID_REQUEST, "There is no such session. hint: begin a new one with initialize")
+        error = McpError(INVALID_REQUEST, "Session not found. hint: start a new one with initialize")
         return _refuse(error, request_id, spoken, status=404)
     if version is not None and version != revision.name:
         error = McpError(INVALID_REQUEST, f"Header MCP-Protocol-Version must be {revision}, as negotiated")

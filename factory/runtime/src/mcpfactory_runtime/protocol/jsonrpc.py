@@ -105,7 +105,7 @@ def check(message: Any) -> None:
         McpError: INVALID_REQUEST, or INVALID_PARAMS for `params` of the wrong type.
     """
     if not isinstance(message, dict):
-        raise McpError(INVALID_REQUEST, f"Invalid request: a message is an object, not {_kind(message)}")
+        raise McpError(INVALID_REQUEST, f"Invalid request: a message must be an object, not {_kind(message)}")
     if message.get("jsonrpc") != "2.0":
         raise McpError(INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"')
     if "id" in message and not is_request_id(message["id"]):
@@ -114,7 +114,9 @@ def check(message: Any) -> None:
         )
     if "method" not in message:
         if ("result" in message) == ("error" in message):
-            raise McpError(INVALID_REQUEST, "Invalid request: no method, and not exactly one of result and error")
+            raise McpError(
+                INVALID_REQUEST, "Invalid request: a message without method must have exactly one of result and error"
+            )
         return
     if type(message["method"]) is not str:
         raise McpError(INVALID_REQUEST, f"Invalid request: method must be a string, not {_kind(message['method'])}")

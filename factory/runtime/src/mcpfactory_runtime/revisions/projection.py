@@ -143,7 +143,7 @@ def read_form(schema: Mapping[str, Any]) -> Json:
     """
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object" or not isinstance(properties, Mapping):
-        raise FormError("a form is a schema of type object with properties")
+        raise FormError("a form must be a schema of type object with properties")
     definitions = schema.get("$defs", {})
     form: Json = {
         "type": "object",
@@ -180,7 +180,9 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
         known.pop("format", None)
     kind = _kind(known)
     if kind is None:
-        raise FormError(f"the field {name!r} is no text, number, boolean or choice of texts; forms are flat")
+        raise FormError(
+            f"the field {name!r} must be a string, number, boolean or choice of strings; forms cannot be nested"
+        )
     if kind == "several":
         known["items"] = _resolve(known["items"], definitions)
     return {key: value for key, value in known.items() if key in _NEWEST_FIELDS[kind]}
@@ -238,5 +240,5 @@ def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) 
         field = {**field, "enum": [option["const"] for option in options], "enumNames": names}
         kind = "enum"
     if kind not in kinds:
-        raise FormError(f"the field {name!r} is a choice of several, which this protocol revision cannot ask for")
+        raise FormError(f"the field {name!r} is a multiple choice, which this protocol revision does not support")
     return {key: value for key, value in field.items() if key in kinds[kind]}

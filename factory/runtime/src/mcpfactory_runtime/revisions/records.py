@@ -93,8 +93,8 @@ class Revision:
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):
             raise ValueError(
-                f"revision {self.name} names {', '.join(sorted(unknown))}, which the table of methods does not have; "
-                "hint: add a row to protocol/methods.py, or correct the name"
+                f"revision {self.name} uses {', '.join(sorted(unknown))}, which the table of methods does not "
+                "have; hint: add a row to protocol/methods.py, or correct the name"
             )
 
     @cached_property

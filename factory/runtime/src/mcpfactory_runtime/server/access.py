@@ -48,13 +48,15 @@ def read_access(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None
     name, failures = given.pop("PROVIDER"), given.pop("FAILURES", None)
     row = _PROVIDERS.get(name)
     if row is None:
-        raise AuthorizationError(f"{PREFIX}PROVIDER: there is no {name!r}\nhint: one of {', '.join(_PROVIDERS)}")
+        raise AuthorizationError(
+            f"{PREFIX}PROVIDER: unknown provider {name!r}\nhint: use one of {', '.join(_PROVIDERS)}"
+        )
     needed = ("RESOURCE", *row.needed)
     wrong = [f"{PREFIX}{one} is not for {name}" for one in sorted(given.keys() - {*needed, *row.optional, "SCOPES"})]
     wrong += [f"{PREFIX}{one} is missing" for one in needed if not given.get(one)]
     if wrong:
         raise AuthorizationError(
-            f"{'; '.join(wrong)}\nhint: {name} is described by {', '.join((*needed, *row.optional))}"
+            f"{'; '.join(wrong)}\nhint: use these settings for {name}: {', '.join((*needed, *row.optional))}"
         )
     options: dict[str, Any] = {"required_scopes": given.get("SCOPES", "").split()}
     if "AUDIENCE" in row.optional:
@@ -77,11 +79,13 @@ def forget_secrets() -> None:
 def _make_keys(resource: str, given: _Given, options: dict[str, Any]) -> Authorization:
     if options["required_scopes"]:
         raise AuthorizationError(
-            f"{PREFIX}SCOPES is not for keys: they have none\nhint: give scopes in code (api_keys)"
+            f"{PREFIX}SCOPES does not apply to keys: a key has no scopes\nhint: set scopes in code (api_keys)"
         )
     pairs = [word.partition("=") for word in given["KEYS"].split()]
     if len({name for name, _, _ in pairs}) < len(pairs) or not all(name and key for name, _, key in pairs):
-        raise AuthorizationError(f"{PREFIX}KEYS must be one key for each name\nhint: 'ada=KEY ben=sha256:DIGEST'")
+        raise AuthorizationError(
+            f"{PREFIX}KEYS must be one key for each name\nhint: write it as in 'ada=KEY ben=sha256:DIGEST'"
+        )
     return providers.api_keys(resource, {name: key for name, _, key in pairs})
 
 

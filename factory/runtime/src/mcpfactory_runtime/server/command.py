@@ -121,8 +121,8 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
     authorization = _authorization(parser)
     if not (authorization or options.open or options.host in _LOOPBACK):
         parser.error(
-            f"{options.host} can be reached by others, and nothing says who may call\n"
-            "hint: MCPFACTORY_AUTH_PROVIDER, or _ISSUER, _JWKS_URL and _RESOURCE say who; --open serves everybody"
+            f"{options.host} can be reached from other machines, and no authorization is configured\nhint: set "
+            "MCPFACTORY_AUTH_PROVIDER, or _ISSUER, _JWKS_URL and _RESOURCE; --open serves everyone"
         )
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
@@ -144,7 +144,7 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
 
 def _observe(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
     if options.metrics and not options.http:
-        parser.error("--metrics are served over HTTP\nhint: --http --metrics")
+        parser.error("--metrics needs --http: metrics are served over HTTP\nhint: use --http --metrics")
     if options.log_format == "json":
         server.add_json_log()
     try:
@@ -159,7 +159,8 @@ def _observe(server: Runnable, parser: ArgumentParser, options: Namespace) -> No
 def _log(server: Runnable, given: Sequence[str]) -> NoReturn:
     """Log in to the APIs of the generated tools, or out; ends the process."""
     if not server.extensions.packages:
-        print(f"error: {server.name} has no API to log in to\nhint: what it does is its own code", file=sys.stderr)  # noqa: T201 - a command for people
+        message = f"error: {server.name} has no API to log in to\nhint: log in only to servers that call an API"
+        print(message, file=sys.stderr)  # noqa: T201 - a command for people
         sys.exit(1)
     from importlib import import_module  # noqa: PLC0415 - for this command only
 

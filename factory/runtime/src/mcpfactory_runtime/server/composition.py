@@ -115,17 +115,17 @@ class Composed:
 
         change = _Transform(name, options)
         if name in self.registry.generated:
-            raise ValueError(f"{name} is generated\nhint: [tools.{name}] in mcpfactory.toml")
+            raise ValueError(f"{name} is a generated tool\nhint: change it in [tools.{name}] in mcpfactory.toml")
         tool = self.registry.tools.get(name)
         if tool is None:
             if not self.may_have(name):
                 known = ", ".join(self.registry.tools) or "none is registered yet, so transform it later"
-                raise KeyError(f"there is no tool {name!r}; tools: {known}")
+                raise KeyError(f"unknown tool {name!r}; tools: {known}")
             check_options(name, **options)
             self._transforms.append(change)
             return
         if tool.resolve_target is not None:
-            raise ValueError(f"{name} calls other tools by their names and arguments, and cannot be transformed")
+            raise ValueError(f"{name} cannot be transformed: it calls other tools by their names and arguments")
         made = transformed_tool(tool, **options)
         self.registry.replace_tool(name, made)
         if self._replaced(tool, made):
@@ -145,7 +145,7 @@ class Composed:
         tools = reading_tools(self.registry)
         for tool in tools:
             if tool.name in self.registry.tools:
-                raise ValueError(f"tool {tool.name!r} exists already\nhint: give it another name=")
+                raise ValueError(f"tool {tool.name!r} already exists\nhint: set another name=")
         for tool in tools:
             self.registry.add(self.registry.tools, tool.name, tool)
         self.notify_changed("tools")
@@ -205,7 +205,7 @@ class _Transform:
 def _refuse_other(part: Any) -> None:
     if not isinstance(part, Composed):
         hint = f"mount(server, {part!r})" if isinstance(part, str) else "mount(Server(…)), or mount(RemoteServer(…))"
-        raise TypeError(f"{part!r} is no server\nhint: {hint}")
+        raise TypeError(f"{part!r} is not a server\nhint: {hint}")
 
 
 def _all_parts(server: Any) -> list[Any]:
@@ -251,7 +251,7 @@ class Mounted:
         for kind, inner in self._inner():
             key = _outer_key(kind, inner, self.before)
             if key in getattr(self._registry, kind):
-                raise ValueError(f"{key!r} of {self.part.name} is taken\nhint: mount it with another prefix")
+                raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
     def take(self) -> set[str]:
         """Offer the part's current items and withdraw removed ones; return the changed lists of the whole.
@@ -313,7 +313,7 @@ class Mounted:
         if outer is None:
             return _Offered(inner, None, key)
         if key in collection:
-            log.warning("%r of %s is left out: there is another one of this name", key, self.part.name)
+            log.warning("%r of %s is left out: the name is already taken", key, self.part.name)
             return _Offered(inner, None, key)
         self._registry.add(collection, key, outer)
         return _Offered(inner, outer, key)

@@ -189,7 +189,7 @@ class Context(Injected):
         """
         number = LOG_LEVELS.get(level)
         if number is None:
-            raise ValueError(f"there is no log level {level!r}\nhint: {', '.join(LOG_LEVELS)}")
+            raise ValueError(f"unknown log level {level!r}\nhint: use one of {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
         if peer.revision.modern and (
@@ -248,7 +248,7 @@ class Context(Injected):
     def wait(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
         """Run `ctx.elicit(…)` and the like from a `def` handler."""
         if threading.get_ident() == self._thread:
-            raise RuntimeError("ctx.wait() is for def handlers\nhint: in an async def handler write await")
+            raise RuntimeError("ctx.wait() is only for def handlers\nhint: use await in an async def handler")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     # -- tasks (see tasks.context for calls that are one) --------------------------------------------------------

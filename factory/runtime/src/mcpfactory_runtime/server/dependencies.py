@@ -116,7 +116,9 @@ class _Maker:
 
     def __init__(self, provider: Provider, way: tuple[Provider, ...] = ()) -> None:
         if provider in way:
-            raise TypeError(f"{_name(provider)} depends on itself\nhint: {' → '.join(map(_name, (*way, provider)))}")
+            raise TypeError(
+                f"{_name(provider)} depends on itself\nhint: break the cycle {' → '.join(map(_name, (*way, provider)))}"
+            )
         self.provider = provider
         self._makers: dict[str, _Maker] = {}
         self._contexts: list[str] = []
@@ -128,8 +130,8 @@ class _Maker:
                 self._contexts.append(parameter.name)
             elif parameter.default is parameter.empty and parameter.kind not in _COLLECTING:
                 raise TypeError(
-                    f"{_name(provider)}: nobody gives its parameter {parameter.name}\n"
-                    "hint: parameters of a provider are a Context, other dependencies, or have a default"
+                    f"{_name(provider)}: nothing provides its parameter {parameter.name}\nhint: make it a "
+                    "Context or another dependency, or give it a default"
                 )
 
     @property

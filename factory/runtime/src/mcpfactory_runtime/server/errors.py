@@ -67,4 +67,4 @@ def safe_join(root: str | PathLike[str], *parts: str) -> Path:
         found = base.joinpath(*parts).resolve()
         if found == base or base in found.parents:
             return found
-    raise ToolError(f"{'/'.join(parts)!r} is outside of the folder that this server serves")
+    raise ToolError(f"{'/'.join(parts)!r} is outside the folder that this server serves")

@@ -120,7 +120,7 @@ async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
     except TimeoutError:
         if not limit.expired():  # the handler's own
             raise
-        raise ToolError(f"The tool {name} did not end within {seconds:g} seconds.") from None
+        raise ToolError(f"Tool {name} timed out after {seconds:g} s.") from None
 
 
 def _record_tool(file: Path, name: str) -> None:
@@ -145,7 +145,7 @@ async def call_other(
     """
     tool = registry.tool(name)
     if tool is None:
-        raise ToolError(f"There is no tool {name!r} in this server.")
+        raise ToolError(f"This server has no tool {name!r}.")
     if principal is not None:
         _check_scopes(tool, arguments, principal)
     token = READ_BY_CODE.set(True)
@@ -172,7 +172,7 @@ def _check_scopes(tool: Tool, arguments: Json, principal: str) -> None:
         return
     if not principal:
         raise ToolError(
-            f"Tool {tool.name!r} needs the scopes {', '.join(dict.fromkeys(needed))}, and this server has no authorization.\n"
-            "hint: give http_app or run_http auth=, or set MCPFACTORY_AUTH_*"
+            f"Tool {tool.name!r} needs the scopes {', '.join(dict.fromkeys(needed))}, and this server has no "
+            "authorization.\nhint: pass auth= to http_app or run_http, or set MCPFACTORY_AUTH_*"
         )
     raise ToolError(f"The access token lacks: {' '.join(one for one in dict.fromkeys(needed) if one in lacking)}")

@@ -185,9 +185,9 @@ def make_app(
     """Return the resource for a page; see `Server.app`."""
     _check_uri(uri)
     if (html is None) == (path is None):
-        raise TypeError(f"app {uri} takes either html= or path=\nhint: path='page.html'")
+        raise TypeError(f"app {uri} needs exactly one of html= and path=\nhint: set path='page.html'")
     if path is not None and not Path(path).is_file():
-        raise ValueError(f"app {uri}: there is no file {path}")
+        raise ValueError(f"app {uri}: no file {path}")
     ui: Json = {}
     if csp is not None:
         _check_names(uri, "csp", csp, _CSP)
@@ -241,12 +241,12 @@ def _content(html: str | None, path: str | PathLike[str] | None) -> str:
 
 def _check_uri(uri: str) -> None:
     if not uri.startswith("ui://") or "{" in uri or len(uri) == len("ui://"):
-        raise ValueError(f"{uri!r} is not the URI of an app\nhint: ui://name")
+        raise ValueError(f"{uri!r} is not a valid URI of an app\nhint: use ui://name")
 
 
 def _check_names(where: str, what: str, given: Mapping[str, Any] | Sequence[str], known: Sequence[str]) -> None:
     if isinstance(given, str):
-        raise ValueError(f"{where}: {what} must be a list\nhint: [{given!r}]")
+        raise ValueError(f"{where}: {what} must be a list\nhint: write [{given!r}]")
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ValueError(f"{where}: {what} cannot have {', '.join(unknown)}\nhint: {', '.join(known)}")
+        raise ValueError(f"{where}: {what} cannot have {', '.join(unknown)}\nhint: use only {', '.join(known)}")

@@ -225,9 +225,11 @@ def check_identity(name: str, version: str) -> tuple[str, str]:
     """
     for what, text in (("name", name), ("version", version)):
         if not isinstance(text, str):
-            raise TypeError(f"the {what} of a server is text, not {text!r}\nhint: Server('notes', version='1.0.0')")
+            raise TypeError(
+                f"the {what} of a server must be a string, not {text!r}\nhint: write Server('notes', version='1.0.0')"
+            )
     if not name.strip():
-        raise ValueError("a server needs a name\nhint: Server('notes')")
+        raise ValueError("a server needs a name\nhint: write Server('notes')")
     return name, version
 
 
@@ -243,7 +245,9 @@ def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any
         if options.setdefault("name", given) != given:
             raise TypeError(f"two names for one {what}: {given!r} and {options['name']!r}")
     elif given is not None:
-        raise TypeError(f'{given!r} is no function and no name\nhint: @server.{what}, or @server.{what}("name")')
+        raise TypeError(
+            f'{given!r} is neither a function nor a name\nhint: write @server.{what}, or @server.{what}("name")'
+        )
     return register
 
 
@@ -258,5 +262,7 @@ def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
     wrong = iscoroutinefunction(function) or isgeneratorfunction(function)
     if wrong or not callable(function):
         name = getattr(function, "__name__", repr(function))
-        raise TypeError(f"the lifespan {name} is no async generator\nhint: async def {name}(server): … yield state …")
+        raise TypeError(
+            f"the lifespan {name} is not an async generator\nhint: write async def {name}(server): … yield state …"
+        )
     return function

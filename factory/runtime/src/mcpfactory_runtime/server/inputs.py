@@ -145,9 +145,13 @@ class Elicit(Question[Elicited]):
     ) -> None:
         self.unasked = unasked
         if (schema is None) == (url is None):
-            raise TypeError("an elicitation has either a schema or a url\nhint: Elicit('Your name?', {...}) ")
+            raise TypeError(
+                "an elicitation needs exactly one of schema and url\nhint: write Elicit('Your name?', {...}) "
+            )
         if url is not None and not _URL.fullmatch(url):
-            raise TypeError(f"{url!r} is no URL\nhint: an absolute one, without blanks: https://example.com/pay")
+            raise TypeError(
+                f"{url!r} is not a valid URL\nhint: use an absolute URL without spaces: https://example.com/pay"
+            )
         self.message, self.url, self.elicitation_id = message, url, elicitation_id
         self._make: Callable[[Any], Any] | None = None
         if isinstance(schema, type):
@@ -171,7 +175,7 @@ class Elicit(Question[Elicited]):
         """Message and form or page."""
         revision = peer.revision
         if self.url is not None and "url" not in revision.elicitation_modes:
-            raise McpError(INVALID_REQUEST, "The client cannot be sent to a page: its protocol revision has only forms")
+            raise McpError(INVALID_REQUEST, "The client cannot open a page: its protocol revision supports only forms")
         if self.url is None:
             try:
                 return {"message": self.message, "requestedSchema": project_form(self.schema, revision)}

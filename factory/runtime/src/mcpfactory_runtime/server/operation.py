@@ -80,7 +80,7 @@ class Operated:
             ValueError: the path or a method is invalid, reserved by the server, or taken.
         """
         if not isinstance(path, str):
-            raise TypeError('a route needs a path\nhint: @server.route("/hooks/{name}", methods=["POST"])')
+            raise TypeError('a route needs a path\nhint: write @server.route("/hooks/{name}", methods=["POST"])')
 
         def register(function: Function) -> Function:
             self.routes.add(HttpRoute(path, frozenset(method.upper() for method in methods), function, public))

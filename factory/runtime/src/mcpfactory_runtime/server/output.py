@@ -35,7 +35,7 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
     """
     if structured is False or _is_content(annotation):
         if structured:
-            raise TypeError("structured=True needs a return annotation that says what the data is")
+            raise TypeError("structured=True needs a return annotation that describes the data")
         return free_result, None
     if annotation in (bytes, bytearray):
         return _converter(_base64), _wrapped({"type": "string", "contentEncoding": "base64"})
@@ -93,9 +93,8 @@ def _json_text(value: Any) -> str:
         if (whole := encodable(value)) is not value:
             return _json_text(whole)
         raise TypeError(
-            f"a {type(value).__name__} was returned that has no JSON form: {error}\n"
-            "hint: return a dict, a dataclass, a pydantic model or text; content blocks need no annotation, or one that names them, "
-            "such as list[Image | str]"
+            f"the returned {type(value).__name__} has no JSON form: {error}\nhint: return a dict, a dataclass, "
+            "a pydantic model or text; annotate content blocks with their types, such as list[Image | str], or not at all"
         ) from None
 
 

@@ -83,7 +83,7 @@ class Bucket:
             rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
             raise McpError(
                 RATE_LIMITED,
-                f"Too many requests: {KINDS[kind]} is limited to {rate} for each client; the next one may come in {wait} ms",
+                f"Too many requests: {KINDS[kind]} is limited to {rate} for each client; try again in {wait} ms",
                 {"retryAfterMs": wait, "limit": kind},
             )
 
@@ -164,7 +164,7 @@ class Rates:
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:
     """Tokens, and the seconds in which they come back; None for no limit."""
     if kind not in KINDS:
-        raise ValueError(f"{place}there is no rate of {kind!r}\nhint: {', '.join(KINDS)}")
+        raise ValueError(f"{place}unknown rate for {kind!r}\nhint: use one of {', '.join(KINDS)}")
     if rate is None or rate == "off":
         return None
     return read_rate(f"{place}{kind}", rate)
@@ -178,5 +178,5 @@ def read_rate(what: str, rate: str) -> tuple[int, int]:
     """
     count, _, unit = rate.partition("/")
     if not (count.isascii() and count.isdecimal() and int(count) and unit in _SECONDS):
-        raise ValueError(f"{what}={rate!r} is no rate\nhint: 10/s, 600/m, 36000/h, or off for no limit")
+        raise ValueError(f"{what}={rate!r} is not a valid rate\nhint: use 10/s, 600/m, 36000/h, or off for no limit")
     return int(count), _SECONDS[unit]

@@ -72,7 +72,7 @@ async def read_own(registry: Registry, uri: str, context: Injected, revision: Re
     found = _serving(registry, uri)
     value = None if found is None else await _run_own(found[0], found[1], context)
     if found is None or value is None:
-        raise ToolError(f"There is no resource {uri!r} in this server.")
+        raise ToolError(f"This server has no resource {uri!r}.")
     return read_contents(value, uri, found[0].mime_type, revision)
 
 
@@ -86,7 +86,7 @@ async def fill_own(registry: Registry, name: str, arguments: Json, context: Inje
     """
     prompt = registry.prompts.get(name)
     if prompt is None:
-        raise ToolError(f"There is no prompt {name!r} in this server.")
+        raise ToolError(f"This server has no prompt {name!r}.")
     try:
         bound = prompt_arguments(prompt, {"arguments": arguments})
     except McpError as error:
@@ -159,7 +159,7 @@ def read_messages(value: Any) -> list[Json]:
     if isinstance(value, str | Content | Message | dict):
         value = [value]
     if not isinstance(value, Iterable):
-        raise TypeError(f"a prompt returns text or messages, not {type(value).__name__}")
+        raise TypeError(f"a prompt must return text or messages, not {type(value).__name__}")
     return [_message(item) for item in value]
 
 
@@ -170,7 +170,7 @@ def _message(item: Any) -> Json:
         content = item.get("content")
         block = content_blocks(content)[0] if isinstance(content, str) else content
         if item["role"] not in ("user", "assistant") or not _is_block(block):
-            raise TypeError(f"a prompt returned {_told(item)}, which is no message\nhint: {_A_MESSAGE}")
+            raise TypeError(f"a prompt returned {_told(item)}, which is not a message\nhint: {_A_MESSAGE}")
         return {**item, "content": block}
     if not (isinstance(item, str | Content) or _is_block(item)):
         raise TypeError(f"a prompt returned {_told(item)}, which is neither text nor content\nhint: {_A_MESSAGE}")

@@ -169,7 +169,7 @@ class Tool:
             tool.scopes = union(scopes)
         if task is not None:
             if task not in ("optional", "required"):
-                raise ValueError(f"tool {tool.name}: task cannot be {task!r}\nhint: 'optional' or 'required'")
+                raise ValueError(f"tool {tool.name}: task cannot be {task!r}\nhint: use 'optional' or 'required'")
             wire["execution"] = {"taskSupport": task}
             tool.task, tool.defer_task = task, defer_task
         return tool
@@ -248,8 +248,8 @@ class Completer:
         self.names, self.context = names_and_context(handler)
         if len(self.names) > _COMPLETED:
             raise TypeError(
-                f"completion takes up to {_COMPLETED} values, and the Context, not {', '.join(self.names)}\n"
-                "hint: def complete(ref, argument, context)"
+                f"completion takes at most {_COMPLETED} values and the Context, not "
+                f"{', '.join(self.names)}\nhint: write def complete(ref, argument, context)"
             )
         self.is_async = is_async(handler)
 
@@ -330,7 +330,7 @@ class Registry:
         if key in collection:
             other = "URI" if isinstance(item, Resource) else "name="
             raise ValueError(
-                f"{type(item).__name__.lower()} {key!r} exists already\nhint: give one of them another {other}"
+                f"{type(item).__name__.lower()} {key!r} already exists\nhint: give one of them another {other}"
             )
         collection[key] = item
         self.version += 1
@@ -342,7 +342,7 @@ class Registry:
             ValueError: its name is another one's.
         """
         if tool.name != name and (tool.name in self.tools or tool.name in self.generated):
-            raise ValueError(f"tool {tool.name!r} exists already\nhint: give one of them another name=")
+            raise ValueError(f"tool {tool.name!r} already exists\nhint: give one of them another name=")
         kept = [(known, tool if known == name else one) for known, one in self.tools.items()]
         self.tools.clear()
         self.tools.update((one.name if known == name else known, one) for known, one in kept)
@@ -385,7 +385,7 @@ def make_resource(
     """
     if not _SCHEME.match(uri):
         raise ValueError(
-            f"resource {uri!r}: a URI begins with a scheme\nhint: such as notes://today, or notes://{{id}} for many"
+            f"resource {uri!r}: the URI has no scheme\nhint: write notes://today, or notes://{{id}} for many"
         )
     template = UriTemplate(uri)
     handler = with_dependencies(handler)
@@ -394,13 +394,12 @@ def make_resource(
     wanted, given = set(signature.names), set(template.names)
     if not signature.required <= given - template.optional or not given <= wanted:
         raise TypeError(
-            f"resource {uri!r}: the variables {sorted(given)} are not the parameters {sorted(wanted)} of {own_name}\n"
-            "hint: every variable is a parameter, and every parameter without a variable needs a default"
+            f"resource {uri!r}: the variables {sorted(given)} do not match the parameters {sorted(wanted)} of "
+            f"{own_name}\nhint: make every variable a parameter, and give every other parameter a default"
         )
     if unknown := sorted({exempt_params} if isinstance(exempt_params, str) else set(exempt_params) - given):
         raise TypeError(
-            f"resource {uri!r}: exempt_params names {', '.join(unknown)}, which the URI does not have\n"
-            'hint: a set of its variables, such as {"path"}'
+            f"""resource {uri!r}: exempt_params has {", ".join(unknown)}, which the URI does not have\nhint: use only variables of the URI, such as {{"path"}}"""
         )
     wire: Json = {
         "uriTemplate" if template.names else "uri": uri,
@@ -472,10 +471,10 @@ def _as_it_is(result: Json) -> Json:
 def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
     """See that annotations are such as clients know."""
     if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
-        raise TypeError(f"tool {tool}: no annotation is called {', '.join(unknown)}\nhint: title, {', '.join(_HINTS)}")
+        raise TypeError(f"tool {tool}: unknown annotation {', '.join(unknown)}\nhint: use title, {', '.join(_HINTS)}")
     for name in _HINTS:
         if not isinstance(annotations.get(name), bool | None):
-            raise TypeError(f"tool {tool}: {name} cannot be {annotations[name]!r}\nhint: True or False")
+            raise TypeError(f"tool {tool}: {name} cannot be {annotations[name]!r}\nhint: use True or False")
 
 
 def _check_running(tool: Tool) -> None:
@@ -485,10 +484,12 @@ def _check_running(tool: Tool) -> None:
         raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
     if tool.timeout is not None:
         if isinstance(tool.timeout, bool) or not isinstance(tool.timeout, int | float) or not tool.timeout > 0:
-            raise ValueError(f"tool {tool.name}: timeout cannot be {tool.timeout!r}\nhint: seconds, more than 0")
+            raise ValueError(
+                f"tool {tool.name}: timeout cannot be {tool.timeout!r}\nhint: set a number of seconds greater than 0"
+            )
         if tool.inline:
             raise TypeError(
-                f"tool {tool.name}: nothing can end a function that runs inline\nhint: leave inline=True out"
+                f"tool {tool.name}: a timeout cannot stop a function that runs inline\nhint: remove inline=True"
             )
 
 
@@ -499,7 +500,9 @@ def check_tool_name(name: str) -> str:
         ValueError: they will not.
     """
     if not (0 < len(name) <= 128 and name.isascii() and name.translate(_SIGNS).isalnum()):
-        raise ValueError(f"{name!r} is no name for a tool\nhint: name=, 1 to 128 letters, digits, '_', '-' and '.'")
+        raise ValueError(
+            f"{name!r} is not a valid tool name\nhint: set name= to 1 to 128 letters, digits, '_', '-' and '.'"
+        )
     return name
 
 

@@ -35,7 +35,7 @@ def _checked_base64(text: str) -> str:
         a2b_base64(data.encode("ascii"), strict_mode=True)
     except ValueError as error:  # also raised for non-ASCII text
         raise ValueError(
-            f"text that is no base64: {error}\nhint: give bytes, which are encoded here, or path="
+            f"the text is not valid base64: {error}\nhint: pass bytes, which are encoded here, or path="
         ) from None
     return data
 
@@ -110,7 +110,9 @@ class _Media(Content):
     ) -> None:
         super().__init__(annotations, meta)
         if (data is None) == (path is None):
-            raise TypeError(f"{type(self).__name__} takes either data or path=\nhint: Image(path='chart.png')")
+            raise TypeError(
+                f"{type(self).__name__} needs exactly one of data and path=\nhint: write Image(path='chart.png')"
+            )
         if path is not None:
             from mimetypes import guess_type  # noqa: PLC0415 - only for files
             from pathlib import Path  # noqa: PLC0415 - only for files

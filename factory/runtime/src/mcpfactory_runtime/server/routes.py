@@ -54,14 +54,17 @@ class HttpRoutes:
         """
         path = route.path
         if not path.startswith("/"):
-            raise ValueError(f"the path {path!r} does not begin with a slash\nhint: @server.route('/{path}')")
+            raise ValueError(f"the path {path!r} does not begin with a slash\nhint: write @server.route('/{path}')")
         if unknown := sorted(route.methods - _METHODS):
-            raise ValueError(f"no method of HTTP: {', '.join(unknown)}\nhint: one of {', '.join(sorted(_METHODS))}")
+            raise ValueError(
+                f"unknown HTTP method: {', '.join(unknown)}\nhint: use one of {', '.join(sorted(_METHODS))}"
+            )
         if not route.methods:
-            raise ValueError(f"{path} answers no method\nhint: methods=['GET']")
+            raise ValueError(f"{path} has no HTTP methods\nhint: set methods=['GET']")
         if path.rstrip("/") in _TAKEN or path.startswith(_OAUTH):
             raise ValueError(
-                f"{path} is answered by the server itself\nhint: docs/reference/transports.md says with what"
+                f"{path} is reserved: the server answers it itself\nhint: choose another path; see "
+                "docs/reference/transports.md"
             )
         self.check([route])
         self._routes.append(route)
@@ -75,7 +78,9 @@ class HttpRoutes:
         for route in routes:
             for known in self._routes:
                 if known.path == route.path and (both := known.methods & route.methods):
-                    raise ValueError(f"{' and '.join(sorted(both))} {route.path} is taken\nhint: another path")
+                    raise ValueError(
+                        f"{' and '.join(sorted(both))} {route.path} is already taken\nhint: choose another path"
+                    )
 
 
 log = logging.getLogger("mcpfactory_runtime")
@@ -120,9 +125,12 @@ class Readiness:
         name = getattr(check, "__name__", repr(check))
         needed = [one.name for one in signature(check).parameters.values() if one.kind in _NEEDED]
         if needed:
-            raise TypeError(f"ready check {name} has parameters: {', '.join(needed)}\nhint: it is called without any")
+            raise TypeError(
+                f"ready check {name} has parameters: {', '.join(needed)}\nhint: remove them; the check is "
+                "called without arguments"
+            )
         if name in self._checks:
-            raise ValueError(f"there is a ready check {name!r}\nhint: give the function another name")
+            raise ValueError(f"ready check {name!r} already exists\nhint: give the function another name")
         self._checks[name] = check
 
     def include(self, part: Readiness, before: str) -> None:

@@ -107,7 +107,7 @@ class Sealer:
             McpError: INVALID_PARAMS if the state is not ours, was changed, has expired or belongs to another request.
         """
         if not isinstance(state, str) or "." not in state:
-            raise McpError(INVALID_PARAMS, "Invalid params: requestState is not one of this server")
+            raise McpError(INVALID_PARAMS, "Invalid params: requestState was not issued by this server")
         payload, _, mac = state.rpartition(".")
         if not hmac.compare_digest(mac.encode(), self._mac(payload.encode()).encode()):
             raise McpError(INVALID_PARAMS, "Invalid params: requestState was changed or sealed by another process")
@@ -135,8 +135,8 @@ class Sealer:
         if not await self._first(opened.challenge, opened.expires, now):
             raise McpError(
                 INVALID_PARAMS,
-                "Invalid params: requestState was used already\nhint: send the request without requestState and "
-                "inputResponses, and answer what it asks",
+                "Invalid params: requestState was already used\nhint: send the request again without "
+                "requestState and inputResponses, then answer the new questions",
             )
 
     def code(self, *, principal: str, method: str, params: Json, now: float) -> str:

@@ -85,7 +85,7 @@ class Server(Operated, Composed):
         question_timeout: float | None = 3600.0,
     ) -> None:
         if page_size is not None and page_size < 1:
-            raise ValueError("page_size must be at least 1\nhint: None puts everything on one page")
+            raise ValueError("page_size must be at least 1\nhint: use None to return everything on one page")
         Operated.__init__(self)
         Composed.__init__(self)
         self.name, self.version = check_identity(name, version)
@@ -174,7 +174,7 @@ class Server(Operated, Composed):
     def add_tool(self, tool: Tool) -> None:
         """Add a tool that was built otherwise; connected clients are notified."""
         if not isinstance(tool, Tool):
-            raise TypeError(f"add_tool takes a Tool, not {tool!r}\nhint: server.tool(function)")
+            raise TypeError(f"add_tool takes a Tool, not {tool!r}\nhint: use server.tool(function)")
         self.registry.add(self.registry.tools, tool.name, tool)
         self.notify_changed("tools")
 
@@ -206,7 +206,7 @@ class Server(Operated, Composed):
             ValueError: the URI is taken or malformed.
         """
         if not isinstance(uri, str):
-            raise TypeError('a resource needs a URI\nhint: @server.resource("notes://today")')
+            raise TypeError('a resource needs a URI\nhint: write @server.resource("notes://today")')
 
         def register(handler: Function) -> Function:
             self.add_resource(make_resource(uri, handler, **options))
@@ -318,7 +318,7 @@ class Server(Operated, Composed):
         """
         catalogue = self.extensions.catalogue
         if catalogue is None:
-            raise ValueError("this server has no generated tools to offer\nhint: mount_manifest comes first")
+            raise ValueError("this server has no generated tools to offer\nhint: call mount_manifest first")
         before = catalogue.mode, catalogue.profile
         catalogue.select(mode, profile, dialect)
         self.notify_changed("tools")
@@ -572,7 +572,7 @@ class Server(Operated, Composed):
             ValueError: the transport is unknown, or an option is invalid.
         """
         if transport not in ("stdio", "http"):
-            raise ValueError(f"there is no transport {transport!r}\nhint: 'stdio' or 'http'")
+            raise ValueError(f"unknown transport {transport!r}\nhint: use 'stdio' or 'http'")
         if transport == "stdio":
             from mcpfactory_runtime.transports.stdio import serve_stdio  # noqa: PLC0415 - transports are chosen at run time
 

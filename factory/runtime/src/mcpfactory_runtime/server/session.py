@@ -277,7 +277,9 @@ class Session:
         if not questions:
             for future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(McpError(INTERNAL_ERROR, "The server is ending; nobody can be asked now"))
+                    future.set_exception(
+                        McpError(INTERNAL_ERROR, "The server is shutting down; the client cannot be asked now")
+                    )
 
     async def wait_idle(self) -> None:
         """Wait until no request is in flight."""

@@ -119,7 +119,7 @@ def read_signature(handler: Handler) -> Signature:
         if takes_context(annotation):
             if context is not None:
                 raise TypeError(
-                    f"{_name(handler)}: {context} and {parameter.name} both take the Context\nhint: one is enough"
+                    f"{_name(handler)}: {context} and {parameter.name} both take the Context\nhint: remove one of them"
                 )
             context = parameter.name
         else:
@@ -173,8 +173,8 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
         return get_type_hints(target, include_extras=True)
     except NameError as error:
         raise TypeError(
-            f"{_name(handler)}: {error}\nhint: types of a handler's parameters are needed at run time; import them "
-            "outside `if TYPE_CHECKING:` and outside functions"
+            f"{_name(handler)}: {error}\nhint: import the types of a handler's parameters outside `if "
+            "TYPE_CHECKING:` and outside functions; they are needed at run time"
         ) from None
 
 
@@ -296,8 +296,8 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
         no_choice = kind == "literal_error" and plain.get(name) != ""  # "" among choices says that none was given
         if name in plain and (no_choice or _OTHER_TYPE.fullmatch(kind)):
             raise TypeError(
-                f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: {problem['msg']}\n"
-                f"hint: another default, or another type for {name}"
+                f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: "
+                f"{problem['msg']}\nhint: set another default, or another type for {name}"
             )
 
 
@@ -315,8 +315,8 @@ def _problems(validator: Any, values: dict[str, Any]) -> Sequence[Any]:
 def _refuse_kind(handler: Handler, parameter: inspect.Parameter) -> None:
     if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         raise TypeError(
-            f"{_name(handler)}: {parameter} cannot be an argument of a tool, resource or prompt\n"
-            "hint: arguments have names; write one parameter for each"
+            f"{_name(handler)}: {parameter} cannot be an argument of a tool, resource or prompt\nhint: write "
+            "one named parameter for each argument"
         )
 
 

@@ -82,12 +82,12 @@ class _FrontmatterReader:
             if body[0] in " \t":
                 raise self._error("indented more than the lines around it")
             if "\t" in line:
-                raise self._error("tabs are not read; use blanks")
+                raise self._error("tabs are not supported; use spaces")
             pair = _PAIR.fullmatch(body)
             if pair is None:
                 raise self._error("not of the form `key: value`")
             if pair[1] in fields:
-                raise self._error(f"{pair[1]} stands here twice")
+                raise self._error(f"{pair[1]} appears twice")
             self._next += 1
             fields[pair[1]] = self._value(pair[2] or "", indent)
         return fields
@@ -111,9 +111,9 @@ class _FrontmatterReader:
         if _NUMBER.fullmatch(plain):
             return float(plain) if "." in plain else int(plain)
         if _AMBIGUOUS.fullmatch(plain):
-            raise self._error(f"{plain} is not the same to every YAML reader; put it in quotes", back=1)
+            raise self._error(f"YAML readers interpret {plain} differently; put it in quotes", back=1)
         if plain.startswith((*_SPECIAL, "- ", ": ")) or plain in ("-", ":") or ": " in plain or plain.endswith(":"):
-            raise self._error("lists, maps and special characters are not read; put the value in quotes", back=1)
+            raise self._error("lists, maps and special characters are not supported; put the value in quotes", back=1)
         return plain
 
     def _quoted(self, text: str) -> str:
@@ -125,11 +125,11 @@ class _FrontmatterReader:
             found = re.fullmatch(r'"((?:[^"\\]|\\.)*)"(?:\s+#.*)?', text)
             if found and not re.search(r'\\[^"\\/ntr0]', found[1]):
                 return re.sub(r"\\(.)", lambda escape: _ESCAPES[escape[1]], found[1])
-        raise self._error("a quoted value must end on its line and have simple escapes only", back=1)
+        raise self._error("a quoted value must end on the same line and contain only simple escapes", back=1)
 
     def _block(self, header: str, indent: str) -> str:
         if header not in ("|", "|-", ">", ">-"):
-            raise self._error("of block values only |, |-, > and >- are read", back=1)
+            raise self._error("the only supported block values are |, |-, > and >-", back=1)
         lines: list[str] = []
         depth = ""
         while self._next < len(self._lines):
@@ -141,7 +141,7 @@ class _FrontmatterReader:
             lines.append(line[len(depth) :] if line.strip() else "")
             self._next += 1
             if header[0] == ">" and lines[-1][:1] in (" ", "\t"):
-                raise self._error("indented lines within > are not read; use |", back=1)
+                raise self._error("indented lines in a > block are not supported; use |", back=1)
         while lines and not lines[-1]:
             lines.pop()
         text = "\n".join(lines) if header[0] == "|" else _folded(lines)
@@ -158,7 +158,7 @@ class _FrontmatterReader:
 
     def _error(self, what: str, back: int = 0) -> FrontmatterError:
         number = self._next + 2 - back  # counted from 1, and the first line is ---
-        return FrontmatterError(f"line {number}: {what}\nhint: the front matter may have `key: value` lines")
+        return FrontmatterError(f"line {number}: {what}\nhint: use `key: value` lines in the front matter")
 
 
 def _folded(lines: list[str]) -> str:
@@ -219,11 +219,15 @@ class Skill:
         front = self._front()
         self.name, self.description = front["name"], front["description"]
         if self.name != folder.resolve().name:
-            raise SkillError(f"{folder}: the skill is named {self.name}\nhint: folder and name must be the same")
+            raise SkillError(
+                f"{folder}: the skill is named {self.name}\nhint: use the same name for the folder and the skill"
+            )
         segments = [segment for segment in prefix.split("/") if segment] if prefix else []
         for segment in segments:
             if not _SEGMENT.fullmatch(segment) or segment in (".", ".."):
-                raise SkillError(f"prefix {prefix!r}: {segment!r} cannot be part of a URI\nhint: acme/billing")
+                raise SkillError(
+                    f"prefix {prefix!r}: {segment!r} cannot be part of a URI\nhint: use a prefix such as acme/billing"
+                )
         self.root = "skill://" + "/".join([*segments, self.name])
         self.uri = f"{self.root}/{_MAIN}"
         self.scan()
@@ -258,7 +262,7 @@ class Skill:
             total += status.st_size
             if len(found) == MAX_FILES or total > MAX_SIZE:
                 raise SkillError(
-                    f"skill {self.name}: more than {MAX_FILES} files or {MAX_SIZE} bytes, which hosts need not accept"
+                    f"skill {self.name}: more than {MAX_FILES} files or {MAX_SIZE} bytes; hosts may refuse it"
                 )
             known = self._files.get(name)
             found[name] = known if known is not None and known.stamp == stamp else _read(path, stamp)
@@ -273,7 +277,7 @@ class Skill:
                 continue
             name = within + item.name
             if item.is_symlink():
-                raise SkillError(f"skill {self.folder.name}: {name} is a link\nhint: put the file itself there")
+                raise SkillError(f"skill {self.folder.name}: {name} is a link\nhint: replace it with the file itself")
             if item.is_dir(follow_symlinks=False):
                 yield from self._walk(Path(item.path), f"{name}/")
             elif item.is_file(follow_symlinks=False):
@@ -291,12 +295,12 @@ class Skill:
         name, description = front.get("name"), front.get("description")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise SkillError(
-                f"{self.folder.name}/{_MAIN}: name {name!r} is not allowed\n"
-                "hint: 1 to 64 small letters, digits and single hyphens, no hyphen at the ends"
+                f"{self.folder.name}/{_MAIN}: name {name!r} is invalid\nhint: use 1 to 64 lowercase letters, "
+                "digits and single hyphens, with no hyphen at either end"
             )
         if not isinstance(description, str) or not 0 < len(description.strip()) <= _DESCRIPTION:
             raise SkillError(
-                f"{self.folder.name}/{_MAIN}: description must be a text of 1 to {_DESCRIPTION} characters"
+                f"{self.folder.name}/{_MAIN}: description must be a string of 1 to {_DESCRIPTION} characters"
             )
         return front
 
@@ -390,7 +394,7 @@ class Skills:
         """Publish every skill in a folder; see `Server.add_skills`."""
         found = sorted(path.parent for path in Path(folder).glob(f"*/{_MAIN}"))
         if not found:
-            raise SkillError(f"{folder}: no folder in it has a {_MAIN}\nhint: add_skill() takes a single skill")
+            raise SkillError(f"{folder}: none of its folders has a {_MAIN}\nhint: use add_skill() for a single skill")
         return [self.publish(path, prefix) for path in found]
 
     async def answer(self, call: Call) -> Json:

@@ -95,7 +95,9 @@ def transformed_tool(
     if result is not None:
         signature = read_signature(result)
         if len(signature.names) != 1:
-            raise TypeError(f"tool {name}: result= takes one value\nhint: def shorten(found: dict[str, Any]) -> …")
+            raise TypeError(
+                f"tool {name}: result= must take one argument\nhint: write def shorten(found: dict[str, Any]) -> …"
+            )
         convert, output = read_output(returned(signature.returns), None)
         wire = {key: value for key, value in wire.items() if key != "outputSchema"}
         wire |= {} if output is None else {"outputSchema": output}
@@ -115,7 +117,7 @@ def check_options(tool: str, **options: Any) -> None:
     """
     known = TransformOptions.__annotations__
     if words := sorted(set(options) - set(known)):
-        raise TypeError(f"tool {tool}: there is no {', '.join(words)}\nhint: {', '.join(known)}")
+        raise TypeError(f"tool {tool}: unknown option {', '.join(words)}\nhint: use one of {', '.join(known)}")
     for name, change in (options.get("arguments") or {}).items():
         _check_words(tool, name, change)
 
@@ -163,7 +165,7 @@ def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentT
             continue
         outer = change.get("rename") or name
         if outer in seen:
-            raise ValueError(f"tool {tool}: two arguments would be called {outer!r}\nhint: another rename")
+            raise ValueError(f"tool {tool}: two arguments would have the name {outer!r}\nhint: choose another rename")
         shown = {**about} if isinstance(about, dict) else about
         if isinstance(shown, dict):
             shown |= {key: change[key] for key in ("description", "default") if key in change}
@@ -179,25 +181,32 @@ def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentT
 def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> None:
     properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
     if unknown := sorted(set(changes) - set(properties)):
-        raise ValueError(f"tool {tool} has no argument {', '.join(unknown)}\nhint: one of {', '.join(properties)}")
+        raise ValueError(f"tool {tool} has no argument {', '.join(unknown)}\nhint: use one of {', '.join(properties)}")
     for name, change in changes.items():
         _check_words(tool, name, change)
         if "fix" in change and len(change) > 1:
-            raise ValueError(f"tool {tool}, {name}: fix goes with nothing else\nhint: {{'fix': …}} alone")
+            raise ValueError(
+                f"tool {tool}, {name}: fix cannot be combined with other changes\nhint: write {{'fix': …}} alone"
+            )
         if change.get("hide") and name in required and "default" not in change:
-            raise ValueError(f"tool {tool}, {name}: it is required\nhint: hide it with a default, or fix it")
+            raise ValueError(
+                f"tool {tool}, {name}: a required argument cannot be hidden without a default\nhint: set a "
+                "default, or fix it"
+            )
         for key in ("default", "fix"):
             if key in change:
                 _check_value(tool, schema, name, change[key])
     unseen = any(change.keys() & {"rename", "hide", "fix"} for change in changes.values())
     if unseen and (naming := [key for key in _NAMING if key in schema]):
         hint = "hint: change texts and defaults only, or write a tool that calls it with ctx.call"
-        raise ValueError(f"tool {tool}: its schema names arguments in {', '.join(naming)}, too\n{hint}")
+        raise ValueError(f"tool {tool}: its schema also names arguments in {', '.join(naming)}\n{hint}")
 
 
 def _check_words(tool: str, name: str, change: ArgumentTransform) -> None:
     if words := sorted(set(change) - _WORDS):
-        raise TypeError(f"tool {tool}, {name}: there is no {', '.join(words)}\nhint: {', '.join(sorted(_WORDS))}")
+        raise TypeError(
+            f"tool {tool}, {name}: unknown option {', '.join(words)}\nhint: use one of {', '.join(sorted(_WORDS))}"
+        )
 
 
 def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
@@ -208,7 +217,7 @@ def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
     try:
         argument_binder(alone)({name: value})
     except (ArgumentsError, McpError) as error:
-        raise ValueError(f"tool {tool}: {error}\nhint: a value that it takes") from None
+        raise ValueError(f"tool {tool}: {error}\nhint: use a value that the tool accepts") from None
 
 
 def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
@@ -226,7 +235,7 @@ def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json
         if not known:
             known.append(argument_binder(schema))  # compiled at the first call
         if hidden := sorted(refused & arguments.keys()):
-            raise ArgumentsError(f"Invalid arguments: there is no {', '.join(hidden)}")
+            raise ArgumentsError(f"Invalid arguments: unknown argument {', '.join(hidden)}")
         checked = known[0](arguments)
         inner = {name: checked[outer] for name, outer in passed.items() if outer in checked}
         others = {name: value for name, value in checked.items() if name not in (schema.get("properties") or {})}

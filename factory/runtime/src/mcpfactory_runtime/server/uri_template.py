@@ -83,7 +83,7 @@ class UriTemplate:
         parts = []
         for variable in variables:
             if not _NAME.match(variable):
-                raise ValueError(f"{variable!r} in the URI template {self.text!r} is no variable name")
+                raise ValueError(f"{variable!r} in the URI template {self.text!r} is not a valid variable name")
             name = variable.rstrip("*")
             if name in self.names:
                 raise ValueError(f"the URI template {self.text!r} has the variable {name!r} twice")

@@ -55,7 +55,7 @@ def pick(value: Any, *path: str | int | _Each) -> Any:
             continue
         reached = [one[key] for one in found if _has(one, key)]
         if not several and not reached:
-            raise ToolError(f"The workflow ends here: the answer has no {_told(path[: at + 1])}.")
+            raise ToolError(f"The workflow stops here: the answer has no {_told(path[: at + 1])}.")
         found = reached
     return found if several else found[0]
 

@@ -277,7 +277,7 @@ class Processes:
                     await self.on_lapse()
                 lapsed = False
             except OSError as error:
-                log.warning("the lease of this process was not prolonged: %s", error)
+                log.warning("the lease of this process was not renewed: %s", error)
 
 
 def _space(process: str) -> str:

@@ -161,7 +161,7 @@ class RedisStore(SharedStore):
                     health_check_interval=15,
                 )
             except ValueError as error:  # its message may repeat the address, and the address hold a password
-                raise StoreError("the address of the store is none\nhint: redis://HOST:PORT/NUMBER") from error
+                raise StoreError("the address of the store is invalid\nhint: use redis://HOST:PORT/NUMBER") from error
         return self._client
 
     async def _run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
@@ -175,5 +175,6 @@ class RedisStore(SharedStore):
             return await work
         except (RedisError, OSError, TimeoutError) as error:
             raise StoreError(
-                f"store: {error}\nhint: is Redis or Valkey reachable from here, and the password right?"
+                f"store: {error}\nhint: check that Redis or Valkey is reachable from here, and that the "
+                "password is right"
             ) from error

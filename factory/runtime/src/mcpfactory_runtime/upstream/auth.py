@@ -48,8 +48,8 @@ def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes 
         from botocore import auth, awsrequest, credentials  # type: ignore[import-untyped]  # noqa: PLC0415 - a large library, optional, without types
     except ImportError:
         raise ToolError(
-            "Requests to this API are signed (AWS Signature Version 4), and the library for it is not installed.\n"
-            "hint: the person who runs this server installs mcpfactory-runtime[aws]."
+            "Requests to this API are signed (AWS Signature Version 4), and the library for it is not "
+            "installed.\nhint: ask the person who runs this server to install mcpfactory-runtime[aws]."
         ) from None
     host = urlsplit(url).hostname or ""
     service = keys.service or service_of(host)
@@ -274,8 +274,8 @@ class ServiceAccount:
             raise ToolError(_NOT_INSTALLED) from None
         except (ValueError, TypeError, jwt.PyJWTError):
             raise ToolError(
-                "The private key of the service account cannot be read.\n"
-                "hint: the person who runs this server takes the JSON key as it was downloaded."
+                "The private key of the service account cannot be read.\nhint: ask the person who runs this "
+                "server to use the JSON key exactly as downloaded."
             ) from None
 
 
@@ -297,7 +297,8 @@ def read_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | 
     email, key = (data.get(name) for name in ("client_email", "private_key")) if isinstance(data, dict) else ("", "")
     if not isinstance(data, dict) or not (isinstance(email, str) and isinstance(key, str) and email and key):
         raise ToolError(
-            f"{variable} does not hold the JSON key of a service account (with client_email and private_key).\n"
-            f"hint: the person who runs this server sets {variable}_FILE to the path of the key that was downloaded."
+            f"{variable} does not contain the JSON key of a service account (with client_email and "
+            f"private_key).\nhint: ask the person who runs this server to set {variable}_FILE to the path of the "
+            "downloaded key."
         )
     return ServiceAccount(email, key, str(data.get("private_key_id") or ""), str(data.get("token_uri") or ""))

@@ -132,8 +132,9 @@ class Upstream:
             return self._timeout
         if not re.fullmatch(r"\d{1,5}(\.\d{1,6})?", text) or not float(text):
             raise ToolError(
-                f"{self._settings.set_by('TIMEOUT')} is {text[:40]!r}, which is no number of seconds.\n"
-                "hint: the person who runs this server sets it to 0.1 or more, for instance to 60, or not at all."
+                f"{self._settings.set_by('TIMEOUT')} is {text[:40]!r}, which is not a number of "
+                "seconds.\nhint: ask the person who runs this server to set it to 0.1 or more, for example to 60, or to unset "
+                "it."
             )
         return float(text)
 
@@ -179,9 +180,9 @@ class Upstream:
             ) from None
         except (httpcore.ConnectError, OSError) as error:
             raise ToolError(
-                f"{operation.method} {operation.path}: no connection to {host} ({_cause(error)}).\n"
-                "hint: the person who runs this server checks that the API is reachable and "
-                f"{self._addresses.variable(operation.server)} right."
+                f"{operation.method} {operation.path}: no connection to {host} ({_cause(error)}).\nhint: ask "
+                "the person who runs this server to check that the API is reachable and that "
+                f"{self._addresses.variable(operation.server)} is right."
             ) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.DecodingError, httpx.RequestError) as error:
             why = str(error) if isinstance(error, httpx.DecodingError) else type(error).__name__
@@ -287,7 +288,9 @@ class Upstream:
         except (httpx.InvalidURL, OSError) as error:  # a TimeoutError is one
             raise OAuthError("unreachable", f"no answer from {urlsplit(fetch.url).netloc} ({_cause(error)})") from None
         if cut:
-            raise OAuthError("bad_response", f"{fetch.url} answered with more than {_FETCH_SIZE} bytes")
+            raise OAuthError(
+                "bad_response", f"{fetch.url} answered with more than {_FETCH_SIZE} bytes, which is too large"
+            )
         return HttpAnswer(status, headers, content)
 
     def _host(self, url: str, operation: Operation) -> str:
@@ -299,9 +302,9 @@ class Upstream:
             place = ""
         if not place:
             raise ToolError(
-                f"{operation.method} {operation.path}: the API's address is not a complete http or https URL.\n"
-                f"hint: the person who runs this server sets {self._addresses.variable(operation.server)}, "
-                "for instance to https://api.example.com/v1."
+                f"{operation.method} {operation.path}: the API's address is not a complete http or https "
+                f"URL.\nhint: ask the person who runs this server to set {self._addresses.variable(operation.server)}, for "
+                "example to https://api.example.com/v1."
             )
         return place
 
@@ -412,8 +415,8 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
             temporary.replace(path)
     except OSError as error:
         raise ToolError(
-            f"The answer could not be kept as a file: {error.strerror}.\n"
-            "hint: the person who runs this server checks the folder in MCPFACTORY_FILES."
+            f"The answer could not be stored as a file: {error.strerror}.\nhint: ask the person who runs this "
+            "server to check the folder in MCPFACTORY_FILES."
         ) from None
     return path.as_uri()
 

@@ -56,9 +56,9 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             addresses = [address for address in addresses if is_public(address)]
         if not addresses:
             raise ToolError(
-                f"The API document names {host}:{port}, which is a private or local address; such calls are refused.\n"
-                f"hint: the person who runs this server sets {self._addresses.variable_at(host, port)} to the API's address, "
-                f"or {self._settings.variable('ALLOW_PRIVATE')}=1."
+                f"The API document names {host}:{port}, which is a private or local address; such calls are "
+                f"refused.\nhint: ask the person who runs this server to set {self._addresses.variable_at(host, port)} to the "
+                f"API's address, or {self._settings.variable('ALLOW_PRIVATE')}=1."
             )
         for address in addresses[:-1]:
             try:
@@ -107,8 +107,9 @@ def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[]
 def _bad_file(what: str, error: Exception) -> ToolError:
     reason = error.strerror if isinstance(error, FileNotFoundError | PermissionError) else None
     return ToolError(
-        f"The file of {what} cannot be used: {reason or 'not PEM, encrypted, or key and certificate do not match'}.\n"
-        "hint: the person who runs this server checks the paths in its environment."
+        f"The file of {what} cannot be used: "
+        f"{reason or 'not PEM, encrypted, or key and certificate do not match'}.\nhint: ask the person who runs this "
+        "server to check the paths in its environment."
     )
 
 

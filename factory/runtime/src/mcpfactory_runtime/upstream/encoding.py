@@ -55,7 +55,7 @@ def compact_json(value: Any) -> str:
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise ToolError("An argument holds a value that JSON cannot express (NaN, infinity, a cycle).") from None
+        raise ToolError("An argument contains a value that JSON cannot express (NaN, infinity, a cycle).") from None
 
 
 def utf8(text: str) -> bytes:
@@ -67,7 +67,7 @@ def utf8(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ToolError("An argument holds half a surrogate pair, which no request can carry.") from None
+        raise ToolError("An argument contains half a surrogate pair, which no request can carry.") from None
 
 
 def encode(text: str, safe: str = "") -> str:
@@ -232,5 +232,5 @@ def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) 
         value = None
     fits = {"integer": type(value) is int, "number": type(value) in (int, float), "boolean": type(value) is bool}
     if not fits[kind]:
-        raise ToolError(f"The part {pieces[index]!r} of {text!r} has to be of type {kind}.")
+        raise ToolError(f"The part {pieces[index]!r} of {text!r} must be of type {kind}.")
     return value

@@ -27,7 +27,7 @@ def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> N
         upstreams: the APIs behind it.
         arguments: `login …` or `logout …`.
     """
-    parser = ArgumentParser(prog=name, description="Log in to the API behind this server, or out.")
+    parser = ArgumentParser(prog=name, description="Log in to, or log out of, the API behind this server.")
     commands = parser.add_subparsers(dest="command", required=True)
     login, logout = commands.add_parser("login"), commands.add_parser("logout")
     for one in (login, logout):
@@ -84,8 +84,8 @@ async def log_in(
     if not client_id:
         raise OAuthError(
             "no_registration",
-            f"{manager.scheme.variables[1]} is not set\n"
-            f"hint: register a client at the API's authorization server, with the redirect URI {redirect_uri}, and set it",
+            f"{manager.scheme.variables[1]} is not set\nhint: register a client at the API's authorization "
+            f"server, with the redirect URI {redirect_uri}, and set the variable",
         )
     server = await manager.server(flow)
     by_code_possible = bool(server.authorization_endpoint)
@@ -138,9 +138,9 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Ups
     if not able:
         raise OAuthError(
             "no_login",
-            "the API of this server has no scheme with a login\nhint: `mcpfactory doctor` says which credentials it needs",
+            "no scheme of this API has a login\nhint: `mcpfactory doctor` shows which credentials it needs",
         )
-    raise OAuthError("no_login", f"which scheme is meant?\nhint: --scheme with one of {names}")
+    raise OAuthError("no_login", f"the scheme is unknown or ambiguous\nhint: set --scheme to one of {names}")
 
 
 def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:

@@ -119,11 +119,11 @@ def check_style(place: ParameterLocation, style: str) -> None:
         ValueError: the place or its style is unknown.
     """
     if place not in STYLES:
-        raise ValueError(f"no parameter is in {place!r}; one of {', '.join(STYLES)}")
+        raise ValueError(f"{place!r} is not a valid place for a parameter; use one of {', '.join(STYLES)}")
     if style and style not in STYLES[place]:
         known = ", ".join(STYLES[place]) or "none"
         raise ValueError(
-            f"the style {style!r} does not exist in {place} (there are: {known}); update mcpfactory-runtime?"
+            f"the style {style!r} does not exist in {place} (known styles: {known}); update mcpfactory-runtime?"
         )
 
 

@@ -168,7 +168,8 @@ def _segment(template: str, values: Mapping[str, str]) -> str:
         inside = re.split(r"[/\\]", unquote(filled))
         if filled == "" or inside == ["."] or ".." in inside:
             raise ToolError(
-                f"The value for {template} makes the path segment {unquote(filled)!r}, which would address another resource."
+                f"The value for {template} makes the path segment {unquote(filled)!r}, which would address "
+                "another resource."
             )
     return filled
 
@@ -212,7 +213,8 @@ def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:
         return
     if unusable_header(name):
         raise ToolError(
-            f"The argument {parameter.argument!r} would set the header {parameter.name!r}, which is not for arguments."
+            f"The argument {parameter.argument!r} would set the header {parameter.name!r}, which arguments "
+            "must not set."
         )
     style, explode = _style(parameter)
     text = _HEADERS[style](_typed(parameter, value), explode)
@@ -265,7 +267,8 @@ def _line(parameter: Parameter, text: str, forbidden: str = "") -> str:
         for character in text
     ):
         raise ToolError(
-            f"The argument {parameter.argument!r} holds a character that a {parameter.place} cannot carry (a line end?)."
+            f"The argument {parameter.argument!r} contains a character that a {parameter.place} cannot carry "
+            "(a line end?)."
         )
     return text
 
@@ -415,15 +418,15 @@ def _file(value: Any) -> tuple[bytes, str, str]:
         return utf8(text_of(value)), "", ""
     name, content_type = str(value.get("filename") or ""), str(value.get("content_type") or "")
     if any(ord(character) < 32 or ord(character) == 127 for character in content_type):
-        raise ToolError("The content_type of a file holds a control character.")
+        raise ToolError("The content_type of a file contains a control character.")
     if isinstance(value.get("base64"), str):
         try:
             return b64decode(value["base64"], validate=True), name, content_type
         except (Base64Error, ValueError):
-            raise ToolError("The base64 of a file argument is not valid base64.") from None
+            raise ToolError("A file argument contains invalid base64.") from None
     if isinstance(value.get("text"), str):
         return utf8(value["text"]), name, content_type
-    raise ToolError('A file argument is a text, or an object with "text" or "base64"; local paths are not read.')
+    raise ToolError('A file argument must be a string, or an object with "text" or "base64"; local paths are not read.')
 
 
 # --- everything else ---
@@ -442,7 +445,7 @@ def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
         data, _, given_type = _file(value)
         return data, given_type or content_type
     if isinstance(value, Mapping | list):
-        raise ToolError(f"The body is {kind} and must be given as one text.")
+        raise ToolError(f"The body is {kind} and must be given as one string.")
     charset = "; charset=utf-8" if kind.startswith("text/") and "charset" not in content_type.lower() else ""
     return utf8(text_of(value)), content_type + charset
 

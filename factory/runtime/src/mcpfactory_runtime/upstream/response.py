@@ -58,7 +58,10 @@ _MAX_MESSAGE: Final = 2_000
 
 _HINTS: Final[dict[int, str]] = {
     400: "correct the arguments and call again.",
-    401: "the API does not accept the server's credentials; the person who runs the server checks its environment variables.",
+    401: (
+        "the API does not accept the server's credentials; the person who runs the server checks its environment "
+        "variables."
+    ),
     403: "the server's credentials do not permit this; another tool, or other permissions, are needed.",
     404: "check the identifiers in the arguments, for instance with a tool that lists or searches.",
     405: "the API does not offer this operation here; use another tool.",
@@ -139,7 +142,8 @@ def read_response(
         return ToolResult([Text(one) for one in blocks])
     if cut:
         raise ToolError(
-            f"{_operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is too much."
+            f"{_operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is "
+            "too large."
         )
     return ToolResult([_binary(content, kind, operation, store_file)])
 
@@ -314,8 +318,9 @@ def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFi
     if len(content) > MAX_BLOB:
         if store_file is None:
             raise ToolError(
-                f"{_operation_name(operation)} answered with {kind} of {len(content):,} bytes; results embed at most {MAX_BLOB:,}.\n"
-                "hint: the person who runs this server sets MCPFACTORY_FILES to a folder where such answers are kept."
+                f"{_operation_name(operation)} answered with {kind} of {len(content):,} bytes; results embed "
+                f"at most {MAX_BLOB:,}.\nhint: ask the person who runs this server to set MCPFACTORY_FILES to a folder for "
+                "such answers."
             )
         uri = store_file(content, kind)
         return ResourceLink(uri, uri.rpartition("/")[2], mime_type=kind, size=len(content))

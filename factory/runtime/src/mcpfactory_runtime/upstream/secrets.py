@@ -40,8 +40,8 @@ def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise ToolError(
-            f"The file that {variable}_FILE names cannot be read: {why}.\n"
-            f"hint: the person who runs this server checks {variable}_FILE, or sets {variable}."
+            f"The file in {variable}_FILE cannot be read: {why}.\nhint: ask the person who runs this server to "
+            f"check {variable}_FILE, or to set {variable}."
         ) from None
 
 
@@ -63,8 +63,8 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
     value = (secret_text(variable, environ) or "").strip()
     if any(ord(character) < 32 or ord(character) == 127 for character in value):
         raise ToolError(
-            f"The credential in {variable} holds a control character (a line end?) and cannot be sent.\n"
-            f"hint: set {variable} to the bare value."
+            f"The credential in {variable} contains a control character (a line end?) and cannot be "
+            f"sent.\nhint: set {variable} to the bare value."
         )
     return value
 

@@ -54,8 +54,8 @@ class Addresses:
             return server
         if server not in self._servers:
             raise ToolError(
-                f"The server {server!r} of the API is not known.\n"
-                "hint: the person who runs this server makes its code anew: mcpfactory update NAME."
+                f"The server {server!r} of the API is unknown.\nhint: ask the person who runs this server to "
+                "generate its code again: mcpfactory update NAME."
             )
         return self._settings.own(server_setting(server)) or self._followed(server) or self._servers[server].url
 
@@ -115,7 +115,10 @@ def unmoved_notice(addresses: Addresses) -> str:
         return ""
     places = ", ".join(one.url or one.name for one in unmoved)
     variables = ", ".join(addresses.variable(one.name) for one in unmoved)
-    return f"{addresses.set_by('')} does not move operations at {places}: their calls go there still; set {variables} to move them"
+    return (
+        f"{addresses.set_by('')} does not move operations at {places}: their calls go there still; set {variables} "
+        "to move them"
+    )
 
 
 def _split(url: str) -> SplitResult | None:
@@ -153,7 +156,10 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
     elif redirect.refusal == "method":
         said = f"a redirect {where}, by a status that does not say to repeat {operation.method} there."
     elif redirect.refusal == "downgrade":
-        return f"a redirect {where}, which is not encrypted and not followed.\n{sets} to an address that answers by itself."
+        return (
+            f"a redirect {where}, which is not encrypted and not followed.\n{sets} to an address that answers by "
+            "itself."
+        )
     else:
         said = f"a redirect {where}, which is another origin and not followed."
     if _LOGIN.search(redirect.host + urlsplit(redirect.url).path):

@@ -295,7 +295,7 @@ class StubUpstream:
     def base_url(self) -> str:
         """`http://127.0.0.1:<port>`, once started, and the base path."""
         if self._server is None:
-            raise RuntimeError("the stub is not running\nhint: async with StubUpstream(cases) as stub: …")
+            raise RuntimeError("the stub is not running\nhint: use async with StubUpstream(cases) as stub: …")
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{self._base_path}"
 
     def expect(self, case: Mapping[str, Any] | None) -> None:
@@ -467,7 +467,7 @@ async def _run(cases: list[dict[str, Any]], port: int) -> None:
 
 def main() -> None:
     """Serve a file of cases until interrupted; the address is the one line on stdout."""
-    parser = argparse.ArgumentParser(description="Answer like an API, from a file of cases.")
+    parser = argparse.ArgumentParser(description="Simulate an API from a file of cases.")
     parser.add_argument("cases", type=Path)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     options = parser.parse_args()

@@ -346,7 +346,7 @@ class TokenManager:
 
     async def _refresh(self, store: TokenStore, grant: StoredToken) -> StoredToken:
         if not grant.refresh_token:
-            raise OAuthError("no_login", "the login has ended, and came without a refresh token")
+            raise OAuthError("no_login", "the login has ended and has no refresh token")
         server = await self._refresh_server()
         try:
             tokens = await self.exchange(
@@ -515,9 +515,9 @@ class OAuthCredentials:
             names = [name for name, _ in used.tokens]
             scopes = challenge.scopes or tuple(one for name in names for one in dict(operation.scopes).get(name, ()))
             raise ToolError(
-                f"{operation.method} {operation.path}: the API wants a token with more scopes: "
-                f"{' '.join(scopes)[:200] or 'it does not say which'}.\n"
-                f"hint: the person who runs this server lets the client have them{self._login_hint(names)} with `--scope`."
+                f"{operation.method} {operation.path}: the API requires a token with more scopes: "
+                f"{' '.join(scopes)[:200] or 'it does not say which'}.\nhint: the person who runs this server grants the "
+                f"client these scopes{self._login_hint(names)} with `--scope`."
             )
         if status != 401:
             return NO_CREDENTIALS

@@ -130,7 +130,7 @@ def select(expression: str, value: Any) -> Any:
         RecursionError,
     ) as error:  # JMESPathError is a ValueError
         raise ToolError(
-            f"The call was carried out, but its answer does not fit the expression {expression!r}: {error}"
+            f"The call was made, but its answer does not fit the expression {expression!r}: {error}"
         ) from None
 
 
@@ -145,5 +145,6 @@ def _compiled(expression: str) -> Any:
     except (ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
         raise ToolError(
-            f"{expression[:200]!r} is no JMESPath expression: {reason}\nhint: items[].{{id: id, name: name}}"
+            f"{expression[:200]!r} is not a valid JMESPath expression: {reason}\nhint: write items[].{{id: id, "
+            f"name: name}}"
         ) from None

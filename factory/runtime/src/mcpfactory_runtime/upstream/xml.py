@@ -156,7 +156,7 @@ def _cdata(text: str) -> str:
 
 def _permitted(text: str) -> str:
     if _FORBIDDEN.search(text):
-        raise ToolError("An argument holds a control character, which XML cannot carry.")
+        raise ToolError("An argument contains a control character, which XML cannot carry.")
     return text
 
 
@@ -209,7 +209,7 @@ def parse_xml(content: bytes, lists: Collection[tuple[str, str]] = ()) -> Any:
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise XmlAnswerError("it declares a document type, which is not read")
+    raise XmlAnswerError("it declares a document type, which is not supported")
 
 
 def _is_declaration(attribute: str) -> bool:

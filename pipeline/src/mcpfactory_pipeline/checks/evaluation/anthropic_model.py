@@ -81,7 +81,7 @@ class AnthropicChat:
         except (anthropic.AnthropicError, httpx2.HTTPError) as error:  # the latter: a connection that breaks off
             raise EndpointError(self._endpoint.hide(f"{self._endpoint.name}: {error}")) from None
         except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
-            raise EndpointError(f"{self._endpoint.name}: what came is no answer of a model") from error
+            raise EndpointError(f"{self._endpoint.name}: unexpected response (not a model message)") from error
         if answer["content"]:
             self._messages.append({"role": "assistant", "content": [_sent_back(one) for one in answer["content"]]})
         return without_key(turn, self._endpoint)

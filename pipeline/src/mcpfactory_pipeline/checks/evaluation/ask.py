@@ -118,7 +118,7 @@ async def _call(
         text = "The arguments are no JSON object. Call the tool again with arguments that are one."
         return MadeCall(name, None, turn, text, failed=True), ToolAnswer(call, text, failed=True)
     if call.tool not in {tool["name"] for tool in shown.tools}:
-        text = f"There is no tool {call.tool}."
+        text = f"Unknown tool {call.tool}."
         return MadeCall(name, arguments, turn, text, failed=True), ToolAnswer(call, text, failed=True)
     meant = str(arguments.get("name", "")) if shown.search.call and name == shown.search.call else name
     beside.person.answer = beside.answers.get(shown.own.get(meant, meant), "declines")  # what no case answers
@@ -195,8 +195,8 @@ async def ask_cases(
     """
     if not ServerOffer(server, "full", options.timeout).callable:
         raise RefusedError(
-            f"{server.name} has no model of its API: what it is asked to do would lead nowhere",
-            hint=f"write servers/{server.name}/tests/upstream.py: docs/how-to/evaluate.md",
+            f"{server.name} has no model of its API: tool calls would reach nothing",
+            hint=f"write servers/{server.name}/tests/upstream.py; see docs/how-to/evaluate.md",
         )
     full = {str(tool["name"]): tool for tool in await ServerOffer(server, "full", options.timeout).tools("full")}
     offers = {setting: await _shown(server, setting, options.timeout, full) for setting in options.settings}
@@ -229,7 +229,7 @@ async def _shown(
     listed = await offer.tools(setting.mode, DIALECT)
     search = SearchTools(listed)
     if setting.mode == "search" and search.call is None:
-        raise ConfigError(f"{server.name} has no search mode", hint="leave --mode search out")
+        raise ConfigError(f"{server.name} has no search mode", hint="remove --mode search")
     shown, stands_for = reword(listed, setting.words)
     limits = DIALECTS[DIALECT]
     own = {short: name for name, short in shorten_names(names, limits.name).items()} if limits else {}
@@ -249,7 +249,8 @@ async def _connected(endpoint: ModelEndpoint) -> AsyncIterator[_ModelConnection]
             connection = AnthropicEndpoint(endpoint)
     except ImportError as error:
         raise ConfigError(
-            f"the client of {endpoint.kind} is not installed: {error.name}", hint="pip install 'mcpfactory[models]'"
+            f"the client library of {endpoint.kind} is not installed: {error.name}",
+            hint="pip install 'mcpfactory[models]'",
         ) from error
     try:
         yield connection
@@ -296,7 +297,7 @@ class _Asking:
             self.silent = 0 if done.answered else self.silent + 1
             if self.silent >= _UNANSWERED:
                 raise ModelUnreachableError(
-                    f"{self.silent} questions in a row had no answer; the last: {done.faults[0]}",
+                    f"{self.silent} questions in a row got no answer; the last: {done.faults[0]}",
                     hint="run the command again later",
                 )
 

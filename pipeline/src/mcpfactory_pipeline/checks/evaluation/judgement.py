@@ -136,7 +136,7 @@ class Attempt:
             ValueError, TypeError, KeyError: the data is invalid.
         """
         if data["verdict"] not in VERDICTS:
-            raise ValueError(f"{data['verdict']!r} is no verdict")
+            raise ValueError(f"{data['verdict']!r} is not a valid verdict")
         parts: dict[str, Any] = {
             "setting": Setting(**data["setting"]),
             "faults": tuple(map(str, data["faults"])),

@@ -171,12 +171,14 @@ def find_endpoint(
     """
     found, known = _NAME.fullmatch(name), settings or {}
     if found is None or found[1] not in KINDS:
-        raise ConfigError(f"{name!r} names no model", hint=f"write {' or '.join(f'{kind}:NAME' for kind in KINDS)}")
+        raise ConfigError(
+            f"{name!r} is not a valid model name", hint=f"write {' or '.join(f'{kind}:NAME' for kind in KINDS)}"
+        )
     url = url or str(known.get("url", ""))
     if url and split_web_url(url) is None:
-        raise ConfigError(f"the endpoint {url!r} is no http or https address", hint="--endpoint https://HOST/v1")
+        raise ConfigError(f"the endpoint {url!r} is not a valid http or https URL", hint="--endpoint https://HOST/v1")
     variable = str(known.get("key", KINDS[found[1]]))
     key = (os.environ if environ is None else environ).get(variable, "")
     if not key and not url:
-        raise ConfigError(f"{variable} is not set: {name} asks for a key", hint=f"export {variable}=…")
+        raise ConfigError(f"{variable} is not set: {name} needs a key", hint=f"export {variable}=…")
     return ModelEndpoint(found[1], found[2], url, key or _NO_KEY, timeout)

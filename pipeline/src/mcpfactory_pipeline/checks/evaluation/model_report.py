@@ -163,7 +163,8 @@ def read_prices(settings: Mapping[str, Any]) -> ModelPrices | None:
     for name, value in found.items():
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             raise ConfigError(
-                f"the price {name} of a model is {value!r}", hint="read and written: numbers, for a million tokens"
+                f"the price {name} of a model has the invalid value {value!r}",
+                hint="set read and written to numbers, per million tokens",
             )
     numbers = {name: float(value) for name, value in found.items() if value is not None}
     return ModelPrices(**numbers, currency=str(settings.get("currency", "USD")))
@@ -352,6 +353,6 @@ def read_report(text: bytes, where: str) -> ModelReport:
         )
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StateError(
-            f"{where} is no report of an evaluation: {why_damaged(error)}",
+            f"{where} is not a valid evaluation report: {why_damaged(error)}",
             hint="mcpfactory evaluate NAME --model … --report",
         ) from error

@@ -74,7 +74,7 @@ class OpenAIChat:
         except (openai.OpenAIError, httpx2.HTTPError) as error:  # the latter: a connection that breaks off
             raise EndpointError(self._endpoint.hide(f"{self._endpoint.name}: {error}")) from None
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise EndpointError(f"{self._endpoint.name}: what came is no answer of a model") from error
+            raise EndpointError(f"{self._endpoint.name}: unexpected response (not a model message)") from error
         self._messages.append(kept)
         return without_key(turn, self._endpoint)
 

@@ -264,7 +264,7 @@ def load_report(file: Path) -> ModelReport:
     try:
         text = file.read_bytes()
     except OSError as error:
-        raise StateError(f"{file} cannot be read: {error.strerror}", hint="name a file of evals/reports") from error
+        raise StateError(f"{file} cannot be read: {error.strerror}", hint="give a file in evals/reports") from error
     return read_report(text, str(file))
 
 
@@ -343,17 +343,19 @@ def read_evaluation(workspace: Workspace) -> EvaluationSettings:
     """
     table = workspace.settings.get("evaluation", {})
     if not isinstance(table, dict):
-        raise setting_error("pipeline.evaluation is no table", "write [pipeline.evaluation] on its own line")
+        raise setting_error("pipeline.evaluation is not a table", "write [pipeline.evaluation] on its own line")
     if found := unknown_field(table, _FIELDS, "pipeline.evaluation"):
         raise setting_error(*found)
     models, mode, endpoints = table.get("models", []), table.get("mode", "full"), table.get("endpoints", {})
     if not isinstance(models, list) or not all(isinstance(one, str) for one in models):
-        raise setting_error("pipeline.evaluation: models is no list of names", 'models = ["openai:NAME"]')
+        raise setting_error("pipeline.evaluation: models is not a list of names", 'models = ["openai:NAME"]')
     if mode not in MODES:
-        raise setting_error(f"pipeline.evaluation: mode is {mode!r}", f"one of {', '.join(MODES)}")
+        raise setting_error(
+            f"pipeline.evaluation: mode has the invalid value {mode!r}", f"use one of {', '.join(MODES)}"
+        )
     if not isinstance(endpoints, dict) or not all(isinstance(one, dict) for one in endpoints.values()):
         raise setting_error(
-            "pipeline.evaluation: endpoints is no table of tables", '[pipeline.evaluation.endpoints."openai:NAME"]'
+            "pipeline.evaluation: endpoints is not a table of tables", '[pipeline.evaluation.endpoints."openai:NAME"]'
         )
     for name, one in endpoints.items():
         if found := unknown_field(one, _ENDPOINT, f"the endpoint of {name}"):

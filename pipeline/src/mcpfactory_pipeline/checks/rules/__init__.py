@@ -115,7 +115,7 @@ def find_rule(name: str) -> Rule:
             if near
             else "take an id from a report, as in mcpfactory validate --explain descriptions.tool"
         )
-        raise NotFoundError(f"there is no rule {name!r}", hint=hint)
+        raise NotFoundError(f"unknown rule {name!r}", hint=hint)
     return known[name]
 
 

@@ -84,7 +84,8 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
     return RuleOutcome(
         (
             Fault(
-                f"every tool that was called ({len(evidence.calls)} calls) answered an error: {answer_text(shown.exchange)[:120]!r}",
+                f"every called tool ({len(evidence.calls)} calls) returned an error: "
+                f"{answer_text(shown.exchange)[:120]!r}",
                 shown.tool,
                 shown.exchange,
             ),
@@ -95,7 +96,7 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 def _finished(evidence: Evidence) -> RuleOutcome:
     faults = (
         Fault(
-            f"the tool answers that it does not exist yet: {answer_text(call.exchange)[:120]!r}",
+            f"the tool answers that it is not implemented: {answer_text(call.exchange)[:120]!r}",
             call.tool,
             call.exchange,
         )
@@ -126,7 +127,7 @@ def _cases_pass(evidence: Evidence) -> RuleOutcome:
         len({call.tool for call in cases}),
         (
             Fault(
-                f"{call.title or 'a correct call'}: answered an error: {answer_text(call.exchange)[:200]!r}",
+                f"{call.title or 'a correct call'}: returned an error: {answer_text(call.exchange)[:200]!r}",
                 call.tool,
                 call.exchange,
             )
@@ -175,7 +176,7 @@ def _evaluated(evidence: Evidence) -> RuleOutcome:
         if one.faults
     ]
     if unasked:
-        faults.append(Fault(f"not every evaluation case could be asked: {unasked}", lesser=2))
+        faults.append(Fault(f"not every evaluation case could be run: {unasked}", lesser=2))
     return rule_outcome(max(len({one.call.tool for one in evidence.evaluated}), 1), faults)
 
 
@@ -265,7 +266,8 @@ def _failure_kind(evidence: Evidence) -> RuleOutcome:
         len({call.tool for call in failed}),
         (
             Fault(
-                f"a call that fits the inputSchema got the protocol error {call.exchange.code}: {answer_text(call.exchange)[:120]!r}",
+                f"a call that matches the inputSchema got the protocol error {call.exchange.code}: "
+                f"{answer_text(call.exchange)[:120]!r}",
                 call.tool,
                 call.exchange,
             )
@@ -302,7 +304,7 @@ def _output_faults(call: RecordedCall, schema: Any) -> Iterator[Fault]:
     if schema_error(schema):
         return  # schemas.output-valid says so
     if "structuredContent" not in result:
-        yield Fault("the tool declares an outputSchema and returned no structuredContent", call.tool, call.exchange)
+        yield Fault("the tool declares an outputSchema but returned no structuredContent", call.tool, call.exchange)
         return
     problem = instance_error(result["structuredContent"], schema)
     if problem:
@@ -323,7 +325,7 @@ def _writes(call: RecordedCall, tool: Any) -> Iterator[Fault]:
     sent = [(str(request.get("method")), str(request.get("path", ""))) for request in call.requests]
     writing = [f"{method} {path}" for method, path in sent if not _reads(method, path, call, tool)]
     if writing:
-        yield Fault(f"readOnlyHint is true and the call sent {', '.join(writing)}", call.tool, call.exchange)
+        yield Fault(f"readOnlyHint is true, but the call sent {', '.join(writing)}", call.tool, call.exchange)
 
 
 def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
@@ -356,7 +358,7 @@ def _shape_faults(call: RecordedCall) -> Iterator[Fault]:
     if not isinstance(content, list):
         yield Fault("the result has no content list", call.tool, call.exchange)
     elif not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in content):
-        yield Fault("an entry of content is no object with a type", call.tool, call.exchange)
+        yield Fault("an entry of content is not an object with a type", call.tool, call.exchange)
     elif any(block["type"] == "text" and not isinstance(block.get("text"), str) for block in content):
         yield Fault("a text block has no text", call.tool, call.exchange)
 
@@ -371,9 +373,9 @@ def _errors_help(evidence: Evidence) -> RuleOutcome:
 def _help_faults(call: RecordedCall) -> Iterator[Fault]:
     text = answer_text(call.exchange)
     if not text.strip():
-        yield Fault("the error says nothing", call.tool, call.exchange)
+        yield Fault("the error has no text", call.tool, call.exchange)
     elif "Traceback (most recent call last)" in text or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", text, re.MULTILINE):
-        yield Fault("the error is a stack trace, with paths of the machine in it", call.tool, call.exchange)
+        yield Fault("the error is a stack trace that contains paths of the machine", call.tool, call.exchange)
 
 
 def _called(evidence: Evidence) -> int:
@@ -383,15 +385,15 @@ def _called(evidence: Evidence) -> int:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="behaviour.tools-work", severity=5, gate=True, ceiling=49, check=_tools_work,
-        statement="At least one tool that was called did what it was called for.",
+        statement='At least one of the called tools succeeded.',
         source="a server whose every tool answers an error is of no use, however well it describes itself",
-        hint="implement the tools; without cases, mark those that only read readOnlyHint so that they can be called",
+        hint='implement the tools; without cases, set readOnlyHint on tools that only read, so that they can be called',
     ),
     Rule(
         id="behaviour.answers", severity=5, gate=True, check=_answers,
-        statement="Every call is answered, and the server lives on.",
+        statement='Every call is answered, and the server keeps running.',
         source="JSON-RPC 2.0 §5; a client waits for the answer",
-        hint="catch what the tool raises, bound how long it may take, never end the process in a tool",
+        hint='catch exceptions in the tool, limit its run time, and never end the process in a tool',
     ),
     Rule(
         id="behaviour.finished", severity=3, check=_finished,
@@ -401,51 +403,57 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="behaviour.cases", severity=5, gate=True, check=_cases_pass,
-        statement="Every case, of the API document or given, is answered without an error.",
+        statement='Every case, from the API document or supplied by you, is answered without an error.',
         source="cases are made from the document or given by who knows the server: correct arguments",
-        hint="run the server's own tests; the evidence has the call",
+        hint="run the server's own tests; the evidence shows the call",
     ),
     Rule(
         id="behaviour.requests", severity=5, gate=True, check=_requests_match,
-        statement="The requests that tools send upstream are those of the API document.",
+        statement='The requests that tools send upstream match the API document.',
         source="the API document: method, path, parameters, headers, body",
         hint="compare the operation record with the document",
     ),
     Rule(
         id="behaviour.validates", severity=3, gate=True, check=_validates,
-        statement="A call without a required argument, or with an object where the schema wants a text, number or boolean, is answered with an error.",
+        statement=('A call without a required argument, or with an object where the schema requires a string, number or '
+'boolean, is answered with an error.'),
         source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
-        hint="hold the arguments against the inputSchema before the tool runs",
+        hint='validate the arguments against the inputSchema before the tool runs',
     ),
     Rule(
         id="behaviour.argument-errors", severity=2, check=_argument_errors,
-        statement=f"Wrong arguments are answered with isError, or error {INVALID_PARAMS}, and words for the model.",
+        statement=(f'Wrong arguments are answered with isError, or error {INVALID_PARAMS}, and an explanation for the '
+'model.'),
         source="MCP server/tools, Error Handling: input validation errors should be reported in the result",
         hint="say which argument is wrong, and what it must be",
     ),
     Rule(
         id="behaviour.failure-kind", severity=2, check=_failure_kind,
-        statement="A tool that fails says so by isError in its result, not by a protocol error.",
-        source="MCP schema, CallToolResult: errors that originate from the tool should be reported inside the result, or the model does not see them",
-        hint="catch what the tool raises, and return it as text with isError",
+        statement='A tool that fails reports it by isError in its result, not by a protocol error.',
+        source=("MCP schema, CallToolResult: errors that originate from the tool should be reported inside the "
+"result, or the model does not see them"),
+        hint='catch exceptions in the tool, and return them as text with isError',
     ),
     Rule(
         id="behaviour.covered", severity=3, check=_covered,
-        statement="With cases, every tool is called: by one of the API document, or by an evaluation case whose answer depends on the API.",
+        statement=('With cases, every tool is called: by a case of the API document, or by an evaluation case whose '
+'answer depends on the API.'),
         source="what was not called is not known to work",
-        hint="give the tool a case, or an evaluation case in evals/ that says what the answer contains (docs/how-to/evaluate.md)",
+        hint=('add a case for the tool, or an evaluation case in evals/ that defines what the answer contains '
+'(docs/how-to/evaluate.md)'),
     ),
     Rule(
         id="behaviour.evaluated", severity=5, gate=True, check=_evaluated,
-        statement="Every right call of the evaluation cases is answered as its case says, and asks a person where the case has one.",
+        statement=('Every correct call of the evaluation cases gets the expected answer, and asks a person if its case '
+'requires it.'),
         source="what is right was said by somebody who knows the server",
-        hint="mcpfactory evaluate NAME asks the same cases; mend the tool, or the case",
+        hint='mcpfactory evaluate NAME runs the same cases; fix the tool, or the case',
     ),
     Rule(
         id="behaviour.consent", severity=5, gate=True, check=_consent,
-        statement="A tool that asks a person changes nothing when they decline, or cannot be asked.",
+        statement='A tool that asks a person changes nothing if the person declines or cannot be asked.',
         source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
-        hint="ask before anything is sent, and send nothing without a yes",
+        hint='ask before anything is sent, and send nothing without consent',
     ),
     Rule(
         id="behaviour.output", severity=5, gate=True, since=STRUCTURED, check=_output_matches,
@@ -455,9 +463,10 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="behaviour.read-only", severity=5, gate=True, check=_read_only,
-        statement="A tool with readOnlyHint sends no writing request; a POST that only asks, by its document or by its path, is none.",
+        statement=('A tool with readOnlyHint sends no write request; a POST that only queries, by its document or path, '
+'is allowed.'),
         source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
-        hint="drop the hint or the request",
+        hint='remove the hint or the request',
     ),
     Rule(
         id="behaviour.result", severity=3, check=_result_shape,
@@ -469,6 +478,6 @@ RULES: Final[tuple[Rule, ...]] = (
         id="behaviour.errors", severity=2, check=_errors_help,
         statement="A tool error tells the model what went wrong, without a stack trace.",
         source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
-        hint="say what was wrong with which argument and what to try",
+        hint='name the wrong argument, the problem, and what to try',
     ),
 )  # fmt: skip

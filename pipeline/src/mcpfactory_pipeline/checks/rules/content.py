@@ -92,7 +92,7 @@ def _type_faults(block: _Block) -> Iterator[Fault]:
     kind = block.value.get("type")
     if isinstance(kind, str) and kind not in _KNOWN:
         known = ", ".join(sorted(_KNOWN))
-        yield Fault(f"a block has the type {kind!r}; there are {known}", block.where, block.exchange)
+        yield Fault(f"a block has the unknown type {kind!r}; known types: {known}", block.where, block.exchange)
 
 
 def _member_faults(block: _Block) -> Iterator[Fault]:
@@ -134,14 +134,14 @@ def _decoded(block: _Block) -> bytes | None:
 def _base64_faults(block: _Block) -> Iterator[Fault]:
     if _decoded(block) is None:
         shown = (_base64_of(block) or "")[:40]
-        yield Fault(f"what should be base64 is none: {shown!r}", block.where, block.exchange)
+        yield Fault(f"the data is not valid base64: {shown!r}", block.where, block.exchange)
 
 
 def _mime_faults(block: _Block) -> Iterator[Fault]:
     kind, data = block.value.get("mimeType"), _decoded(block)
     signature = _SIGNATURES.get(str(kind).partition(";")[0].strip().lower())
     if data and signature and not data.startswith(signature):
-        yield Fault(f"the bytes are no {kind}: they begin with {data[:8].hex(' ')}", block.where, block.exchange)
+        yield Fault(f"the bytes are not {kind}: they begin with {data[:8].hex(' ')}", block.where, block.exchange)
 
 
 def _annotation_faults(block: _Block) -> Iterator[Fault]:
@@ -151,7 +151,7 @@ def _annotation_faults(block: _Block) -> Iterator[Fault]:
     priority = found.get("priority") if isinstance(found, dict) else None
     audience = found.get("audience") if isinstance(found, dict) else None
     if not isinstance(found, dict):
-        yield Fault("the annotations of a block are no object", block.where, block.exchange)
+        yield Fault("the annotations of a block are not an object", block.where, block.exchange)
     elif priority is not None and not (isinstance(priority, int | float) and 0 <= priority <= 1):
         yield Fault(f"priority is {priority!r}, not a number from 0 to 1", block.where, block.exchange)
     elif audience is not None and not (isinstance(audience, list) and set(map(str, audience)) <= {"user", "assistant"}):
@@ -186,7 +186,11 @@ def _revision(evidence: Evidence) -> RuleOutcome:
     if not evidence.older:
         return not_applicable("no tool returned content that an older revision of the server does not have")
     faults = (
-        Fault(f"in {call.title}, which has no such content, {', '.join(foreign)} came", call.tool, call.exchange)
+        Fault(
+            f"the result has content of type {', '.join(foreign)}, which {call.title} does not have",
+            call.tool,
+            call.exchange,
+        )
         for call in evidence.older
         if (foreign := foreign_kinds(call.exchange, call.title))
     )
@@ -205,7 +209,7 @@ def _meta_keys(evidence: Evidence) -> RuleOutcome:
         for key in meta
     ]
     wrong = {key: exchange for key, exchange in reversed(found) if not _KEY.fullmatch(key)}
-    faults = (Fault(f"the metadata key {key[:80]!r} is none", key[:80], exchange) for key, exchange in wrong.items())
+    faults = (Fault(f"the metadata key {key[:80]!r} is invalid", key[:80], exchange) for key, exchange in wrong.items())
     return rule_outcome(len({key for key, _ in found}), faults)
 
 
@@ -224,61 +228,66 @@ def _metadata(value: Any) -> Iterator[dict[str, Any]]:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="content.revision", severity=2, until=LATEST_HANDSHAKE, check=_revision,
-        statement="In a session of an older revision, tools return only kinds of content that it has.",
-        source="MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, CallToolResult of that revision",
-        hint="send a text that says what it would have been: clients of that revision refuse the whole result",
+        statement='In a session of an older protocol revision, tools return only content types of that revision.',
+        source=("MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, "
+"CallToolResult of that revision"),
+        hint='send text that describes the content: clients of that revision refuse the whole result',
     ),
     Rule(
         id="content.meta-keys", severity=1, since=STRUCTURED, check=_meta_keys,
-        statement="Keys of metadata are a name, or labels with dots between them, a slash and a name.",
-        source="MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys that it does not know: it weighs 1)",
-        hint="write example.com/name: letters and digits, and between them also hyphens, in names dots and underscores",
+        statement='A metadata key is a name, optionally after a prefix: labels with dots between them, and a slash.',
+        source=("MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys "
+"that it does not know: it weighs 1)"),
+        hint=('write example.com/name: use letters and digits, hyphens between them, and in names also dots and '
+'underscores'),
     ),
     Rule(
         id="content.types", severity=3, gate=True, check=_over(_blocks, _type_faults),
-        statement="Blocks of content have a type that the protocol knows.",
+        statement='Content blocks have a type that the protocol defines.',
         source="MCP schema, ContentBlock: clients refuse a result with a block that they cannot read",
-        hint="send text, or a resource with the MIME type of what it is",
+        hint='send text, or a resource with its MIME type',
     ),
     Rule(
         id="content.members", severity=3, gate=True, check=_over(_blocks, _member_faults),
-        statement="Blocks have what their type needs: data and mimeType, uri and name, or a resource.",
+        statement=('Content blocks have the fields that their type requires: data and mimeType, uri and name, or a '
+'resource.'),
         source="MCP schema, ImageContent, AudioContent, ResourceLink, EmbeddedResource",
-        hint="clients refuse the whole result for one block without them",
+        hint='add the missing fields: clients refuse the whole result if one block lacks them',
     ),
     Rule(
         id="content.resources", severity=3, gate=True, check=_over(_contents, _resource_faults),
         statement="Contents of resources have a uri, and text or blob.",
         source="MCP schema, TextResourceContents and BlobResourceContents",
-        hint="repeat the URI in each of the contents",
+        hint='set uri in each entry of contents',
     ),
     Rule(
         id="content.base64", severity=3, gate=True, check=_over(_encoded, _base64_faults),
-        statement="Images, audio and blobs are base64.",
+        statement='Images, audio and blobs are base64-encoded.',
         source="MCP schema: data and blob are base64-encoded (RFC 4648 §4, with padding)",
-        hint="encode the bytes; no data: prefix, no line breaks, no URL alphabet",
+        hint='encode the bytes without a data: prefix, line breaks or the URL alphabet',
     ),
     Rule(
         id="content.mime", severity=3, check=_over(_encoded, _mime_faults),
-        statement="Bytes are of the MIME type that stands beside them.",
+        statement='Encoded bytes match their declared MIME type.',
         source="MCP schema, mimeType; models and clients decode by it",
-        hint="say the type of the bytes that are sent, not that of the file that they came from",
+        hint='declare the type of the bytes that are sent, not that of the file that they came from',
     ),
     Rule(
         id="content.annotations", severity=3, gate=True, check=_over(_blocks, _annotation_faults),
-        statement="Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and assistant.",
+        statement=("Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and "
+"assistant."),
         source="MCP schema, Annotations",
         hint="leave them out, or write them as the schema says",
     ),
     Rule(
         id="content.structured-object", severity=3, gate=True, check=_over(_structured, _object_faults),
-        statement="In the handshake revisions structuredContent is an object.",
+        statement='In protocol revisions with a handshake, structuredContent is an object.',
         source="MCP server/tools, Structured Content; schema, CallToolResult",
         hint='wrap other values: {"result": …}', since=STRUCTURED,
     ),
     Rule(
         id="content.structured-text", severity=1, since=STRUCTURED, check=_over(_structured, _text_faults),
-        statement="What structuredContent says stands in content, too.",
+        statement='The data in structuredContent also appears in content.',
         source="MCP server/tools, Structured Content: a tool should also return the serialized JSON in a text block",
         hint="add a text block with the JSON",
     ),

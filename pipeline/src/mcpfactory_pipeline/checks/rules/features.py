@@ -73,7 +73,7 @@ def _prompt(exchange: WireExchange) -> Iterator[Fault]:
     elif any(message.get("role") not in ("user", "assistant") for message in messages):
         yield Fault("a message has a role that is neither user nor assistant", "prompts/get", exchange)
     elif any(not isinstance(message.get("content"), dict) for message in messages):
-        yield Fault("the content of a message is no block", "prompts/get", exchange)
+        yield Fault("the content of a message is not a content block", "prompts/get", exchange)
 
 
 def _not_completed(exchange: WireExchange) -> Iterator[Fault]:
@@ -98,98 +98,101 @@ def _completion(exchange: WireExchange) -> Iterator[Fault]:
             f"the completion of a listed prompt's argument got {describe_answer(exchange)}", "completion", exchange
         )
     elif not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        yield Fault("completion.values is no list of texts", "completion", exchange)
+        yield Fault("completion.values is not a list of strings", "completion", exchange)
     elif len(values) > _MOST_VALUES:
-        yield Fault(f"{len(values)} values, at most {_MOST_VALUES} are allowed", "completion", exchange)
+        yield Fault(f"{len(values)} values, the maximum is {_MOST_VALUES}", "completion", exchange)
 
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="features.unknown-resource", severity=3, check=_asked("unknown-resource", _not_found, "resources"),
-        statement=f"A resource that does not exist is answered with an error ({RESOURCE_NOT_FOUND}, or {INVALID_PARAMS} in the newest revision), never with empty contents.",
+        statement=(f"A resource that does not exist is answered with an error ({RESOURCE_NOT_FOUND}, or {INVALID_PARAMS} "
+"in the newest revision), never with empty contents."),
         source="MCP server/resources, Error Handling",
-        hint="tell a client that nothing is there: an empty text looks like an answer",
+        hint='return an error: an empty text looks like an answer',
     ),
     Rule(
         id="features.resource-uri", severity=3, gate=True,
         check=_asked("resource-uri", _refuses("a number as URI", INVALID_PARAMS), "resources"),
-        statement=f"resources/read with a URI that is no text is answered with error {INVALID_PARAMS}.",
+        statement=f'resources/read with a URI that is not a string is answered with error {INVALID_PARAMS}.',
         source="MCP server/resources, Security Considerations: servers must validate all resource URIs",
-        hint="check the type before the resource is looked up",
+        hint='check the type before you look up the resource',
     ),
     Rule(
         id="features.subscribe", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=_asked("subscribe", expects_result("resources/subscribe", "resources/subscribe"), "resources", "legacy"),
-        statement="A server that declares resources.subscribe takes a subscription to a listed resource.",
+        statement='A server that declares resources.subscribe accepts a subscription to a listed resource.',
         source="MCP server/resources, Subscriptions",
-        hint="answer with an empty result, or do not declare it",
+        hint='return an empty result, or do not declare resources.subscribe',
     ),
     Rule(
         id="features.unsubscribe", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=_asked("unsubscribe", expects_result("resources/unsubscribe", "resources/unsubscribe"), "resources", "legacy"),
-        statement="And ends it again.",
+        statement='A server that declares resources.subscribe also accepts the end of a subscription.',
         source="MCP schema, UnsubscribeRequest",
-        hint="answer with an empty result",
+        hint='return an empty result',
     ),
     Rule(
         id="features.prompt", severity=3, gate=True, check=_asked("get-prompt", _prompt, "prompts"),
-        statement="The first listed prompt is filled in: messages, each with a role and one block of content.",
+        statement='prompts/get for the first listed prompt returns messages, each with a role and one content block.',
         source="MCP server/prompts, Getting a Prompt; schema, GetPromptResult",
-        hint='answer {"messages": [{"role": "user", "content": {"type": "text", "text": …}}]}',
+        hint='return {"messages": [{"role": "user", "content": {"type": "text", "text": …}}]}',
     ),
     Rule(
         id="features.unknown-prompt", severity=2,
         check=_asked("unknown-prompt", _refuses("unknown prompt", INVALID_PARAMS), "prompts"),
-        statement=f"A prompt that does not exist is answered with error {INVALID_PARAMS}.",
+        statement=f'prompts/get for an unknown prompt is answered with error {INVALID_PARAMS}.',
         source="MCP server/prompts, Error Handling",
-        hint="look the name up before anything else",
+        hint='look up the name before anything else',
     ),
     Rule(
         id="features.prompt-arguments", severity=2,
         check=_asked("prompt-arguments", _refuses("missing argument", INVALID_PARAMS), "prompts"),
-        statement=f"A prompt without an argument that it requires is answered with error {INVALID_PARAMS}.",
+        statement=f'prompts/get without a required argument is answered with error {INVALID_PARAMS}.',
         source="MCP server/prompts, Error Handling: missing required arguments",
-        hint="check the arguments before the prompt is filled in",
+        hint='check the arguments before you fill in the prompt',
     ),
     Rule(
         id="features.completion", severity=3, gate=True, check=_asked("complete", _completion, "completions"),
-        statement=f"A server that declares completions completes an argument of a listed prompt, with at most {_MOST_VALUES} texts.",
+        statement=('A server that declares completions completes an argument of a listed prompt, with at most '
+f'{_MOST_VALUES} values.'),
         source="MCP server/utilities/completion",
-        hint="an empty list is a completion, too; say hasMore where there are more",
+        hint='return an empty list if there are no values, and set hasMore if there are more',
     ),
     Rule(
         id="features.unknown-completion", severity=2,
         check=_asked("complete-unknown", _refuses("completion of an unknown prompt", INVALID_PARAMS), "completions"),
-        statement=f"The completion for a prompt that does not exist is answered with error {INVALID_PARAMS}.",
+        statement=f'completion/complete for an unknown prompt is answered with error {INVALID_PARAMS}.',
         source="MCP server/utilities/completion, Error Handling",
-        hint="look the reference up first",
+        hint='look up the reference first',
     ),
     Rule(
         id="features.completion-argument", severity=2, since=COMPLETIONS,
         check=_asked("complete-nothing", _refuses("completion without an argument", INVALID_PARAMS), "completions"),
-        statement=f"A request for a completion that names no argument is answered with error {INVALID_PARAMS}.",
+        statement=f'completion/complete without an argument is answered with error {INVALID_PARAMS}.',
         source="MCP server/utilities/completion, Error Handling: missing required arguments",
         hint="check the request against its schema first",
     ),
     Rule(
         id="features.no-completion", severity=1, since=COMPLETIONS, check=_undeclared,
-        statement=f"A server that completes nothing answers requests for completions with error {METHOD_NOT_FOUND}.",
-        source="MCP server/utilities/completion, Error Handling: method not found, where the capability is not supported",
-        hint="leave the method out, or declare completions",
+        statement=f'A server without completions answers completion/complete with error {METHOD_NOT_FOUND}.',
+        source=("MCP server/utilities/completion, Error Handling: method not found, where the capability is not "
+"supported"),
+        hint='remove the method, or declare completions',
     ),
     Rule(
         id="features.log-level", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=_asked("set-level", expects_result("logging/setLevel", "logging/setLevel"), "logging", "legacy"),
-        statement="A server that declares logging takes each of the eight levels.",
+        statement='A server that declares logging accepts each of the eight levels.',
         source="MCP server/utilities/logging, Setting Log Level",
         hint="answer logging/setLevel with an empty result",
     ),
     Rule(
         id="features.unknown-log-level", severity=2, until=LATEST_HANDSHAKE,
         check=_asked("unknown-level", _refuses("unknown level", INVALID_PARAMS), "logging", "legacy"),
-        statement=f"A log level that does not exist is answered with error {INVALID_PARAMS}.",
+        statement=f'An unknown log level is answered with error {INVALID_PARAMS}.',
         source="MCP server/utilities/logging, Error Handling",
-        hint="compare with the eight levels of syslog",
+        hint='accept only the eight syslog levels',
     ),
 )  # fmt: skip
 
@@ -310,32 +313,33 @@ def _malformed_faults(exchange: WireExchange) -> Iterator[Fault]:
 LISTENING_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="modern.listen", severity=3, gate=True, since=FIRST_MODERN, check=_over(_acknowledged),
-        statement="A stream of notifications begins with its acknowledgement, which says what of the filter is honoured.",
+        statement=('A stream of notifications begins with its acknowledgment, which reports the accepted part of the '
+'filter.'),
         source="MCP basic/patterns/subscriptions, Acknowledgement",
         hint="send notifications/subscriptions/acknowledged before anything else",
     ),
     Rule(
         id="modern.listen-tagged", severity=3, gate=True, since=FIRST_MODERN, check=_over(_tagged),
-        statement="Each notification on a stream has the id of the request that opened it in its metadata.",
+        statement='Each notification on a stream has the id of the request that opened the stream in its metadata.',
         source="MCP basic/patterns/subscriptions, Notifications; basic/index, _meta, Subscription id",
-        hint="copy the id as it came into _meta as io.modelcontextprotocol/subscriptionId",
+        hint='copy the id unchanged to _meta as io.modelcontextprotocol/subscriptionId',
     ),
     Rule(
         id="modern.listen-wanted", severity=3, gate=True, since=FIRST_MODERN, check=_over(_wanted),
-        statement="A stream has only notifications that its filter asks for.",
+        statement='A stream has only notifications that its filter requests.',
         source="MCP basic/patterns/subscriptions, Filter: the server must not send kinds that were not requested",
-        hint="keep the filter with the stream, and ask it before you send",
+        hint='store the filter with the stream, and check it before you send',
     ),
     Rule(
         id="modern.listen-several", severity=3, gate=True, since=FIRST_MODERN, check=_over(_several),
-        statement="A second stream of the same client is opened beside the first, and acknowledged by itself.",
+        statement='A client can open a second stream, which is acknowledged separately.',
         source="MCP basic/patterns/subscriptions, Multiple subscriptions",
-        hint="keep streams by the id of their request",
+        hint='store streams by the id of their request',
     ),
     Rule(
         id="modern.listen-malformed", severity=2, since=FIRST_MODERN, check=_malformed,
-        statement=f"A filter that is no object is answered with error {INVALID_PARAMS} (another error is tolerated).",
+        statement=f'A filter that is not an object is answered with error {INVALID_PARAMS} (another error is tolerated).',
         source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
-        hint="check the filter before the stream is opened",
+        hint='check the filter before you open the stream',
     ),
 )  # fmt: skip

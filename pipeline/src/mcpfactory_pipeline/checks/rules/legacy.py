@@ -81,12 +81,14 @@ def _negotiates(revision: str, exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result
     if result is None:
         yield Fault(
-            f"initialize with {revision} got no result; a server offers a revision of its own instead",
+            f"initialize with {revision} got no result; a server must offer a revision that it supports instead",
             revision,
             exchange,
         )
     elif result.get("protocolVersion") not in HANDSHAKES:
-        yield Fault(f"protocolVersion {result.get('protocolVersion')!r} is no handshake revision", revision, exchange)
+        yield Fault(
+            f"protocolVersion {result.get('protocolVersion')!r} is not a handshake revision", revision, exchange
+        )
 
 
 def _introduces(revision: str, exchange: WireExchange) -> Iterator[Fault]:
@@ -98,7 +100,7 @@ def _introduces(revision: str, exchange: WireExchange) -> Iterator[Fault]:
     info = result.get("serverInfo")
     named = isinstance(info, dict) and all(isinstance(info.get(key), str) for key in ("name", "version"))
     if not named:
-        yield Fault("serverInfo needs name and version, both texts", revision, exchange)
+        yield Fault("serverInfo must have name and version, both strings", revision, exchange)
 
 
 def _ping(exchange: WireExchange) -> Iterator[Fault]:
@@ -144,7 +146,7 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
         words = f"initialize with {UNKNOWN_REVISION}, which no revision has, was answered with {offered!r}"
         yield Fault(words, "unknown revision", exchange)
     elif exchange.received is None:
-        yield Fault(f"expected a revision of its own or an error, got {exchange.problem}", "unknown revision", exchange)
+        yield Fault(f"expected a supported revision or an error, got {exchange.problem}", "unknown revision", exchange)
 
 
 def _no_version(exchange: WireExchange) -> Iterator[Fault]:
@@ -250,7 +252,7 @@ def _ids(evidence: Evidence) -> RuleOutcome:
     wrong = [exchange for exchange in answered if not exchange.id_echoed and not _without_id(exchange)]
     return RuleOutcome(
         tuple(
-            Fault(f"{len(wrong)} of {len(answered)} answers carry another id than their request", "id", exchange)
+            Fault(f"{len(wrong)} of {len(answered)} answers have a different id than their request", "id", exchange)
             for exchange in wrong[:1]
         )
     )
@@ -271,11 +273,11 @@ def _envelope(evidence: Evidence) -> RuleOutcome:
 def _envelope_faults(exchange: WireExchange) -> Iterator[Fault]:
     received = exchange.received or {}
     if ("result" in received) == ("error" in received):
-        yield Fault("an answer has exactly one of result and error", "answer", exchange)
+        yield Fault("an answer must have exactly one of result and error", "answer", exchange)
     elif "error" in received and (exchange.code is None or not isinstance((exchange.error or {}).get("message"), str)):
-        yield Fault("an error has an integer code and a text as message", "answer", exchange)
+        yield Fault("an error must have an integer code and a string as message", "answer", exchange)
     elif received.get("jsonrpc") != "2.0":
-        yield Fault('an answer says "jsonrpc": "2.0"', "answer", exchange)
+        yield Fault('an answer must have "jsonrpc": "2.0"', "answer", exchange)
 
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -283,127 +285,139 @@ RULES: Final[tuple[Rule, ...]] = (
         id="legacy.negotiates", severity=5, gate=True, check=_handshakes(_negotiates),
         statement="initialize with any handshake revision is answered with that revision or another handshake revision.",
         source="MCP basic/lifecycle, Version Negotiation",
-        hint="echo the client's revision when you know it, else offer your latest",
+        hint="return the client's revision if you support it, else your latest",
     ),
     Rule(
         id="legacy.introduces", severity=3, check=_handshakes(_introduces),
         statement="The result of initialize has capabilities and serverInfo with name and version.",
         source="MCP schema, InitializeResult",
-        hint="send all three; clients refuse the result otherwise",
+        hint='send all three; otherwise clients refuse the result',
     ),
     Rule(
         id="legacy.ping", severity=3, check=probe_check("ping", _ping),
         statement="ping is answered with an empty result.",
         source="MCP basic/utilities/ping: the receiver must respond promptly with an empty response",
-        hint='answer {"result": {}}',
+        hint='return {"result": {}}',
     ),
     Rule(
         id="legacy.unknown-method", severity=3, check=probe_check("unknown-method", unknown_method),
-        statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
+        statement=f'An unknown method is answered with error {METHOD_NOT_FOUND}.',
         source="JSON-RPC 2.0 §5.1",
-        hint=f"answer unknown methods with {METHOD_NOT_FOUND}: a client waits for silence, and looks for a mistake of its own behind other codes",
+        hint=(f'answer unknown methods with {METHOD_NOT_FOUND}: without an answer a client waits, and other codes '
+'hide the cause'),
     ),
     Rule(
         id="legacy.malformed", severity=1, check=probe_check("malformed", _malformed, era=""),
-        statement=f"A message that is no JSON is answered with error {PARSE_ERROR} and the id null, or none.",
+        statement=f'A message that is not JSON is answered with error {PARSE_ERROR} and the id null or no id.',
         source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
-        hint="answer, then go on reading",
+        hint='answer, then continue to read',
     ),
     Rule(
         id="legacy.survives", severity=5, gate=True, check=_lives,
-        statement="The server goes on after a message that is no JSON, and after others that no client sends; over stdio, where one client has the process for itself, it closes no gate.",
-        source="JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write anything else",
-        hint="catch the parse error where the line is read",
+        statement=('The server continues after a message that is not JSON, and after other invalid messages. Over stdio, '
+'where each client has its own process, a failure closes no gate.'),
+        source=("JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write "
+"anything else"),
+        hint='catch the parse error when you read the line',
     ),
     Rule(
         id="legacy.utf-8", severity=2, until=LATEST_HANDSHAKE, check=probe_check("after-not-utf-8", _not_utf_8),
-        statement="The server goes on after bytes that are no UTF-8 (whether it refuses the message or replaces the bytes is its own affair).",
+        statement=('The server continues after bytes that are not valid UTF-8. It can refuse the message or replace the '
+'bytes.'),
         source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders go on after what is none",
-        hint="decode with replacement, or answer a parse error and read on",
+        hint='decode with replacement, or answer with a parse error and continue to read',
     ),
     Rule(
         id="legacy.unknown-version", severity=5, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("unknown-version", _unknown_version),
-        statement="initialize with a revision that does not exist is answered with a handshake revision, or an error; never with that revision.",
-        source="MCP basic/lifecycle, Version Negotiation: otherwise the server must respond with another version that it supports",
-        hint="compare with the revisions that you implement; echoing what is asked promises what nobody can keep",
+        statement=('initialize with an unknown revision is answered with a handshake revision or an error, never with '
+'the unknown revision.'),
+        source=("MCP basic/lifecycle, Version Negotiation: otherwise the server must respond with another version "
+"that it supports"),
+        hint='compare with the revisions that you implement, and do not echo an unknown one',
     ),
     Rule(
         id="legacy.malformed-initialize", severity=2, until=LATEST_HANDSHAKE, check=_malformed_initialize,
-        statement=f"initialize without protocolVersion is answered with error {INVALID_PARAMS} (another error is tolerated).",
+        statement=(f"initialize without protocolVersion is answered with error {INVALID_PARAMS} (another error is "
+"tolerated)."),
         source="MCP basic/lifecycle, Error Handling; schema, InitializeRequest",
-        hint="protocolVersion is required; assume none",
+        hint='require protocolVersion, and assume no default',
     ),
     Rule(
         id="legacy.early-ping", severity=1, until=LATEST_HANDSHAKE, check=_early_ping,
-        statement="On stdio, ping is answered before initialize, too.",
+        statement='On stdio, ping is also answered before initialize.',
         source="MCP basic/lifecycle, Initialization: pings are the requests that a client may send before",
-        hint="answer ping wherever the conversation stands",
+        hint='answer ping at any time',
     ),
     Rule(
         id="legacy.notifications", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("notification", _silence("a notification that no revision has")),
-        statement="A notification is never answered, not even one that the server does not know.",
+        statement='A notification is never answered, even if its method is unknown.',
         source="MCP basic/index, Notifications: the receiver must not send a response",
-        hint="a message without id gets no answer",
+        hint='send no answer to a message without an id',
     ),
     Rule(
         id="legacy.cancelled", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("late-cancel", _silence("a cancellation of nothing")),
-        statement="A cancellation of a request that does not run is ignored.",
-        source="MCP basic/utilities/cancellation, Behavior Requirements: receivers may ignore it; it is a notification, and never answered",
-        hint="forget requests that were answered, and look the id up without an error",
+        statement='A cancellation of a request that is not running is ignored.',
+        source=("MCP basic/utilities/cancellation, Behavior Requirements: receivers may ignore it; it is a "
+"notification, and never answered"),
+        hint='forget answered requests, and ignore unknown ids',
     ),
     Rule(
         id="legacy.responses", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("response", _silence("a response that nobody asked for")),
-        statement="A response is never answered, not even one to a request that nobody made.",
+        statement='A response is never answered, even if it matches no request.',
         source="JSON-RPC 2.0 §5; MCP basic/index, Responses",
-        hint="drop responses whose id you do not know",
+        hint='drop responses with unknown ids',
     ),
     Rule(
         id="legacy.not-rpc", severity=3, until=LATEST_HANDSHAKE, check=probe_check("not-rpc", _not_rpc),
-        statement=f"JSON that is no JSON-RPC message is answered with error {INVALID_REQUEST} (no answer is tolerated).",
+        statement=(f'JSON that is not a JSON-RPC message is answered with error {INVALID_REQUEST} (a missing answer is '
+'tolerated).'),
         source="JSON-RPC 2.0 §5.1",
         hint="check jsonrpc and method before anything else",
     ),
     Rule(
         id="legacy.params", severity=3, check=probe_check("array-params", _array_params, capability="tools"),
-        statement=f"Params that are no object are answered with error {INVALID_PARAMS} (another error, or none, is tolerated).",
+        statement=(f'Params that are not an object are answered with error {INVALID_PARAMS} (another error, or a missing '
+'answer, is tolerated).'),
         source="MCP schema, Request: params are an object",
-        hint="check the type of params where the message is read", until=LATEST_HANDSHAKE,
+        hint='check the type of params when you read the message', until=LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.unknown-members", severity=3, gate=True,
         check=probe_check("unknown-members", _unknown_members, era="", capability="tools"),
-        statement="Requests with members and metadata that the server does not know are served.",
-        source="MCP basic/index, General fields; schema, RequestParams: other members are allowed, and later revisions add some",
-        hint="read what you know of the params, and leave the rest",
+        statement='Requests with unknown members and unknown metadata are served.',
+        source=("MCP basic/index, General fields; schema, RequestParams: other members are allowed, and later "
+"revisions add some"),
+        hint='read the params that you know, and ignore the rest',
     ),
     Rule(
         id="legacy.unknown-tool", severity=3,
         check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),
-        statement=f"A call of an unknown tool is answered with error {INVALID_PARAMS} (another code, and a result with isError, are tolerated).",
+        statement=(f"A call of an unknown tool is answered with error {INVALID_PARAMS} (another code, and a result with "
+"isError, are tolerated)."),
         source="MCP server/tools, Error Handling: unknown tools are protocol errors, and the example's code is -32602",
-        hint="look the name up before running anything",
+        hint='look up the name before you run anything',
     ),
     Rule(
         id="legacy.bad-cursor", severity=2, check=probe_check("bad-cursor", _bad_cursor, era="", capability="tools"),
         statement=f"An invalid cursor is answered with error {INVALID_PARAMS} (ignoring it is tolerated).",
         source="MCP server/utilities/pagination, Error Handling",
-        hint="a client that repeats a stale cursor must learn that it is stale",
+        hint='return an error for a stale cursor, so that the client stops repeating it',
     ),
     Rule(
         id="legacy.ids", severity=5, gate=True, check=_ids,
-        statement="Every answer carries the id of its request, with its type.",
+        statement='Every answer has the id of its request, with the same type.',
         source="JSON-RPC 2.0 §5",
-        hint="copy the id as it came: texts stay texts, numbers stay numbers",
+        hint='copy the id unchanged: strings stay strings, numbers stay numbers',
     ),
     Rule(
         id="legacy.envelope", severity=3, check=_envelope,
-        statement="Every answer is a JSON-RPC 2.0 response: one of result and error, and errors with code and message.",
+        statement='Every answer is a JSON-RPC 2.0 response with either result or error; an error has code and message.',
         source="JSON-RPC 2.0 §5 and §5.1",
-        hint="check what is sent against the schema of the protocol",
+        hint='validate every message that you send against the schema of the protocol',
     ),
 )  # fmt: skip
 
@@ -451,7 +465,7 @@ def _batch_faults(exchange: WireExchange) -> Iterator[Fault]:
     if len(answers) != 2 or len(ids) != 2:
         yield Fault(f"a batch of two pings and a notification got {len(answers)} answers", "batch", exchange)
     elif exchange.apart:
-        yield Fault("the answers to a batch came one by one, not in an array", "batch", exchange)
+        yield Fault("the answers to a batch were sent one by one, not in one array", "batch", exchange)
 
 
 def _batch_silence(what: str) -> FindFaults:
@@ -474,27 +488,31 @@ def _initialize(exchange: WireExchange) -> Iterator[Fault]:
 BATCH_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="legacy.batch", severity=1, until=LATEST_HANDSHAKE, check=_batch,
-        statement="In the revision that has batches, an array of requests is answered: each request once, notifications not, and on stdio in one array.",
-        source="MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6 (clients hardly send any, and the next revision dropped them: it weighs 1)",
-        hint="do not agree to that revision, or answer each member of the array",
+        statement=('In the revision with batches, each request in an array is answered once, and notifications are not. '
+'On stdio, the answers are one array.'),
+        source=("MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6 (clients "
+"hardly send any, and the next revision dropped them: it weighs 1)"),
+        hint='do not agree to that revision, or answer each request in the array',
     ),
     Rule(
         id="legacy.batch-silence", severity=1, until=LATEST_HANDSHAKE,
         check=_beside(batch_notifications=_batch_silence("notifications"), batch_responses=_batch_silence("responses")),
         statement="An array without requests is not answered; over HTTP its status is 202.",
-        source="JSON-RPC 2.0 §6: the server must return nothing at all; MCP basic/transports of the revision with batches",
-        hint="send no array where there is nothing to put into it",
+        source=("JSON-RPC 2.0 §6: the server must return nothing at all; MCP basic/transports of the revision with "
+"batches"),
+        hint='send nothing instead of an empty array',
     ),
     Rule(
         id="legacy.batch-empty", severity=1, until=LATEST_HANDSHAKE, check=_beside(batch_empty=expects_error(INVALID_REQUEST, "empty batch")),
         statement=f"An empty array is answered with error {INVALID_REQUEST}.",
         source="JSON-RPC 2.0 §6",
-        hint="refuse it before its members are looked at",
+        hint='refuse it before you read its members',
     ),
     Rule(
         id="legacy.batch-initialize", severity=1, until=LATEST_HANDSHAKE, check=_beside(batch_initialize=_initialize),
         statement="initialize in an array is refused.",
-        source="MCP basic/lifecycle of the revision with batches, Initialization: the initialize request must not be part of a batch",
-        hint="no other message of the array could be served before initialize is over",
+        source=("MCP basic/lifecycle of the revision with batches, Initialization: the initialize request must not be "
+"part of a batch"),
+        hint='refuse the array: its other messages cannot be served before initialize is complete',
     ),
 )  # fmt: skip

@@ -42,7 +42,9 @@ def _faults(method: str, listing: Listing, keys: tuple[str, ...]) -> Iterator[Fa
     ]
     if bad:
         yield Fault(
-            f"{len(bad)} entries lack {' or '.join(keys)} as a text, the first is entry {bad[0]}", method, shown
+            f"{len(bad)} entries have no {' or '.join(keys)} that is a string; the first is entry {bad[0]}",
+            method,
+            shown,
         )
 
 
@@ -52,7 +54,7 @@ def _declared(evidence: Evidence) -> RuleOutcome:
         max(len(evidence.lists), 1),
         (
             Fault(
-                f"{method} has entries, and the capability is not declared", method, evidence.lists[method].exchanges[0]
+                f"{method} has entries, but the capability is not declared", method, evidence.lists[method].exchanges[0]
             )
             for method in undeclared
             if evidence.lists[method].items
@@ -85,7 +87,9 @@ def _stable(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     again = (exchange.result or {}).get("tools")
     if isinstance(first, list) and isinstance(again, list) and _names(first) != _names(again):
         moved = "in another order" if sorted(_names(first)) == sorted(_names(again)) else "with other tools"
-        yield Fault(f"tools/list, asked twice in one session, answered {moved}", "tools/list", exchange)
+        yield Fault(
+            f"tools/list, called twice in one session, answered {moved} the second time", "tools/list", exchange
+        )
 
 
 def _names(items: list[Any]) -> list[str]:
@@ -136,7 +140,7 @@ def _uris(evidence: Evidence) -> RuleOutcome:
     uris = [(one, "uri") for one in (resources.items if resources else ())]
     uris += [(one, "uriTemplate") for one in (templates.items if templates else ())]
     faults = (
-        Fault(f"{key} {one[key]!r} is no {'URI' if key == 'uri' else 'URI template'}", f"resources, {key}")
+        Fault(f"{key} {one[key]!r} is not a valid {('URI' if key == 'uri' else 'URI template')}", f"resources, {key}")
         for one, key in uris
         if isinstance(one, dict) and isinstance(one.get(key), str) and not _is_uri(one[key], template=key != "uri")
     )
@@ -159,7 +163,7 @@ def _read(exchange: WireExchange) -> Iterator[Fault]:
     elif not isinstance(contents, list) or not all(
         isinstance(item, dict) and ("text" in item or "blob" in item) for item in contents
     ):
-        yield Fault("contents is no list of objects with text or blob", "resources/read", exchange)
+        yield Fault("contents is not a list of objects with text or blob", "resources/read", exchange)
 
 
 def _first_read(evidence: Evidence) -> RuleOutcome:
@@ -176,7 +180,7 @@ def _first_read(evidence: Evidence) -> RuleOutcome:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="lists.tools", severity=5, gate=True, check=_readable("tools/list", ("name",)),
-        statement="A server that declares tools lists them, page by page to an end.",
+        statement='A server that declares tools lists them, and the list has a last page.',
         source="MCP server/tools, Listing Tools; server/utilities/pagination",
         hint="answer tools/list; leave nextCursor out on the last page",
     ),
@@ -184,43 +188,46 @@ RULES: Final[tuple[Rule, ...]] = (
         id="lists.resources", severity=3, check=_readable("resources/list", ("uri", "name")),
         statement="A server that declares resources lists them, each with uri and name.",
         source="MCP server/resources, Listing Resources",
-        hint="answer resources/list, with an empty list if need be",
+        hint='answer resources/list, with an empty list if there are none',
     ),
     Rule(
         id="lists.templates", severity=3, check=_readable("resources/templates/list", ("uriTemplate", "name")),
-        statement="A server that declares resources lists its templates, each with uriTemplate and name (that it has no such method is tolerated).",
-        source="MCP server/resources, Resource Templates: no sentence demands them, and no capability says that there are some",
-        hint="answer resources/templates/list, with an empty list if need be",
+        statement=('A server that declares resources lists its templates, each with uriTemplate and name (a missing '
+'method is tolerated).'),
+        source=("MCP server/resources, Resource Templates: no sentence demands them, and no capability says that "
+"there are some"),
+        hint='answer resources/templates/list, with an empty list if there are none',
     ),
     Rule(
         id="lists.prompts", severity=3, check=_readable("prompts/list", ("name",)),
         statement="A server that declares prompts lists them, each with a name.",
         source="MCP server/prompts, Listing Prompts",
-        hint="answer prompts/list, with an empty list if need be",
+        hint='answer prompts/list, with an empty list if there are none',
     ),
     Rule(
         id="lists.declared", severity=3, check=_declared,
-        statement="What a server lists it also declares as a capability.",
+        statement='A server declares a capability for each kind of entry that it lists.',
         source="MCP basic/lifecycle, Capability Negotiation: clients do not ask for what is not declared",
         hint="declare the capability",
     ),
     Rule(
         id="lists.stable", severity=1, check=_listed_again,
-        statement="tools/list, asked again in the same session, has the same tools in the same order.",
-        source="MCP server/tools, Listing Tools: tools should be in a deterministic order; models read the list from a cache",
+        statement='tools/list, called again in the same session, returns the same tools in the same order.',
+        source=("MCP server/tools, Listing Tools: tools should be in a deterministic order; models read the list from "
+"a cache"),
         hint="sort by name, or keep the order of registration",
     ),
     Rule(
         id="lists.members", severity=3, gate=True, check=_members,
-        statement="Titles, descriptions, sizes, icons and arguments of listed entries are what the schema says.",
+        statement='Titles, descriptions, sizes, icons and arguments of listed entries match the schema.',
         source="MCP schema, Resource, ResourceTemplate, Prompt, Icon",
-        hint="leave out what is not known; clients refuse a list for one wrong member",
+        hint='leave out unknown values; clients refuse a list because of one invalid member',
     ),
     Rule(
         id="lists.uris", severity=3, gate=True, check=_uris,
-        statement="URIs of resources have a scheme and no blanks, and templates are those of RFC 6570.",
+        statement='Resource URIs have a scheme and no spaces, and URI templates follow RFC 6570.',
         source="MCP server/resources: resources are identified by a URI (RFC 3986), templates by RFC 6570",
-        hint="give a relative name a scheme of your own: zoo://plan",
+        hint='give a relative name a custom scheme: zoo://plan',
     ),
     Rule(
         id="lists.unique", severity=3, check=_unique,
@@ -232,6 +239,6 @@ RULES: Final[tuple[Rule, ...]] = (
         id="lists.read", severity=3, check=_first_read,
         statement="The first listed resource can be read.",
         source="MCP server/resources, Reading Resources",
-        hint="list what can be read; contents carry text or blob",
+        hint='list only readable resources; contents must have text or blob',
     ),
 )  # fmt: skip

@@ -40,10 +40,10 @@ def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
         return
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or not all(isinstance(version, str) for version in versions):
-        yield Fault("supportedVersions is no list of texts", "server/discover", exchange)
+        yield Fault("supportedVersions is not a list of strings", "server/discover", exchange)
     elif not set(versions) & set(MODERNS):
         yield Fault(
-            f"supportedVersions {versions} names no per-request revision, yet one was answered",
+            f"supportedVersions {versions} has no per-request revision, but the server answered one",
             "server/discover",
             exchange,
         )
@@ -103,17 +103,19 @@ def _asking(results: list[WireExchange]) -> Iterator[Fault]:
         result, method = exchange.result or {}, _method(exchange)
         requests = result.get("inputRequests")
         if method not in LATEST.input_requests:
-            yield Fault(f"{method} may not ask for input", method, exchange)
+            yield Fault(f"{method} must not ask for input", method, exchange)
         elif requests is None and not isinstance(result.get("requestState"), str):
-            yield Fault("there are neither inputRequests nor a requestState", method, exchange)
+            yield Fault("inputRequests and requestState are both missing", method, exchange)
         elif requests:
-            yield Fault("the client is asked for input, and declared no capability for it", method, exchange)
+            yield Fault(
+                "the server asks the client for input, but the client declared no capability for it", method, exchange
+            )
 
 
 def _error_codes(evidence: Evidence) -> RuleOutcome:
     failed = [exchange for exchange in evidence.traffic if exchange.code is not None and is_modern(exchange)]
     faults = (
-        Fault(f"error {exchange.code} is none of the revision's", _method(exchange), exchange)
+        Fault(f"error {exchange.code} is not one of the revision's codes", _method(exchange), exchange)
         for exchange in failed
         if exchange.code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED)
         or (-32099 <= (exchange.code or 0) <= -32020 and exchange.code not in _MODERN_CODES)
@@ -135,7 +137,7 @@ def _named(evidence: Evidence) -> RuleOutcome:
 def _cache_pages(evidence: Evidence) -> RuleOutcome:
     lists = [listing for listing in evidence.lists.values() if any(map(is_modern, listing.exchanges))]
     faults = (
-        Fault(f"the pages have the scopes {', '.join(map(str, scopes))}", listing.method, listing.exchanges[-1])
+        Fault(f"the pages have different scopes: {', '.join(map(str, scopes))}", listing.method, listing.exchanges[-1])
         for listing in lists
         if len(scopes := sorted({str((page.result or {}).get("cacheScope")) for page in listing.exchanges})) > 1
     )
@@ -156,7 +158,7 @@ def _cache_faults(exchange: WireExchange) -> Iterator[Fault]:
         return
     lifetime = result.get("ttlMs")
     if not isinstance(lifetime, int) or isinstance(lifetime, bool) or lifetime < 0:
-        yield Fault(f"ttlMs is {lifetime!r}, not a count of milliseconds", _method(exchange), exchange)
+        yield Fault(f"ttlMs is {lifetime!r}, not a number of milliseconds", _method(exchange), exchange)
     elif result.get("cacheScope") not in ("public", "private"):
         yield Fault(
             f"cacheScope is {result.get('cacheScope')!r}, neither public nor private", _method(exchange), exchange
@@ -172,7 +174,11 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     data = (exchange.error or {}).get("data")
     supported = data.get("supported") if isinstance(data, dict) else None
     if not isinstance(supported, list) or not set(map(str, supported)) & set(MODERNS):
-        yield Fault("the error's data.supported does not list what the server speaks", "unknown revision", exchange)
+        yield Fault(
+            "the error's data.supported does not list the revisions that the server supports",
+            "unknown revision",
+            exchange,
+        )
 
 
 def _method(exchange: WireExchange) -> str:
@@ -188,59 +194,60 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="modern.result-type", severity=5, gate=True, since=FIRST_MODERN, check=_result_type,
-        statement="Every result says its resultType.",
+        statement='Every result has a resultType.',
         source="MCP basic/index, Responses: resultType is required",
         hint='add "resultType": "complete"',
     ),
     Rule(
         id="modern.cacheable", severity=3, since=FIRST_MODERN, check=_cacheable,
-        statement="Results of discover, lists and resources/read say ttlMs and cacheScope.",
+        statement='Results of discover, lists and resources/read have ttlMs and cacheScope.',
         source="MCP server/utilities/caching",
-        hint='add "ttlMs": 0 and "cacheScope": "private" when nothing may be kept',
+        hint='add "ttlMs": 0 and "cacheScope": "private" if the result must not be cached',
     ),
     Rule(
         id="modern.metadata", severity=3, check=probe_check("modern-no-capabilities", expects_error(INVALID_PARAMS, "request metadata"), era="modern"),
-        statement=f"A request whose metadata lacks the client's capabilities is answered with error {INVALID_PARAMS}.",
+        statement=f"A request without the client's capabilities in its metadata is answered with error {INVALID_PARAMS}.",
         source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
-        hint="check _meta before the method is run", since=FIRST_MODERN,
+        hint='check _meta before you run the method', since=FIRST_MODERN,
     ),
     Rule(
         id="modern.unknown-version", severity=3, since=FIRST_MODERN,
         check=probe_check("modern-unknown-version", _unknown_version, era="modern"),
-        statement=f"A revision that the server does not speak is answered with error {UNSUPPORTED_VERSION} and data.supported.",
+        statement=f'An unsupported revision is answered with error {UNSUPPORTED_VERSION} and data.supported.',
         source="MCP basic/versioning, Unsupported versions",
-        hint="list the supported revisions: a client picks its next try from them",
+        hint='list the supported revisions: a client selects one of them for its next request',
     ),
     Rule(
         id="modern.unknown-method", severity=3, since=FIRST_MODERN,
         check=probe_check("modern-unknown-method", unknown_method, era="modern"),
-        statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
+        statement=f'An unknown method is answered with error {METHOD_NOT_FOUND}.',
         source="JSON-RPC 2.0 §5.1",
-        hint="answer unknown methods instead of dropping them; a client waits",
+        hint='answer unknown methods instead of dropping them: without an answer a client waits',
     ),
     Rule(
         id="modern.retired", severity=3, gate=True, check=probe_check("modern-retired", unknown_method, era="modern"),
-        statement=f"ping, which the per-request revisions no longer have, is answered with error {METHOD_NOT_FOUND}.",
+        statement=f'ping, which the per-request revisions removed, is answered with error {METHOD_NOT_FOUND}.',
         source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
-        hint="look methods up in the revision of the request, not in one table for all", since=FIRST_MODERN,
+        hint='look up methods in the revision of the request, not in one table for all revisions', since=FIRST_MODERN,
     ),
     Rule(
         id="modern.known-types", severity=3, gate=True, since=FIRST_MODERN, check=_known_types,
-        statement="resultType is complete or input_required, as long as the client declares no extension.",
+        statement='resultType is complete or input_required if the client declares no extension.',
         source="MCP basic/index, Responses",
-        hint="other values belong to extensions that the client has to declare",
+        hint='use other values only for extensions that the client declared',
     ),
     Rule(
         id="modern.input-required", severity=3, gate=True, since=FIRST_MODERN, check=_input_required,
-        statement="Input is asked for by tools/call, prompts/get and resources/read only, and only what the client declared.",
+        statement=('Only tools/call, prompts/get and resources/read ask for input, and only for kinds that the client '
+'declared.'),
         source="MCP basic/patterns/mrtr",
-        hint="look at the client's capabilities in the request's metadata before you ask",
+        hint="check the client's capabilities in the request's metadata before you ask",
     ),
     Rule(
         id="modern.error-codes", severity=3, gate=True, since=FIRST_MODERN, check=_error_codes,
-        statement="Errors use no retired code and none of the reserved range but the revision's own.",
+        statement="Errors use no retired code, and only the revision's own codes from the reserved range.",
         source="MCP basic/index, Error Codes",
-        hint="codes of your own lie outside -32768 to -32000",
+        hint='choose custom codes outside -32768 to -32000',
     ),
     Rule(
         id="modern.named", severity=1, since=FIRST_MODERN, check=_named,
@@ -250,8 +257,8 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="modern.cache-pages", severity=3, gate=True, since=FIRST_MODERN, check=_cache_pages,
-        statement="All pages of a list have one cacheScope.",
+        statement='All pages of a list have the same cacheScope.',
         source="MCP server/utilities/caching",
-        hint="decide by the list, not by the page",
+        hint='choose cacheScope per list, not per page',
     ),
 )  # fmt: skip

@@ -47,7 +47,7 @@ def _entry_point(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
     if package.problem:
         return not_checked(package.problem)
     if not package.scripts:
-        return rule_outcome(1, [Fault("there is no program: [project.scripts] is empty", "project.scripts")])
+        return rule_outcome(1, [Fault("the package has no program: [project.scripts] is empty", "project.scripts")])
     wrong = {name: problem for name, problem in package.scripts.items() if problem}
     return rule_outcome(
         len(package.scripts), (Fault(problem, f"project.scripts.{name}") for name, problem in wrong.items())
@@ -77,7 +77,7 @@ def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
 def _false_commands(package: PackageFacts) -> Iterator[Fault]:
     for command in dict.fromkeys(_COMMAND.findall(package.readme or "")):
         if command not in package.scripts and command not in _RUNNERS and "/" not in command:
-            yield Fault(f"the README starts {command!r}, which is no program of the package", "README")
+            yield Fault(f"the README starts {command!r}, which is not a program of the package", "README")
 
 
 def _licence(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
@@ -85,25 +85,23 @@ def _licence(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
         return not_checked(package.problem)
     if package.project.get("license") or package.licence_files:
         return RuleOutcome()
-    return rule_outcome(
-        1, [Fault("neither project.license nor a licence file says what others may do with it", "project.license")]
-    )
+    return rule_outcome(1, [Fault("there is neither project.license nor a license file", "project.license")])
 
 
 def _reproducible(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
     if package.build_problem:
         return not_checked(package.build_problem)
     if package.rebuilt is None:
-        return not_applicable("there is no candidate to compare with")
+        return not_applicable("no candidate to compare with")
     return rule_outcome(
-        1, () if package.rebuilt else [Fault("a second build of the same sources gave other bytes", "wheel")]
+        1, () if package.rebuilt else [Fault("a second build of the same sources gave different bytes", "wheel")]
     )
 
 
 def _implemented(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
     """Every tool is a subject, as the generated ones have a body by construction."""
     faults = (
-        Fault("the tool is listed, and its function has no body", name, proof={"where": place})
+        Fault("the tool is listed, but its function has no body", name, proof={"where": place})
         for name, place in package.unwritten
     )
     return rule_outcome(max(len(evidence.named_tools), 1), faults)
@@ -112,38 +110,39 @@ def _implemented(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="packaging.metadata", severity=2, check=_on_package(_metadata),
-        statement="The package says its name, version, description and which Python it needs.",
+        statement='The package declares its name, version, description and required Python version.',
         source="PEP 621; package indexes and installers show and use them",
         hint="fill in [project] of pyproject.toml",
     ),
     Rule(
         id="packaging.entry-point", severity=3, check=_on_package(_entry_point),
-        statement="The package has a program, and what it names is there.",
+        statement='The package declares a program, and its entry point exists.',
         source="entry points specification (packaging.python.org); a client starts a server by its program",
         hint='[project.scripts] name = "package.server:main"',
     ),
     Rule(
         id="packaging.readme", severity=1, check=_on_package(_readme),
-        statement="There is a README, and the tools and programs that it names exist.",
+        statement='The package has a README, and the tools and programs that it names exist.',
         source="people decide by the README, and copy the command from it",
-        hint="correct the README where the finding says; mcpfactory inspect NAME prints the tools",
+        hint='correct the README as the finding says; mcpfactory inspect NAME prints the tools',
     ),
     Rule(
         id="packaging.licence", severity=1, check=_on_package(_licence),
-        statement="The package says under which licence it may be used.",
+        statement='The package declares its license.',
         source="PEP 639; without one nobody may copy it",
-        hint='project.license = "MIT" (an SPDX expression), or a file LICENSE; "LicenseRef-Proprietary" says that nobody may',
+        hint=('set project.license = "MIT" (an SPDX expression), or add a file LICENSE; "LicenseRef-Proprietary" '
+'permits no use'),
     ),
     Rule(
         id="packaging.reproducible", severity=2, check=_on_package(_reproducible),
-        statement="The same sources give the same bytes when they are built twice.",
+        statement='Two builds of the same sources give the same bytes.',
         source="reproducible-builds.org; else nobody can tell whether a wheel was made of its sources",
-        hint="take clocks, random values and paths of the machine out of the build",
+        hint='remove timestamps, random values and machine-specific paths from the build',
     ),
     Rule(
         id="packaging.implemented", severity=5, gate=True, check=_on_package(_implemented),
-        statement="No hand-written tool only raises NotImplementedError, or has no body at all.",
+        statement='No hand-written tool has an empty body or only raises NotImplementedError.',
         source="a tool that is listed is a promise to the model",
-        hint="write the function, or take its decorator away until it is written",
+        hint='write the function, or remove its decorator until it is written',
     ),
 )  # fmt: skip

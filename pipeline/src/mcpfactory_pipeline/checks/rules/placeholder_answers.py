@@ -24,7 +24,10 @@ _SHORT: Final = 200  # characters: a longer answer has other things to say, and 
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
-    r"(noch )?nicht implementiert|(pas|non) (encore )?implémentée?s?|(aún |todavía )?no (está |ha sido )?implementad[oa]",
+    (
+        r"(noch )?nicht implementiert|(pas|non) (encore )?implémentée?s?|(aún |todavía )?no (está |ha sido "
+        r")?implementad[oa]"
+    ),
     r"(ainda )?não (foi )?implementad[oa]|non (è )?(ancora )?implementat[oa]|nog niet geïmplementeerd",
     r"(ещё |еще )?не реализован[оа]?|henüz uygulanmadı",
 )
@@ -88,7 +91,11 @@ def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     again = [other for other in evidence.others if other.tool == call.tool]
     # A message repeated by the other calls does not depend on the arguments; a single one may be about them.
     if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
-        yield Fault(f"the tool answers with success that it does nothing yet: {text[:120]!r}", call.tool, call.exchange)
+        yield Fault(
+            f"the tool reports success, but its answer says that it is not implemented yet: {text[:120]!r}",
+            call.tool,
+            call.exchange,
+        )
 
 
 def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
@@ -134,7 +141,7 @@ def _distinct(evidence: Evidence) -> RuleOutcome:
     told = any(char.isdigit() for char in text)  # `Found 0 items.`, a version
     same = len(answers) == 1 and text and not told and not _EXCUSED.search(text)
     same = same and not _says_unfinished(own[-1], repeated=True)
-    fault = Fault(f"all {len(tools)} tools that were called gave one answer: {text[:120]!r}", "", own[-1].exchange)
+    fault = Fault(f"all {len(tools)} tools that were called gave the same answer: {text[:120]!r}", "", own[-1].exchange)
     return RuleOutcome((fault,) if same else ())
 
 
@@ -151,7 +158,7 @@ def _answers_something(evidence: Evidence) -> RuleOutcome:
         return not_applicable("fewer than two tools answered without an error")
     given = [call for call in succeeded if sent_arguments(call)]  # a list without any may be empty
     void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
-    fault = Fault(f"all {len(tools)} tools that were called answered nothing", "", succeeded[-1].exchange)
+    fault = Fault(f"all {len(tools)} tools that were called returned an empty answer", "", succeeded[-1].exchange)
     return RuleOutcome((fault,) if void else ())
 
 
@@ -183,7 +190,9 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # `2 people are registered`
     if same and text and not counted and not _EXCUSED.search(text):
         yield Fault(
-            f"{len(others) + 1} different arguments had one answer: {text[:120]!r}", call.tool, others[-1].exchange
+            f"{len(others) + 1} different arguments gave the same answer: {text[:120]!r}",
+            call.tool,
+            others[-1].exchange,
         )
 
 
@@ -203,7 +212,10 @@ def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare one answer. A conversion has no value of the API's either: only an answer that stays when the API's changes has lost it."""
     found = arrival(call)
     if is_beside(call):
-        words = f"the text has what the API answered, and the structured content nothing of it: {_short((call.exchange.result or {}).get('structuredContent'))}"
+        words = (
+            "the text has what the API answered, and the structured content nothing of it: "
+            f"{_short((call.exchange.result or {}).get('structuredContent'))}"
+        )
         yield Fault(words, call.tool, call.exchange, lesser=2)
     if not found.lost:
         return
@@ -238,32 +250,35 @@ def _short(value: Any) -> str:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="substance.finished", severity=5, gate=True, ceiling=49, check=_does_something,
-        statement="No tool answers, without an error, that it is not implemented yet.",
-        source="MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a promise to the model",
-        hint="implement the tool, or do not list it; what it cannot do is answered with isError",
+        statement='No tool answers "not implemented yet" without an error.',
+        source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
+"promise to the model"),
+        hint='implement the tool, or do not list it; return isError for anything that it cannot do',
     ),
     Rule(
         id="substance.varies", severity=1, check=_varies,
-        statement="A tool that is called with different required arguments does not give one and the same answer to all of them.",
-        source="an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is open.\") may be right for all that were tried",
-        hint="use the arguments, or take them out of the schema; the evidence has the last of the calls",
+        statement='A tool that is called with different required arguments does not always give the same answer.',
+        source=("an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is "
+"open.\") may be right for all that were tried"),
+        hint='use the arguments, or remove them from the schema; the evidence has the last call',
     ),
     Rule(
         id="substance.distinct", severity=5, gate=True, ceiling=49, check=_distinct,
-        statement="Not all tools give one and the same answer, whatever they are called and asked.",
+        statement='Not all tools give the same answer to every call.',
         source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
-        hint="implement the tools; what they cannot do is answered with isError",
+        hint='implement the tools; return isError for anything that they cannot do',
     ),
     Rule(
         id="substance.answers", severity=5, gate=True, ceiling=49, check=_answers_something,
-        statement="Not all tools answer nothing.",
+        statement='At least one tool gives an answer that is not empty.',
         source="MCP schema, CallToolResult.content: a model can do nothing with no content",
-        hint="return what the tool found, and say so when that is nothing",
+        hint='return what the tool found, or a message that it found nothing',
     ),
     Rule(
         id="substance.results", severity=5, gate=True, ceiling=49, check=_results,
-        statement="With cases, what the API answers reaches the model, hooks included, as it is or converted (an answer that stays the same whatever the API answers closes the gate), and all of it.",
+        statement=('With cases, the whole answer of the API reaches the model, unchanged or converted, after any hooks. '
+'An answer that never changes with the API closes the gate.'),
         source="the API's answer is what the model called the tool for; the stub upstream knows it",
-        hint="look at what hooks return; the evidence has what the model got",
+        hint='check what hooks return; the evidence has the answer that the model got',
     ),
 )  # fmt: skip

@@ -49,7 +49,7 @@ def _answers(row: FailureOutcome) -> Iterator[Fault]:
 def _lives(row: FailureOutcome) -> Iterator[Fault]:
     if row.again.failed:
         said = row.again.problem or "an error"
-        yield Fault(f"the API {row.does}, then it is well again, and the next call gets {said}", _where(row), row.again)
+        yield Fault(f"the API {row.does} and then recovers, but the next call gets {said}", _where(row), row.again)
 
 
 def _errors(evidence: Evidence) -> RuleOutcome:
@@ -61,7 +61,7 @@ def _errors(evidence: Evidence) -> RuleOutcome:
     if not rows:
         return not_applicable("no tool asked the API")
     faults = (
-        Fault(f"the API {row.does}, and the tool answers as if it had worked", _where(row), row.exchange)
+        Fault(f"the API {row.does}, but the tool reports success", _where(row), row.exchange)
         for row in rows
         if row.error and row.exchange.received is not None and not row.failed
     )
@@ -72,11 +72,11 @@ def _error_text(row: FailureOutcome) -> Iterator[Fault]:
     if not row.failed or row.exchange.received is None:
         return
     if not row.said.strip():
-        yield Fault(f"the API {row.does}, and the error says nothing", _where(row), row.exchange)
+        yield Fault(f"the API {row.does}, and the error has no text", _where(row), row.exchange)
     elif "Traceback (most recent call last)" in row.said:
         yield Fault(f"the API {row.does}, and the error is a stack trace", _where(row), row.exchange)
     elif row.status and str(row.status) not in row.said:
-        yield Fault(f"the API {row.does}, and the error does not say {row.status}", _where(row), row.exchange)
+        yield Fault(f"the API {row.does}, and the error does not contain {row.status}", _where(row), row.exchange)
 
 
 def _once(row: FailureOutcome) -> Iterator[Fault]:
@@ -84,7 +84,7 @@ def _once(row: FailureOutcome) -> Iterator[Fault]:
     if len(writing) > 1:
         yield Fault(f"the API {row.does}, and {writing[0]} was sent {len(writing)} times", _where(row), row.exchange)
     elif len(row.requests) > _MOST_REQUESTS:
-        yield Fault(f"the API {row.does}, and was asked {len(row.requests)} times", _where(row), row.exchange, lesser=2)
+        yield Fault(f"the API {row.does}, and got {len(row.requests)} requests", _where(row), row.exchange, lesser=2)
 
 
 def _redirected(row: FailureOutcome) -> Iterator[Fault]:
@@ -99,7 +99,9 @@ def _bounded(row: FailureOutcome) -> Iterator[Fault]:
         )
     elif len(row.said) > _MOST_TEXT:
         yield Fault(
-            f"the API {row.does}, and so does the tool: {len(row.said):,} characters", _where(row), row.exchange
+            f"the API {row.does}, and the answer of the tool has {len(row.said):,} characters",
+            _where(row),
+            row.exchange,
         )
 
 
@@ -121,57 +123,62 @@ def _shape_faults(row: FailureOutcome, schema: object) -> Iterator[Fault]:
     problem = "there is none" if structured is None else instance_error(structured, schema)
     if problem:
         yield Fault(
-            f"the API {row.does}, and structuredContent breaks the outputSchema: {problem}", _where(row), row.exchange
+            f"the API {row.does}, and structuredContent does not match the outputSchema: {problem}",
+            _where(row),
+            row.exchange,
         )
 
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="robustness.answers", severity=5, gate=True, check=_each(_answers),
-        statement="Whatever the API does, the call is answered in time.",
+        statement='Every call is answered in time, even if the API fails.',
         source="JSON-RPC 2.0 §5; a model waits for the answer, and a client gives the server up",
-        hint="bound the whole exchange with the API, not only its parts; generated servers read MCPFACTORY_TIMEOUT",
+        hint=('limit the time of the whole exchange with the API, not only of its parts; generated servers read '
+'MCPFACTORY_TIMEOUT'),
     ),
     Rule(
         id="robustness.lives", severity=5, gate=True, check=_each(_lives),
-        statement="When the API is well again, the next call works.",
+        statement='When the API has recovered, the next call works.',
         source="a server that one bad answer ends has to be started again by a person",
-        hint="keep nothing of a failed exchange: no broken connection, no lock, no half-read body",
+        hint='keep no state of a failed exchange: no broken connection, no lock, no partially read body',
     ),
     Rule(
         id="robustness.errors", severity=5, gate=True, check=_errors,
         statement="When the API fails, the tool answers with isError.",
         source="MCP server/tools, Error Handling: API failures are tool execution errors",
-        hint="raise ToolError, or return isError, for every status from 300 and for every exchange that breaks off",
+        hint='raise ToolError, or return isError, for every status from 300 and for every interrupted exchange',
     ),
     Rule(
         id="robustness.told", severity=2, check=_each(_error_text),
-        statement="The error says what the API answered, without a stack trace.",
+        statement='The error reports the answer of the API, without a stack trace.',
         source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
-        hint="name the status and the API's own message",
+        hint='include the status and the message of the API',
     ),
     Rule(
         id="robustness.once", severity=5, gate=True, check=_each(_once),
-        statement=f"POST and PATCH are sent once, whatever comes back; others at most {_MOST_REQUESTS} times.",
+        statement=('POST and PATCH are sent once, whether they succeed or fail; other methods are sent at most '
+f'{_MOST_REQUESTS} times.'),
         source="RFC 9110 §9.2.2: a request that is not idempotent must not be repeated automatically",
-        hint="repeat idempotent methods only, and a bounded number of times",
+        hint='retry only idempotent methods, and limit the number of attempts',
     ),
     Rule(
         id="robustness.redirect", severity=5, gate=True, check=_each(_redirected),
         statement="A redirect to another host is not followed.",
         source="MCP basic/security best practices, SSRF; credentials would go along",
-        hint="switch redirects off, or follow them within the host only",
+        hint='disable redirects, or follow them within the host only',
     ),
     Rule(
         id="robustness.bounded", severity=3, check=_each(_bounded),
-        statement=f"A gigabyte, and what unpacks to one, neither fills the memory ({_MOST_MEMORY} MB) nor the answer.",
+        statement=(f'A response of a gigabyte, even a compressed one, does not fill the memory ({_MOST_MEMORY} MB) or the '
+'answer.'),
         source="CWE-400, CWE-409: one answer of an API must not end a server of many",
-        hint="read up to a limit that counts after decompression, then stop",
+        hint='read up to a limit that is counted after decompression, then stop',
     ),
     Rule(
         id="robustness.shape", severity=3, check=_shape,
-        statement="Structured content matches the outputSchema also when the API answers otherwise than documented.",
+        statement='Structured content matches the outputSchema, even if the API answers in an undocumented form.',
         source="MCP server/tools, Output Schema: servers must provide structured results that conform",
-        hint="leave out what does not conform, or answer with isError",
+        hint='leave out values that do not conform, or return isError',
     ),
 )  # fmt: skip

@@ -72,20 +72,20 @@ def _shape(evidence: Evidence) -> RuleOutcome:
 
 def _shape_of(index: int, tool: Any, revisions: Sequence[str]) -> Iterator[Fault]:
     if not isinstance(tool, dict):
-        yield Fault(f"entry {index} of tools/list is no object but {type(tool).__name__}", f"tools/{index}")
+        yield Fault(f"entry {index} of tools/list is {type(tool).__name__}, not an object", f"tools/{index}")
         return
     if not isinstance(tool.get("name"), str):
-        yield Fault(f"entry {index} of tools/list has no name that is a text", f"tools/{index}")
+        yield Fault(f"entry {index} of tools/list has no name that is a string", f"tools/{index}")
         return
     if "inputSchema" not in tool:
         yield Fault(
-            "the tool has no inputSchema", tool["name"], hint='a tool without arguments declares {"type": "object"}'
+            "the tool has no inputSchema", tool["name"], hint='declare {"type": "object"} for a tool without arguments'
         )
     known = {field: value for field, value in tool.items() if has_member(field, revisions)}
     texts = [field for field in ("title", "description") if not isinstance(known.get(field, ""), str)]
-    yield from (Fault(f"{field} is no text", f"{tool['name']} {field}") for field in texts)
+    yield from (Fault(f"{field} is not a string", f"{tool['name']} {field}") for field in texts)
     if not isinstance(known.get("annotations", {}), dict):
-        yield Fault("annotations is no object", f"{tool['name']} annotations")
+        yield Fault("annotations is not an object", f"{tool['name']} annotations")
 
 
 def _valid_inputs(evidence: Evidence) -> RuleOutcome:
@@ -105,25 +105,25 @@ def _valid(where: str, schema: Any) -> Iterator[Fault]:
     if problem:
         yield Fault(f"the schema is not valid: {problem}", where)
     elif isinstance(schema, dict) and not known_dialect(schema):
-        yield Fault(f"$schema names a dialect that clients need not know: {schema['$schema']!r}", where, lesser=2)
+        yield Fault(f"$schema names a dialect that some clients do not support: {schema['$schema']!r}", where, lesser=2)
 
 
 def _object_root(where: str, schema: Any) -> Iterator[Fault]:
     if not isinstance(schema, dict) or schema.get("type") != "object":
         found = schema.get("type") if isinstance(schema, dict) else schema
-        yield Fault(f'the root must say "type": "object", it says {found!r}', where)
+        yield Fault(f'the root must have "type": "object", but has {found!r}', where)
 
 
 def _dangling(where: str, schema: Any) -> Iterator[Fault]:
     for place, reference, remote in broken_references(schema):
         if not remote:
-            yield Fault(f"{reference!r} leads nowhere", f"{where}{place}")
+            yield Fault(f"{reference!r} points to no definition", f"{where}{place}")
 
 
 def _remote(where: str, schema: Any) -> Iterator[Fault]:
     for place, reference, remote in broken_references(schema):
         if remote:
-            yield Fault(f"{reference!r} names another document, which clients must not fetch", f"{where}{place}")
+            yield Fault(f"{reference!r} points to another document, which clients must not fetch", f"{where}{place}")
 
 
 def _required(where: str, schema: Any) -> Iterator[Fault]:
@@ -139,18 +139,18 @@ def _required(where: str, schema: Any) -> Iterator[Fault]:
 
 def _name_valid(name: str, _tool: Any) -> Iterator[Fault]:
     if not _NAME.fullmatch(name):
-        yield Fault(f"{name!r} is not 1 to 128 of A-Z a-z 0-9 _ - .", name)
+        yield Fault(f"{name!r} is not 1 to 128 characters of A-Z a-z 0-9 _ - .", name)
 
 
 def _name_portable(name: str, _tool: Any) -> Iterator[Fault]:
     if _NAME.fullmatch(name) and not _PORTABLE_NAME.fullmatch(name):
-        yield Fault(f"{name!r} is not 1 to 64 of A-Z a-z 0-9 _ -", name)
+        yield Fault(f"{name!r} is not 1 to 64 characters of A-Z a-z 0-9 _ -", name)
 
 
 def _names_unique(evidence: Evidence) -> RuleOutcome:
     counts = Counter(name for name, _ in evidence.named_tools)
     return tools_or_reason(evidence) or rule_outcome(
-        len(counts), (Fault(f"{count} tools are called {name!r}", name) for name, count in counts.items() if count > 1)
+        len(counts), (Fault(f"{count} tools are named {name!r}", name) for name, count in counts.items() if count > 1)
     )
 
 
@@ -158,7 +158,9 @@ def _keys(evidence: Evidence) -> RuleOutcome:
     return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
-            Fault(f"the argument {key!r} is not 1 to 64 of A-Z a-z 0-9 _ - .", f"{tool} inputSchema/properties")
+            Fault(
+                f"the argument {key!r} is not 1 to 64 characters of A-Z a-z 0-9 _ - .", f"{tool} inputSchema/properties"
+            )
             for tool, key, _ in evidence.parameters()
             if not _KEY.fullmatch(key)
         ),
@@ -168,9 +170,10 @@ def _keys(evidence: Evidence) -> RuleOutcome:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="schemas.tool-shape", severity=5, gate=True, check=_shape,
-        statement="Every entry of tools/list is an object with a name and an inputSchema; title and description are texts.",
+        statement=('Every entry of tools/list is an object with a name and an inputSchema; title and description are '
+'strings.'),
         source="MCP server/tools, Data Types: Tool",
-        hint="return tools as the schema's Tool object",
+        hint='return each tool as the Tool object of the MCP schema',
     ),
     Rule(
         id="schemas.names-valid", severity=5, gate=True, check=each_tool(_name_valid),
@@ -182,47 +185,48 @@ RULES: Final[tuple[Rule, ...]] = (
         id="schemas.names-unique", severity=5, gate=True, check=_names_unique,
         statement="No two tools of a server have the same name.",
         source="MCP server/tools, Tool Names: names are unique within a server",
-        hint="rename all but one; a client cannot tell which is meant",
+        hint='rename all but one; clients cannot distinguish them',
     ),
     Rule(
         id="schemas.names-portable", severity=2, check=each_tool(_name_portable),
         statement="Tool names are at most 64 characters and have no dots.",
         source="function names of the common model APIs: 64 characters of A-Z a-z 0-9 _ -, client prefixes included",
-        hint="shorten the name, write _ for .",
+        hint='shorten the name, and replace . with _',
     ),
     Rule(
         id="schemas.input-valid", severity=5, gate=True, check=_valid_inputs,
-        statement=f"Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a server that speaks no revision from {DIALECT} on draft 7 will do).",
+        statement=("Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a "
+f"server that speaks no revision from {DIALECT} on draft 7 will do)."),
         source="MCP basic, JSON Schema Usage",
         hint="check the schema against the 2020-12 meta-schema",
     ),
     Rule(
         id="schemas.input-object", severity=5, gate=True, check=_each_schema("inputSchema", _object_root),
-        statement='The root of every inputSchema says "type": "object".',
+        statement='The root of every inputSchema has "type": "object".',
         source="MCP schema, Tool.inputSchema",
         hint="wrap the value: arguments are always an object",
     ),
     Rule(
         id="schemas.output-valid", severity=5, gate=True, since=STRUCTURED, check=_each_schema("outputSchema", _valid),
-        statement="Every outputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise.",
+        statement='Every outputSchema is a valid JSON Schema of its dialect, by default 2020-12.',
         source="MCP server/tools, Output Schema",
         hint="check the schema against the 2020-12 meta-schema",
     ),
     Rule(
         id="schemas.output-object", severity=3, check=_each_schema("outputSchema", _object_root),
-        statement='For handshake clients the root of every outputSchema says "type": "object".',
+        statement='For handshake clients, the root of every outputSchema has "type": "object".',
         source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
         hint='wrap the value as {"result": …} for these clients', since=STRUCTURED, until=LATEST_HANDSHAKE,
     ),
     Rule(
         id="schemas.refs-resolve", severity=5, gate=True, check=_each_both(_dangling),
-        statement="Every local $ref of a tool's schemas leads to a definition in the same schema.",
+        statement="Every local $ref of a tool's schemas points to a definition in the same schema.",
         source="JSON Schema 2020-12 core §8.2.3; each schema of a tool is a document of its own",
-        hint="put the definition under $defs of this very schema",
+        hint='put the definition under $defs of the same schema',
     ),
     Rule(
         id="schemas.refs-local", severity=5, gate=True, check=_each_both(_remote),
-        statement="No $ref of a tool's schemas names another document.",
+        statement="No $ref of a tool's schemas points to another document.",
         source="MCP basic, JSON Schema Usage: references over the network must not be dereferenced automatically",
         hint="copy the definition under $defs",
     ),
@@ -230,7 +234,7 @@ RULES: Final[tuple[Rule, ...]] = (
         id="schemas.required-declared", severity=2, check=_each_both(_required),
         statement="Every required property is declared under properties.",
         source="a model cannot fill an argument of which it only knows the name",
-        hint="declare the property or drop it from required",
+        hint='declare the property, or remove it from required',
     ),
     Rule(
         id="schemas.argument-keys", severity=3, check=_keys,
@@ -320,7 +324,8 @@ def _total(evidence: Evidence) -> Iterator[Fault]:
     total = sum(tokens(tool) for _, tool in evidence.named_tools)
     if total > TOTAL_BUDGET:
         yield Fault(
-            f"{len(evidence.named_tools)} tools cost about {total} tokens in every conversation, the budget is {TOTAL_BUDGET}"
+            f"{len(evidence.named_tools)} tools cost about {total} tokens in every conversation, the budget is "
+            f"{TOTAL_BUDGET}"
         )
 
 
@@ -338,19 +343,19 @@ DESCRIPTION_RULES: Final[tuple[Rule, ...]] = (
         id="descriptions.tool", severity=3, check=each_tool(_described),
         statement="Every tool has a description.",
         source="the description is all that a model has to choose by",
-        hint="one sentence: what it does and when to use it",
+        hint='write one sentence: what the tool does and when to use it',
     ),
     Rule(
         id="descriptions.more-than-name", severity=2, check=_not_the_name,
         statement="A tool's description says more than its name.",
         source="'Get book' for get_book tells a model nothing that it did not know",
-        hint="say what comes back, what it is for, and its limits",
+        hint='describe the result, the purpose and the limits',
     ),
     Rule(
         id="descriptions.distinct", severity=2, check=_duplicates,
         statement="No two tools have the same description.",
         source="a model cannot tell such tools apart",
-        hint="say what distinguishes the tool from its neighbours",
+        hint='describe how the tool differs from similar tools',
     ),
     Rule(
         id="descriptions.arguments", severity=2, check=_parameters,
@@ -362,7 +367,7 @@ DESCRIPTION_RULES: Final[tuple[Rule, ...]] = (
         id="descriptions.tool-budget", severity=2, check=each_tool(_tool_budget),
         statement=f"One tool costs at most {TOOL_BUDGET} tokens.",
         source="every tool is paid for in every conversation, used or not",
-        hint="shorten descriptions, drop unused definitions, split the tool",
+        hint='shorten descriptions, remove unused definitions, or split the tool',
     ),
     Rule(
         id="descriptions.total-budget", severity=2, check=_total_budget,

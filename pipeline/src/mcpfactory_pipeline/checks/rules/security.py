@@ -78,7 +78,7 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
         for line in (*start.stderr.splitlines(), *start.noise, *start.notifications):
             named = _named(evidence, line)
             if named:
-                yield Fault(f"what the process logs contains the value of {named}", "output", proof={"line": line})
+                yield Fault(f"the log of the process contains the value of {named}", "output", proof={"line": line})
                 return
 
 
@@ -113,7 +113,7 @@ def _not_taken(kind: str, what: str) -> Callable[[Evidence], RuleOutcome]:
             sure = {(one.where, one.argument) for one in tried if one.taken and one.confirms}
             caught = {place: one for place, one in caught.items() if place in sure}
         faults = (
-            Fault(f"{argument!r} took the bait: {_TAKEN[kind]}", where, one.exchange)
+            Fault(f"{argument!r} is vulnerable: {_TAKEN[kind]}", where, one.exchange)
             for (where, argument), one in caught.items()
         )
         return rule_outcome(len({(one.where, one.argument) for one in tried}), faults)
@@ -124,27 +124,31 @@ def _not_taken(kind: str, what: str) -> Callable[[Evidence], RuleOutcome]:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="security.hidden-text", severity=5, gate=True, check=_hidden,
-        statement="Nothing that a model is shown contains characters that a person does not see.",
+        statement='No text for the model contains characters that people cannot see.',
         source="tool poisoning: text that the reviewer cannot see and the model obeys",
-        hint="remove the characters; look where the text came from",
+        hint='remove the characters, and check the source of the text',
     ),
     Rule(
         id="security.canary", severity=5, gate=True, check=_canary,
         statement="A secret placed in the environment appears in no answer, error or log.",
         source="MCP basic/security best practices; secrets reach upstream and nothing else",
-        hint="log names of settings, not values; keep request headers out of error texts",
+        hint='log the names of settings, not their values; keep request headers out of error texts',
     ),
     Rule(
         id="security.drift", severity=5, gate=True, check=_drifted,
-        statement="What was adopted is what is there: a URL offers it, and the pinned file of a package was not replaced.",
+        statement=('The adopted server is unchanged: its URL has the same offer, and the pinned file of its package was '
+'not replaced.'),
         source="tool poisoning: people approve a tool, and the model gets another one later (the rug pull)",
-        hint="look at what changed, and adopt what is there now, or another version",
+        hint='review the changes, then adopt the current server or another version',
     ),
     Rule(
         id="security.files", severity=3, check=_not_taken("file", "a path"),
-        statement="No value of an argument, or of a resource template, leads to files outside of what the server is for.",
-        source="MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: servers must validate all tool inputs",
-        hint="join the value below one folder, resolve it, and refuse what is outside (mcpfactory_runtime.safe_join)",
+        statement=('No value of an argument or of a resource template gives access to files outside the scope of the '
+'server.'),
+        source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; "
+"server/tools: servers must validate all tool inputs"),
+        hint=('join the value below one folder, resolve it, and refuse a result outside the folder '
+'(mcpfactory_runtime.safe_join)'),
     ),
     Rule(
         id="security.commands", severity=5, gate=True, check=_not_taken("command", "free text"),
@@ -154,8 +158,9 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="security.addresses", severity=2, check=_not_taken("address", "an address"),
-        statement="No value of an argument makes the server ask addresses of its own machine.",
+        statement='No value of an argument makes the server send requests to its own machine.',
         source="MCP basic/security best practices, Server-Side Request Forgery",
-        hint="refuse loopback, private and link-local addresses unless a setting permits them, after the name is resolved",
+        hint=('refuse loopback, private and link-local addresses after you resolve the name, unless a setting '
+'permits them'),
     ),
 )  # fmt: skip

@@ -87,7 +87,9 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     have = {str(event["id"]): event for event in known}
     for event in theirs:
         if have.get(str(event["id"]), event) != event:
-            raise ShardResultError("changed", f"event {event['id']} of {server} is not the one that the workspace has")
+            raise ShardResultError(
+                "changed", f"event {event['id']} of {server} differs from the event in the workspace"
+            )
     new = sorted((event for event in theirs if str(event["id"]) not in have), key=lambda event: str(event["id"]))
     if not new:
         return []
@@ -101,7 +103,7 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
         except ShardResultError:
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ShardResultError("order", f"event {event['id']} of {server} says what cannot be: {error}") from error
+            raise ShardResultError("order", f"event {event['id']} of {server} is not valid: {error}") from error
     return new
 
 
@@ -113,41 +115,41 @@ def candidate_id(files: Mapping[str, str]) -> str:
 def _check(walk: _Walk, event: Event) -> None:
     kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {walk.state.server}"
     if kind not in walk.terms.kinds:
-        raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+        raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")
     oldest = created_at(walk.terms.run) - _SKEW
     for moment in (created_at(str(event["id"])), parse_time(str(event["at"])).timestamp()):
         if moment < oldest:
             raise ShardResultError("time", f"{words} is older than its run: {event['at']}")
     if kind in _RULES:
         if "stage" not in event and not kind.startswith("stage."):
-            raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+            raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")
         if str(event["stage"]) not in walk.terms.stages:
-            raise ShardResultError("stage", f"{words}: there is no stage {event['stage']!r}")
+            raise ShardResultError("stage", f"{words}: unknown stage {event['stage']!r}")
         stage = walk.terms.stages[str(event["stage"])]
         if stage.approval is not None or stage.awaits:
             raise ShardResultError("stage", f"{words}: {stage.name} is decided by people, not run")
         _RULES[kind](walk, event, words)
     elif str(event["candidate"]) not in walk.state.candidates:
-        raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which no build made")
+        raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which was never built")
 
 
 def _of_run(walk: _Walk, event: Event, words: str) -> None:
     if event["run"] != walk.terms.run:
         raise ShardResultError(
-            "run", f"{words} is of run {event['run']}, and the job was assigned run {walk.terms.run}"
+            "run", f"{words} belongs to run {event['run']}, but the job was assigned run {walk.terms.run}"
         )
 
 
 def _may_start(walk: _Walk, event: Event, words: str) -> None:
     _of_run(walk, event, words)
     if walk.under_way.has(event):
-        raise ShardResultError("order", f"{words}: {event['stage']} is under way already")
+        raise ShardResultError("order", f"{words}: {event['stage']} is already running")
     _has_needs(walk, event, words)
 
 
 def _ended(walk: _Walk, event: Event, words: str) -> None:
     if not walk.under_way.has(event):
-        raise ShardResultError("order", f"{words}: {event['stage']} did not begin")
+        raise ShardResultError("order", f"{words}: {event['stage']} did not start")
 
 
 def _has_needs(walk: _Walk, event: Event, words: str) -> None:
@@ -180,9 +182,9 @@ def _may_finish(walk: _Walk, event: Event, words: str) -> None:
     _ended(walk, event, words)
     stage = walk.terms.stages[str(event["stage"])]
     if event["outcome"] not in OUTCOMES:
-        raise ShardResultError("order", f"{words}: {event['outcome']!r} is no outcome")
+        raise ShardResultError("order", f"{words}: {event['outcome']!r} is not a valid outcome")
     if event["fingerprint"] != fingerprint(event["inputs"]):
-        raise ShardResultError("order", f"{words}: its fingerprint is not that of its inputs")
+        raise ShardResultError("order", f"{words}: its fingerprint does not match its inputs")
     newest = walk.state.candidate if walk.state.candidate in walk.state.candidates else None
     expected = newest if "candidate" in stage.reads else None
     _may_keep(stage, expected, event, words)
@@ -190,7 +192,9 @@ def _may_finish(walk: _Walk, event: Event, words: str) -> None:
         _may_build(stage, event, words)
         return
     if event.get("candidate") != expected:
-        raise ShardResultError("candidate", f"{words} is about {event.get('candidate')}, and the newest is {expected}")
+        raise ShardResultError(
+            "candidate", f"{words} is about {event.get('candidate')}, but the newest candidate is {expected}"
+        )
     if event.get("channel") is not None:
         _may_move(walk, stage, event, words)
 
@@ -206,37 +210,39 @@ def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> 
 def _may_build(stage: Stage, event: Event, words: str) -> None:
     files = event["built"]["files"]
     if "candidate" not in stage.writes or event["outcome"] != "passed" or event.get("channel") is not None:
-        raise ShardResultError("stage", f"{words}: {stage.name} makes no candidate")
+        raise ShardResultError("stage", f"{words}: {stage.name} does not create a candidate")
     if not files or any(not name or "/" in name or name.startswith(".") for name in files):
         raise ShardResultError("candidate", f"{words}: {', '.join(files) or 'no files'}")
     if event["candidate"] != candidate_id(files):
         raise ShardResultError(
-            "candidate", f"{words}: {event['candidate']} is not the id of its files, {candidate_id(files)}"
+            "candidate", f"{words}: {event['candidate']} is not the id of its files, which is {candidate_id(files)}"
         )
 
 
 def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
     """Raise `ShardResultError` unless the stage fills this channel, nothing is in the way of it, and the candidate passed its checks."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
-        raise ShardResultError("channel", f"{words}: {stage.name} does not fill {event['channel']}")
+        raise ShardResultError("channel", f"{words}: {stage.name} does not promote to {event['channel']}")
     known = walk.state.candidates.get(str(event["candidate"]))
     if known is None or event["version"] != known.version:
-        raise ShardResultError("channel", f"{words}: {event['candidate']} is not {event['version']}")
+        raise ShardResultError("channel", f"{words}: {event['candidate']} does not have the version {event['version']}")
     closed = closed_gates(stage.channel.gates, known, walk.state.channels.get(stage.channel.name))
     fault = version_fault(stage.channel, known, str(event["candidate"]), walk.known)
     if wrong := [*failed_checks(walk.terms.checks(stage.channel), known), *closed.values(), *filter(None, [fault])]:
         raise ShardResultError("channel", f"{words}: {wrong[0]}")
     if walk.branch.retired or stage.channel.name in walk.branch.holds:
         raise ShardResultError(
-            "channel", f"{words}: {stage.channel.name} was held, or the server retired, meanwhile", hint="run it again"
+            "channel",
+            f"{words}: {stage.channel.name} was held or the server was retired during the job",
+            hint="run it again",
         )
     if who := _rejected_meanwhile(walk, stage, str(event["candidate"])):
         raise ShardResultError(
-            "channel", f"{words}: {who} rejected it meanwhile", hint="mcpfactory inbox says what is asked"
+            "channel", f"{words}: {who} rejected it during the job", hint="mcpfactory inbox shows the pending decisions"
         )
     for name in stage.needs:
         if (record := walk.state.stages.get(name)) is not None and record.candidate not in {None, event["candidate"]}:
-            raise ShardResultError("channel", f"{words}: {name} passed for {record.candidate}")
+            raise ShardResultError("channel", f"{words}: {name} passed for another candidate, {record.candidate}")
 
 
 def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
@@ -256,7 +262,7 @@ def _may_go_back(walk: _Walk, event: Event, words: str) -> None:
     record, release = walk.state.stages.get(stage.name), walk.state.channels.get(channel)
     failed = record is not None and release is not None and record.outcome == "failed"
     if event["actor"] != AUTOMATION or not stage.rollback or stage.watches != channel or not failed:
-        raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+        raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")
     assert record is not None and release is not None  # noqa: PT018 - for the type checker
     if record.candidate != release.candidate or event.get("candidate") not in {None, *release.before}:
         raise ShardResultError("channel", f"{words}: {channel} did not offer {event.get('candidate')}")

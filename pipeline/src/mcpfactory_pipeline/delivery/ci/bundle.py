@@ -86,7 +86,9 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
         history.append(file, events, f"{folder.name}/history/{server}.jsonl")
         found.append(packed)
     if wrong:
-        raise StateError("; ".join(wrong), hint="something changed files of the run: look at what ran beside it")
+        raise StateError(
+            "; ".join(wrong), hint="check what else ran at the same time: the files of the run were changed"
+        )
     return found
 
 
@@ -167,14 +169,14 @@ def _inside(artifacts: Path, path: str) -> Path:
     """Return the location of a file. Its path comes from a history, which another machine wrote."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
-        raise StateError(f"a history names a file {path!r}, which leads out of pipeline/artifacts", hint=_UNSURE)
+        raise StateError(f"a history names a file {path!r}, which is outside pipeline/artifacts", hint=_UNSURE)
     return artifacts.joinpath(*parts)
 
 
 def _digest(content: str) -> str:
     found = _DIGEST.fullmatch(content)
     if found is None:
-        raise StateError(f"a history names {content!r} as the hash of a file", hint=_UNSURE)
+        raise StateError(f"a history has an invalid file hash: {content!r}", hint=_UNSURE)
     return found[1]
 
 
@@ -182,7 +184,7 @@ def _checked(file: Path, content: str, about: str) -> bytes:
     data = file.read_bytes()
     if hash_bytes(data) != content:
         raise StateError(
-            f"{about} is not what the job checked: {hash_bytes(data)}, expected {content}",
+            f"{about} differs from the file that the job checked: {hash_bytes(data)}, expected {content}",
             hint=_UNSURE,
         )
     return data

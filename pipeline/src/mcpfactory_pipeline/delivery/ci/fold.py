@@ -49,7 +49,7 @@ def read_run(text: str) -> str:
     """
     if not _RUN.fullmatch(text):
         raise ConfigError(
-            f"{text!r} is no id of a run", hint="the one that mcpfactory ci matrix printed for these jobs"
+            f"{text!r} is not a valid run id", hint="pass the id that mcpfactory ci matrix printed for these jobs"
         )
     return text
 
@@ -66,7 +66,7 @@ def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult
         servers = {f"shard-{int(entry['shard'])}": tuple(str(entry["servers"]).split()) for entry in entries}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigError(
-            f"--assigned is no matrix: {error}", hint="what mcpfactory ci matrix --json prints"
+            f"--assigned is not a valid matrix: {error}", hint="pass the output of mcpfactory ci matrix --json"
         ) from error
     found = []
     for folder in _folders(folders):
@@ -88,7 +88,7 @@ def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[Shard
 def _folders(folders: Sequence[Path]) -> Sequence[Path]:
     for folder in folders:
         if not folder.is_dir():
-            raise NotFoundError(f"there is no folder {folder}", hint="name folders that hold what jobs packed")
+            raise NotFoundError(f"no folder {folder}", hint="name folders with the packed results of jobs")
     return folders
 
 
@@ -202,7 +202,7 @@ def _handed_over(folder: Path, server: str) -> list[Event]:
 
 def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
     if not git_text(workspace.root, "rev-parse", "--verify", f"{branch}^{{commit}}"):
-        raise NotFoundError(f"there is no commit {branch}", hint="git fetch it first")
+        raise NotFoundError(f"unknown commit {branch}", hint="fetch it first, with git fetch")
     where = f"{branch}:./{Store(workspace).where(server, 'history')}"
     data = git_output(workspace.root, "show", where)
     if data is None:
@@ -262,7 +262,10 @@ def summary(folded: Sequence[Folded], refused: Sequence[RefusedShardResult] = ()
     if bad:
         lines += ["| server | stage | outcome | what was found |", "|---|---|---|---|"]
         lines += [
-            f"| {escape_markdown(one.server)} | {escape_markdown(stage)} | {outcome} | {escape_markdown(one.messages.get(stage, ''))} |"
+            (
+                f"| {escape_markdown(one.server)} | {escape_markdown(stage)} | {outcome} | "
+                f"{escape_markdown(one.messages.get(stage, ''))} |"
+            )
             for one in bad
             for stage, outcome in one.outcomes.items()
             if outcome != "passed"

@@ -76,8 +76,8 @@ def refresh(folder: Path) -> list[str]:
             built = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), DISTRIBUTIONS))
         except StageError as error:
             raise StageError(
-                f"the wheels of this factory cannot be had: {error}",
-                hint=f"{error.hint}; or take it from a repository: --factory git+https://…@REF",
+                f"the wheels of this factory are not available: {error}",
+                hint=f"{error.hint}; or use a repository: --factory git+https://…@REF",
             ) from error
         wanted = {wheel.name: wheel.read_bytes() for wheel in built}
     folder.mkdir(parents=True, exist_ok=True)
@@ -186,7 +186,10 @@ class Origin:
 def in_words(origin: Origin) -> str:
     """Return a description of the origin for people, including the requirements that they must ensure."""
     if origin.kind == INDEX:
-        return f"the package index, mcpfactory {tool_version('mcpfactory')}: see to it that it is there, and that it is yours"
+        return (
+            f"the package index, mcpfactory {tool_version('mcpfactory')}: see to it that it is there, and that it "
+            "is yours"
+        )
     return str(origin)
 
 
@@ -203,23 +206,28 @@ def parse_origin(text: str) -> Origin:
         return Origin(GIT, _repository(text, place), ref) if _REF.fullmatch(ref) else _no_ref(text)
     if _PLACE.fullmatch(text) and ".." not in text.split("/"):
         return Origin(FOLDER, text)
-    raise ConfigError(f"workspace.factory is {text!r}, which is no place of a factory", hint=FORMS)
+    raise ConfigError(f"workspace.factory is {text!r}, which is not a valid location of a factory", hint=FORMS)
 
 
 def _repository(text: str, place: str) -> str:
     if not _REPOSITORY.fullmatch(place):
-        raise ConfigError(f"workspace.factory is {text!r}, which is no URL of a repository", hint="git+https://…@REF")
+        raise ConfigError(
+            f"workspace.factory is {text!r}, which is not a valid URL of a repository", hint="git+https://…@REF"
+        )
     if urlsplit(place).password is not None or (urlsplit(place).username and not place.startswith("ssh:")):
         raise ConfigError(
-            "workspace.factory has a password in its URL, and is tracked",
-            hint="name the repository without it, and give jobs a credential of their own; or mcpfactory ci --factory vendored",
+            "workspace.factory has a password in its URL, but its file is tracked by Git",
+            hint=(
+                "remove the password from the URL, and give jobs their own credential; or use mcpfactory ci "
+                "--factory vendored"
+            ),
         )
     return place
 
 
 def _no_ref(text: str) -> Origin:
     raise ConfigError(
-        f"workspace.factory is {text!r}, which does not say what is checked out",
+        f"workspace.factory is {text!r}, which has no commit or tag",
         hint="name a commit or a tag: git+https://…@REF",
     )
 
@@ -235,7 +243,7 @@ def read_origin(config: Mapping[str, Any]) -> Origin | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise ConfigError(f"workspace.factory is {value!r}", hint=FORMS)
+        raise ConfigError(f"workspace.factory is not valid: {value!r}", hint=FORMS)
     return parse_origin(value)
 
 
@@ -285,14 +293,18 @@ def choose_origin(text: str) -> Origin:
         return VENDORED
     if text == "git":
         if installed is None:
-            raise ConfigError("mcpfactory was not installed from a repository", hint="name one: git+https://…@REF")
+            raise ConfigError(
+                "mcpfactory was not installed from a repository", hint="name a repository: git+https://…@REF"
+            )
         return installed
     try:
         return parse_origin(text)
     except ConfigError as error:
         if text.startswith("git+"):
             raise ConfigError(str(error).replace("workspace.factory", "the factory"), hint=error.hint) from error
-        raise NotFoundError(f"{text!r} is no place of a factory", hint=f"git, vendored, {FORMS}") from error
+        raise NotFoundError(
+            f"{text!r} is not a valid location of a factory", hint=f"use git, vendored, {FORMS}"
+        ) from error
 
 
 def installed_origin() -> Origin | None:
@@ -376,9 +388,7 @@ def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
     found = "; ".join(" ".join(filter(None, (one.name, one.there, one.words))) for one in wheels)
     newer = any(one.words == NEWER for one in wheels)
     remedy = f"python -m pip install {origin.place}mcpfactory*.whl, or mcpfactory ci" if newer else "mcpfactory ci"
-    return ConfigError(
-        f"{origin.place} has not what is at work here, mcpfactory {wheels[-1].here}: {found}", hint=remedy
-    )
+    return ConfigError(f"{origin.place} does not match the running mcpfactory {wheels[-1].here}: {found}", hint=remedy)
 
 
 def unconfigured_project(root: Path, origin: Origin) -> ConfigError | None:
@@ -389,7 +399,7 @@ def unconfigured_project(root: Path, origin: Origin) -> ConfigError | None:
     project = root / _PROJECT
     try:
         if project.is_file() and with_uv_tables(_read(project), origin) != _read(project):
-            return ConfigError(f"{_PROJECT} does not say where uv finds the runtime", hint="mcpfactory ci")
+            return ConfigError(f"{_PROJECT} has no uv source for the runtime", hint="mcpfactory ci")
     except ConfigError as error:
         return error
     return None
@@ -437,7 +447,7 @@ def with_origin(text: str, origin: Origin) -> str:
         **wanted,
         "workspace": {**wanted["workspace"], "factory": str(origin)},
     }:
-        raise ConfigError("mcpfactory.toml: nowhere to put the line safely", hint=f"write below [workspace]: {line}")
+        raise ConfigError("mcpfactory.toml: no safe place found for the line", hint=f"write below [workspace]: {line}")
     return edited
 
 
@@ -463,7 +473,7 @@ def with_uv_tables(text: str, origin: Origin) -> str:
         remedy = (
             f"add to them: {_one_line(tables)}" if tables else f"take the line of {RUNTIME} out of [tool.uv.sources]"
         )
-        raise ConfigError("pyproject.toml has tables of its own for uv", hint=remedy)
+        raise ConfigError("pyproject.toml already has other tables for uv", hint=remedy)
     return edited
 
 
@@ -471,7 +481,7 @@ def _toml(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name} is not TOML: {error}", hint="mend the line that is named") from error
+        raise ConfigError(f"{name} is not valid TOML: {error}", hint="correct that line") from error
 
 
 def _without_runtime(data: dict[str, Any]) -> dict[str, Any]:

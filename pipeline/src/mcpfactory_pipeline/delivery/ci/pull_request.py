@@ -104,7 +104,7 @@ def _blockers(
 ) -> Iterator[str]:
     channel = next((one for one in channels if one.name == event["channel"]), None)
     if channel is None:
-        yield f"{event['event']} ({event['id']}): there is no channel {event['channel']}"
+        yield f"{event['event']} ({event['id']}): unknown channel {event['channel']}"
         return
     candidate = str(event["candidate"])
     if channel.signed:

@@ -64,11 +64,11 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
 
 def _count(value: object, field: str, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise setting_error(f"ci.{field} is {value!r}", f"a number from 1 to {most}")
+        raise setting_error(f"ci.{field} is not valid: {value!r}", f"set a number from 1 to {most}")
     return value
 
 
 def _text(value: object, field: str, shape: str) -> str:
     if not isinstance(value, str) or not re.fullmatch(shape, value):
-        raise setting_error(f"ci.{field} is {value!r}", f'{field} = "…", one line')
+        raise setting_error(f"ci.{field} is not valid: {value!r}", f'set {field} = "…" on one line')
     return value

@@ -48,7 +48,7 @@ def read(text: str, config: ConfigFile) -> Any:
     """
     data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
     if not isinstance(data, dict):
-        raise UnreadableError("the whole is not an object")
+        raise UnreadableError("the top level is not an object")
     return data
 
 

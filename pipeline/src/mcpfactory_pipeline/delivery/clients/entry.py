@@ -99,8 +99,9 @@ def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tup
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
         raise ClientError(
-            f"{client.title} neither starts servers in the project's folder nor has a word for it",
-            hint="publish the server and install it --from index, or leave out --project",
+            f"{client.title} cannot refer to the project's folder: it neither starts servers there nor has a "
+            "placeholder for it",
+            hint="publish the server and install it with --from index, or leave out --project",
         )
     arguments = [argument.replace(PROJECT, client.folder or "") for argument in target.arguments]
     where = f"the PATH of the desktop, which {client.title} has" if client.gui else "the PATH"
@@ -116,8 +117,9 @@ def _remote(client: ClientProfile, form: Form, name: str, target: Remote) -> Cli
     by_name = {"<token variable>", "<names>"} & {word for word in form.http.values() if isinstance(word, str)}
     if target.variable and client.header is None and not by_name:
         raise ClientError(
-            f"{client.title} cannot refer to {target.variable} in a header, and a secret does not belong in the file",
-            hint="leave out --token-variable when the server offers a login by OAuth",
+            f"{client.title} cannot refer to {target.variable} in a header, and a secret must not be written "
+            "to the file",
+            hint="leave out --token-variable if the server supports OAuth login",
         )
     headers: Any = _DROP
     if target.variable and client.header is not None:

@@ -72,7 +72,7 @@ def path_of(client: ClientProfile, home: Home, project: Path | None = None) -> t
     """
     if project is not None:
         if client.project is None:
-            raise ClientError(f"{client.title} has no configuration in projects", hint="leave out --project")
+            raise ClientError(f"{client.title} does not support project configuration", hint="leave out --project")
         return _first([project / path for path in client.project.paths]), client.project
     place = client.user
     paths = place.systems.get(home.system, place.paths)
@@ -101,7 +101,9 @@ def read_text(file: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        raise ClientError(f"{file} is not UTF-8: {error.reason}", hint="mend the file; it was not touched") from error
+        raise ClientError(
+            f"{file} is not UTF-8: {error.reason}", hint="correct the file; it was not changed"
+        ) from error
     except OSError as error:
         raise ClientError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
 
@@ -158,7 +160,7 @@ def back_up(file: Path, text: str | None, home: Home) -> Path | None:
             with suppress(FileNotFoundError):
                 old.unlink()
     except OSError as error:
-        raise ClientError(f"what {file} was cannot be kept: {error}", hint=f"make {folder} writable") from error
+        raise ClientError(f"{file} cannot be backed up: {error}", hint=f"make {folder} writable") from error
     return place if text is not None else None
 
 

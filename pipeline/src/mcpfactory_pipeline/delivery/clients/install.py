@@ -88,7 +88,10 @@ def with_settings(given: Sequence[str], settings: Mapping[str, str] | None = Non
         if _has_password(value):
             raise ClientError(
                 f"the value of {name} is a URL with a password, and a secret does not belong in a configuration",
-                hint=f"leave the password out; or --env {name}, which refers to the variable where the client can",
+                hint=(
+                    f"leave the password out, or use --env {name}, which refers to the variable if the client "
+                    "supports it"
+                ),
             )
     return [*given, *(f"{name}={value}" for name, value in (settings or {}).items())]
 
@@ -162,7 +165,7 @@ def select_clients(names: Sequence[str]) -> list[ClientProfile]:
         row = find_client(name)
         if row is None:
             raise NotFoundError(
-                f"there is no client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients")
+                f"unknown client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients")
             )
         found.append(row)
     return found
@@ -211,7 +214,9 @@ def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -
     for pair in environ:
         variable, equals, value = pair.partition("=")
         if not _VARIABLE.fullmatch(variable):
-            raise ClientError(f"--env {variable!r} is no name of a variable", hint="--env NAME=VALUE, or --env NAME")
+            raise ClientError(
+                f"--env {variable!r} is not a valid variable name", hint="use --env NAME=VALUE or --env NAME"
+            )
         if equals and variable in reached.variables:
             raise ClientError(
                 f"{variable} holds a secret, and a secret does not belong in a configuration",
@@ -219,8 +224,11 @@ def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -
             )
         if equals and not literal and looks_secret(variable, value):
             raise ClientError(
-                f"the value of {variable} looks like a secret, and configurations are read by many programs",
-                hint=f"--env {variable} refers to the variable where the client can; --literal writes the value",
+                f"the value of {variable} looks like a secret, and many programs read configuration files",
+                hint=(
+                    f"use --env {variable} to refer to the variable if the client supports it, or --literal to "
+                    "write the value"
+                ),
             )
         if equals:
             literals[variable] = value
@@ -238,7 +246,9 @@ def _adopted_url(
     A channel proves that it was checked; the entry has only the URL.
     """
     if given:
-        raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")
+        raise ClientError(
+            f"{server.name} runs at {url}: it has no local process that takes variables", hint="leave out --env"
+        )
     if ask:
         ask_again(server, "installed")
     channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
@@ -259,7 +269,7 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
     """
     parts = split_web_url(url)
     if parts is None or parts.hostname is None:
-        raise ClientError(f"{url} is no http or https URL", hint="https://host/mcp")
+        raise ClientError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
     if parts.username is not None or parts.password is not None:
         raise ClientError(
             "the URL holds a password, which does not belong in a configuration", hint="--token-variable NAME"
@@ -276,7 +286,9 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
 
 def _checked(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ClientError(f"{name!r} is no name that every client takes", hint="--name with letters, digits, - and _")
+        raise ClientError(
+            f"{name!r} is not a name that every client accepts", hint="use --name with letters, digits, - and _"
+        )
     return name
 
 
@@ -306,8 +318,8 @@ def install(
     ours = before is None or target.recognises(before)
     if not ours and not force:
         raise ClientError(
-            f"{target.name} in {file} is an entry of another server, which somebody else wrote",
-            hint="--name NAME installs it beside that; --force puts it in its place",
+            f"{target.name} in {file} is an entry for another server, which mcpfactory did not write",
+            hint="use --name NAME to install it under another name, or --force to replace the entry",
         )
     entry = merge_entry(before if ours else None, built.value, form)
     try:
@@ -368,5 +380,5 @@ def _data(file: Path, text: str | None, config: ConfigFile) -> Any:
 def _refused(file: Path, error: UnreadableError) -> ClientError:
     return ClientError(
         f"{file} cannot be changed: {error}",
-        hint="it was not touched; mend it, or put in by hand what --print shows",
+        hint="correct the file, which was not changed, or add the output of --print by hand",
     )

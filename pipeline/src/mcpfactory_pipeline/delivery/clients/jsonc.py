@@ -25,7 +25,7 @@ _TRAILING: Final = re.compile(
 
 
 def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} is no value of JSON")
+    raise ValueError(f"{name} is not a valid JSON value")
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
@@ -53,7 +53,7 @@ class _Object:
     def member(self, key: str) -> _Member | None:
         found = [member for member in self.members if member.key == key]
         if len(found) > 1:
-            raise UnreadableError(f"{key!r} is there {len(found)} times")
+            raise UnreadableError(f"{key!r} appears {len(found)} times")
         return found[0] if found else None
 
 
@@ -138,7 +138,7 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
             new = _render(text, value, _indent(text, member.start)) if spread else _compact(value)
             return text[: member.value] + new + text[member.end :]
         at = member.value
-    raise ValueError("an empty path")
+    raise ValueError("the path is empty")
 
 
 def remove(text: str, path: Sequence[str]) -> str:

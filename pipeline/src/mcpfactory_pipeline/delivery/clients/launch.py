@@ -59,8 +59,8 @@ def channel_of(workspace: Workspace, server: WorkspaceServer, channel: str, proj
     find_channel(read_channels(workspace), channel)
     if project is not None:
         raise ClientError(
-            f"channel {channel} is on this machine only, and a project's file is for others, too",
-            hint="--from source, or leave out --project",
+            f"channel {channel} is on this machine only, but a project's file is shared with others",
+            hint="use --from source, or leave out --project",
         )
     if not _is_here(workspace, state, channel):
         raise _not_here(server, channel)
@@ -128,8 +128,8 @@ def query_index(
     channel = next((row.name for row in reversed(read_channels(workspace)) if row.name in offered), None)
     if channel is None:
         raise ClientError(
-            f"{server.name} was neither published nor promoted, so {project} on an index would be somebody else's",
-            hint=f"--from source, or mcpfactory pipeline run {server.name}, promote and publish it",
+            f"{server.name} was neither published nor promoted, so {project} on an index would belong to someone else",
+            hint=f"use --from source, or mcpfactory pipeline run {server.name}, then promote and publish it",
         )
     otherwise = f"--from source, or --from {channel}"
     target = TARGETS[_TARGET]
@@ -138,15 +138,17 @@ def query_index(
         settings = target_settings(workspace, release, target, environ)
         live = target.inspect(release, settings) if target.inspect else None
     except TargetError as error:
-        raise ClientError(f"nobody knows whose {project} is: {error}", hint=otherwise) from error
+        raise ClientError(f"the origin of {project} cannot be checked: {error}", hint=otherwise) from error
     except (PublishError, StateError) as error:
-        raise ClientError(f"{server.name} cannot come from an index: {error}", hint=otherwise) from error
+        raise ClientError(f"{server.name} cannot be installed from an index: {error}", hint=otherwise) from error
     where = settings["index"]
     if live is None or live.other:
-        raise ClientError(f"this is not our {project}: {live.other if live else where}", hint=otherwise)
+        raise ClientError(
+            f"{project} on the index is not from this workspace: {(live.other if live else where)}", hint=otherwise
+        )
     if live.same is None or project != release.metadata.project:
         raise ClientError(
-            f"{where} has no {project} {release.version}, and a stranger could publish one",
+            f"{where} has no {project} {release.version}, so someone else could publish that version",
             hint=f"mcpfactory publish {server.name} --target {_TARGET} --channel {channel}, or {otherwise}",
         )
     return IndexedPackage(release.version, live.same.facts["index"])
@@ -206,7 +208,7 @@ def package_of(server: WorkspaceServer) -> ServerPackage:
         name, programs = str(project["name"]), dict(project.get("scripts", {}))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"{file} does not say what the server is called: {error!r}", hint="[project]\nname = …"
+            f"{file} does not declare the name of the server: {error!r}", hint="[project]\nname = …"
         ) from error
     program = name if name in programs else next(iter(programs), name)
     return ServerPackage(name, program, source_version(server) or "0")
@@ -268,8 +270,8 @@ def launch(
         way = _from_index(workspace, server, package, environ)
     elif project is not None and find_channel(read_channels(workspace), source):
         raise ClientError(
-            f"channel {source} is on this machine only, and a project's file is for others, too",
-            hint="--from index, --from source, or leave out --project",
+            f"channel {source} is on this machine only, but a project's file is shared with others",
+            hint="use --from index or --from source, or leave out --project",
         )
     else:
         way = _from_channel(workspace, server, package, source, environ)
@@ -283,7 +285,8 @@ def _adopted(
 ) -> tuple[Launch, str, str]:
     if source == INDEX:
         raise ClientError(
-            f"{server.name} was adopted, and no index has it of ours", hint="--from a channel, or --from source"
+            f"{server.name} was adopted: mcpfactory does not publish it to an index",
+            hint="use --from CHANNEL or --from source",
         )
     channel, version = ("", "") if source == SOURCE else channel_of(workspace, server, source, project)
     way = _from_source(workspace, server, package_of(server), project)
@@ -310,8 +313,12 @@ def _from_source(
         folder = project.resolve()
         if not (workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root)):
             raise ClientError(
-                f"others who open {folder} have not {workspace.root}, and no index has {package.name} of ours",
-                hint=f"--project in the workspace, or mcpfactory publish {server.name} --target pypi, or leave out --project",
+                f"other users of {folder} do not have {workspace.root}, and {package.name} is not published to "
+                "an index",
+                hint=(
+                    f"set --project to a folder in the workspace, or mcpfactory publish {server.name} --target "
+                    "pypi, or leave out --project"
+                ),
             )
         below = workspace.root.relative_to(folder).as_posix() if workspace.root.is_relative_to(folder) else "."
         place = PROJECT if below == "." else f"{PROJECT}/{below}"  # who looks above finds the root of the workspace
@@ -351,7 +358,8 @@ def _from_channel(
         with_runtime = ("--with", f"{RUNTIME} @ {runtime.as_uri()}")
     elif _needs_runtime(wheel):
         raise ClientError(
-            f"channel {channel} does not hold the runtime of {server.name}, and a stranger could publish one",
+            f"channel {channel} does not contain the runtime of {server.name}, and someone else could publish "
+            "a package of that name",
             hint=f"mcpfactory pipeline restore {server.name}, or --from source",
         )
     version = promoted(workspace, server)[channel]
@@ -412,7 +420,9 @@ def uvx(environ: Mapping[str, str]) -> _Program:
     """
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
-        raise ClientError("uvx is not here, which starts servers from packages", hint="install uv, or --from source")
+        raise ClientError(
+            "uvx, which starts servers from packages, is not installed", hint="install uv, or use --from source"
+        )
     todo = [
         f"{name} is set here, and not for clients that start from a desktop: put it into uv.toml"
         for name in _INDEXES
@@ -425,5 +435,8 @@ def _cache_warning() -> tuple[str, ...]:
     if not any(part.startswith(_CACHE_FOLDERS) for part in Path(sys.prefix).resolve().parts):
         return ()
     return (
-        "mcpfactory is in the cache of uv, and gone when that is cleaned: uv tool install mcpfactory, then install again",
+        (
+            "mcpfactory is in the cache of uv, and gone when that is cleaned: uv tool install mcpfactory, then "
+            "install again"
+        ),
     )

@@ -56,7 +56,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
         return text + block
     name, container = found
     if container.tag != _NULL and not isinstance(container, yaml.SequenceNode if listed else yaml.MappingNode):
-        raise UnreadableError(f"{top} is no {'list' if listed else 'mapping'}")
+        raise UnreadableError(f"{top} is not a {('list' if listed else 'mapping')}")
     place = _place(container, key, listed)
     if place is not None and container.flow_style and not listed:
         return text[: place[0]] + _inline(key, value) + text[place[1] :]
@@ -66,7 +66,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
     if container.tag != _NULL and container.value:
         if container.flow_style:
             if listed:
-                raise UnreadableError(f"{top} is written as [...]")
+                raise UnreadableError(f"{top} is written in flow style, [...]")
             at = _last(container.value[-1][1])
             return f"{text[:at]}, {_inline(key, value)}{text[at:]}"
         first = container.value[0] if listed else container.value[0][0]
@@ -108,14 +108,14 @@ def _root(text: str) -> Any:
     parse(text)
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is not None and (not isinstance(root, yaml.MappingNode) or root.flow_style):
-        raise UnreadableError("the whole is not a mapping in block style")
+        raise UnreadableError("the top level is not a mapping in block style")
     return root
 
 
 def _pair(root: Any, key: str) -> tuple[Any, Any] | None:
     found = [(name, value) for name, value in root.value if name.value == key]
     if len(found) > 1:
-        raise UnreadableError(f"{key!r} is there {len(found)} times")
+        raise UnreadableError(f"{key!r} appears {len(found)} times")
     if found and found[0][1].start_mark.index < found[0][0].end_mark.index:
         raise UnreadableError(f"{key!r} is an alias")
     return found[0] if found else None
@@ -179,7 +179,7 @@ def _inline(key: str, value: Mapping[str, Any]) -> str:
 
 def _from_flow(text: str, container: Any, key: str) -> str:
     if not isinstance(container, yaml.MappingNode):
-        raise UnreadableError("a list is written as [...]")
+        raise UnreadableError("a list is written in flow style, [...]")
     keys = [name.value for name, _ in container.value]
     at = keys.index(key)
     if at:

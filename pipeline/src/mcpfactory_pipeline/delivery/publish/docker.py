@@ -89,5 +89,5 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
 
 
 TARGET: Final = PublishTarget(
-    id="docker", title="a Dockerfile with what it copies", build=build, check=check, options={"base": ""}
+    id="docker", title="a Dockerfile with the files that it copies", build=build, check=check, options={"base": ""}
 )

@@ -38,9 +38,7 @@ def read_json(answer: HttpResponse) -> Any:
     try:
         return answer.json()
     except (ValueError, RecursionError) as error:
-        raise TargetError(
-            f"what was answered is no JSON: {summary(answer)}", hint="is the URL the right one?"
-        ) from error
+        raise TargetError(f"the response is not valid JSON: {summary(answer)}", hint="check the URL") from error
 
 
 def require_url(url: str, where: str) -> str:
@@ -52,13 +50,13 @@ def require_url(url: str, where: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:  # as for `https://[::1`
-        raise ConfigError(f"{where} is no URL: {url!r}: {error}", hint="https://…") from error
+        raise ConfigError(f"{where} is not a valid URL: {url!r}: {error}", hint="https://…") from error
     if parts.username or parts.password:
         raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
     if not parts.hostname or parts.scheme not in {"https", "http"}:
-        raise ConfigError(f"{where} is no URL: {url!r}", hint="https://…")
+        raise ConfigError(f"{where} is not a valid URL: {url!r}", hint="https://…")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise ConfigError(f"{where} is http, and a token would travel in the clear: {url}", hint="https://…")
+        raise ConfigError(f"{where} uses http, which would send a token unencrypted: {url}", hint="https://…")
     return url.rstrip("/")
 
 
@@ -98,7 +96,7 @@ class HttpClient:
             place = urlsplit(url)
             raise TargetError(
                 f"{place.scheme}://{place.netloc} cannot be reached: {type(error).__name__}: {error}",
-                hint="publishing again continues where it stopped",
+                hint="publish again to continue where it stopped",
             ) from error
 
 
@@ -139,8 +137,8 @@ def job_identity(wire: HttpClient, audience: str, environ: Mapping[str, str], va
     url, token = environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", ""), environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
     if not url or not token:
         raise ConfigError(
-            "this job has no identity: neither GitHub Actions nor another provider gives one",
-            hint="permissions: id-token: write in the workflow, or another auth",
+            "this job has no identity: neither GitHub Actions nor another provider supplies one",
+            hint="set permissions: id-token: write in the workflow, or choose another auth",
         )
     require_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
     wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
@@ -161,11 +159,11 @@ def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, f
 def text_field(answer: HttpResponse, field: str, url: str) -> str:
     """Return a text field of a response; an error about a missing field omits the body, which can hold a token."""
     if answer.status_code >= 500 or answer.status_code == 429:
-        raise TargetError(f"{url} broke: it answered {answer.status_code}", hint="publish again")
+        raise TargetError(f"{url} returned HTTP {answer.status_code}", hint="publish again")
     found = read_json(answer) if answer.status_code < 300 else None
     if not isinstance(found, dict) or not isinstance(found.get(field), str):
         raise PublishError(
-            f"{url} gave no {field}: it answered {answer.status_code}",
-            hint="is the login, or the publisher that is registered there, the right one?",
+            f"{url} returned no {field}: HTTP {answer.status_code}",
+            hint="check the login, or the publisher that is registered there",
         )
     return str(found[field])

@@ -101,7 +101,9 @@ class Layout:
         """
         algorithm, _, name = digest.partition(":")
         if algorithm != "sha256" or len(name) != 64 or not set(name) <= set("0123456789abcdef"):
-            raise StateError(f"{digest!r} is no sha256 digest", hint="name the image by sha256:<64 hexadecimal digits>")
+            raise StateError(
+                f"{digest!r} is not a valid sha256 digest", hint="name the image by sha256:<64 hexadecimal digits>"
+            )
         return self.folder / "blobs" / "sha256" / name
 
     def has(self, blob: Descriptor) -> bool:
@@ -127,8 +129,8 @@ class Layout:
             return
         if (len(data), hash_bytes(data)) != (blob.size, blob.digest):
             raise StateError(
-                f"{blob.digest[:19]}… came with other bytes than its hash says",
-                hint="ask again; if it stays so, what sent it is broken or lies",
+                f"{blob.digest[:19]}…: the content does not match its hash",
+                hint="try again; if it fails again, check the registry and any proxy",
             )
         file = self.path(blob.digest)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +188,9 @@ class Layout:
             (row,) = rows
             return self.image(Descriptor.from_json(row))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StateError(f"{self.folder} is no OCI layout with one image", hint="build the image again") from error
+            raise StateError(
+                f"{self.folder} is not an OCI layout with one image", hint="build the image again"
+            ) from error
 
     def to_tar(self) -> bytes:
         """Return the layout as one file, as `skopeo copy oci-archive:…`, `podman load` and `docker load` take it."""
@@ -252,7 +256,8 @@ def parse_reference(text: str) -> ImageReference:
     found = _REFERENCE.fullmatch(text)
     if found is None:
         raise ConfigError(
-            f"{text!r} names no image", hint="such as ghcr.io/acme/notes:1.0.0 or …@sha256:<64 hexadecimal digits>"
+            f"{text!r} is not a valid image reference",
+            hint="use a reference such as ghcr.io/acme/notes:1.0.0 or …@sha256:<64 hexadecimal digits>",
         )
     host, name = found["host"] or "docker.io", found["name"]
     if host == "docker.io" and "/" not in name:
@@ -299,8 +304,8 @@ class ImageRegistry:
         self._expect(answer, 201, f"the manifest of {tag} was not taken")
         if (kept := self.find(tag)) != image.descriptor.digest:
             raise TargetError(
-                f"{self._reference} keeps {tag} as {kept}, not as {image.descriptor.digest}",
-                hint="is it a mirror that rewrites images?",
+                f"{self._reference} stored {tag} as {kept} instead of {image.descriptor.digest}",
+                hint="check whether it is a mirror that rewrites images",
             )
         return sent
 
@@ -315,10 +320,13 @@ class ImageRegistry:
             image = self._pulled(layout, platform)
             declared, found_layers = len(image.config["rootfs"]["diff_ids"]), len(image.layers)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise TargetError(f"{self._reference} is no image: {error!r}", hint="is the reference right?") from error
+            raise TargetError(
+                f"{self._reference} is not a valid image: {error!r}", hint="check the reference"
+            ) from error
         if declared != found_layers:
             raise TargetError(
-                f"{self._reference} has {found_layers} layers, and says that it has {declared}", hint="name another"
+                f"{self._reference} has {found_layers} layers, but its configuration declares {declared}",
+                hint="name another",
             )
         return image
 
@@ -369,7 +377,8 @@ class ImageRegistry:
         self._expect(answer, 200, f"{self._reference} is not there")
         if digest and hash_bytes(answer.content) != digest:
             raise TargetError(
-                f"{self._reference} came with other bytes than its hash says", hint="what sent it is broken or lies"
+                f"{self._reference}: the content does not match its hash",
+                hint="check the registry and any proxy: the content was damaged or replaced",
             )
         kind = answer.headers.get("content-type", "").partition(";")[0]
         return kind if kind in _KINDS else json.loads(answer.content).get("mediaType", MANIFEST), answer.content
@@ -427,16 +436,16 @@ class ImageRegistry:
         if answer.status_code in {401, 403}:
             raise PublishError(
                 f"{self._reference.host}: {what}: {summary(answer)}",
-                hint="name the variables with user and password, or ask for the right to write there",
+                hint="name the variables with user and password, or ask for permission to write there",
             )
         if answer.status_code == 404:
-            raise PublishError(f"{self._reference.host}: {what}: {summary(answer)}", hint="is the reference right?")
+            raise PublishError(f"{self._reference.host}: {what}: {summary(answer)}", hint="check the reference")
         raise _registry_error(answer, what)
 
 
 def _registry_error(answer: HttpResponse, what: str) -> TargetError:
     return TargetError(
-        f"the registry broke: {what}: {summary(answer)}", hint="publishing again continues where it stopped"
+        f"the registry failed: {what}: {summary(answer)}", hint="publish again to continue where it stopped"
     )
 
 
@@ -444,7 +453,9 @@ def _resolve_url(url: str, place: str) -> str:
     try:
         return urljoin(url, place)
     except ValueError as error:  # as for `https://[::1`
-        raise TargetError(f"the registry points to {place!r}, which is no URL", hint="is it a registry?") from error
+        raise TargetError(
+            f"the registry points to {place!r}, which is not a valid URL", hint="check that it is a registry"
+        ) from error
 
 
 def _safe_url(url: str) -> str:

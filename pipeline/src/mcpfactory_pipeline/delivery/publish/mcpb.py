@@ -170,9 +170,11 @@ def _options(settings: TargetSettings) -> Mapping[str, str]:
     options = settings.options
     for name, known in (("type", _TYPES), ("platform", PLATFORMS)):
         if options[name] not in known:
-            raise ConfigError(f"publish.mcpb.{name} is {options[name]!r}", hint=f"one of: {', '.join(known)}")
+            raise ConfigError(
+                f"publish.mcpb.{name} is {options[name]!r}, which is not valid", hint=f"use one of: {', '.join(known)}"
+            )
     if not _MINOR.fullmatch(options["python"]):
-        raise ConfigError(f"publish.mcpb.python is {options['python']!r}", hint='python = "3.12"')
+        raise ConfigError(f"publish.mcpb.python is {options['python']!r}, which is not valid", hint='python = "3.12"')
     return options
 
 

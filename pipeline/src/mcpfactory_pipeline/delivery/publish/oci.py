@@ -101,7 +101,7 @@ def find_interpreter(python: str = "") -> Interpreter:
     """
     if sys.platform != "linux" or platform.machine().lower() not in ARCHITECTURES:
         raise StageError(
-            f"no image can be made from the Python of this machine ({sys.platform}, {platform.machine()})",
+            f"no image can be built from the Python of this machine ({sys.platform}, {platform.machine()})",
             hint='name a base image: base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.oci]',
         )
     try:
@@ -110,9 +110,13 @@ def find_interpreter(python: str = "") -> Interpreter:
         )
         facts = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise StageError(f"{python} does not say what it is: {error}", hint="name a Python interpreter") from error
+        raise StageError(
+            f"{python} does not respond like a Python interpreter: {error}", hint="name a Python interpreter"
+        ) from error
     if facts["libc"] != "glibc":
-        raise StageError(f"{facts['program']} is not linked to glibc", hint="name a Python that is, or a base image")
+        raise StageError(
+            f"{facts['program']} is not linked to glibc", hint="name a Python that is linked to glibc, or a base image"
+        )
     return Interpreter(
         facts["version"], Path(facts["program"]), Path(facts["prefix"]), tuple(map(Path, facts["folders"]))
     )
@@ -155,7 +159,9 @@ def _libraries(programs: Iterable[Path], prefix: Path) -> Iterator[ArchiveEntry]
     try:
         system = found["libc.so.6"].parent
     except KeyError:
-        raise StageError("ldd does not say what Python is linked to", hint="name a base image instead") from None
+        raise StageError(
+            "ldd does not list the libraries that Python is linked to", hint="name a base image instead"
+        ) from None
     for name in _EXPECTED:
         if (system / name).exists():
             found.setdefault(name, system / name)
@@ -208,7 +214,7 @@ def build_image(release: CandidateRelease, settings: TargetSettings) -> tuple[La
     architecture = ARCHITECTURES.get(machine.machine().lower())
     if architecture is None:
         raise ConfigError(
-            f"there are no images for the processor of this machine, {machine.machine()}",
+            f"no image can be built for the processor of this machine, {machine.machine()}",
             hint="build on amd64 or arm64",
         )
     base, config, python = _base(layout, settings, architecture)
@@ -254,8 +260,8 @@ def _base(layout: Layout, settings: TargetSettings, architecture: str) -> tuple[
     versions = [found[1] for text in config.get("config", {}).get("Env") or () if (found := _VERSION.match(text))]
     if not versions:
         raise ConfigError(
-            f"{settings['base']} does not say which Python it has",
-            hint="take an image that sets PYTHON_VERSION, as python:3.13-slim",
+            f"{settings['base']} does not declare its Python version",
+            hint="use an image that sets PYTHON_VERSION, such as python:3.13-slim",
         )
     return list(image.layers), config, versions[0]
 
@@ -358,7 +364,9 @@ def _registry(
 ) -> tuple[ImageReference, ImageRegistry]:
     given = parse_reference(settings["image"].replace("{name}", release.metadata.project))
     if given.tag or given.digest:
-        raise ConfigError(f"{given} names a tag", hint="leave it out: the tag is the version")
+        raise ConfigError(
+            f"{given} must not contain a tag or a digest", hint="leave it out: the version is used as the tag"
+        )
     reference = ImageReference(given.host, given.name, release.version)
     return reference, ImageRegistry(wire, reference, _login(settings))
 

@@ -99,7 +99,8 @@ def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
         yield TargetProblem(
             f"{target}/runtime",
             "the wheel of the runtime is not on this machine, and no index has the one that is used here",
-            f"mcpfactory pipeline promote {release.server} --channel {release.channel}, which brings it into the channel again",
+            f"mcpfactory pipeline promote {release.server} --channel {release.channel}, which brings it into "
+            "the channel again",
         )
 
 
@@ -198,8 +199,8 @@ def _work_folder() -> Iterator[Path]:
             yield Path(work)
         except ProgramRefusedError as error:
             raise PublishError(
-                f"what the server needs cannot be installed: {error}",
-                hint="is there a wheel for that platform and Python?",
+                f"the dependencies of the server cannot be installed: {error}",
+                hint="check that each dependency has a wheel for that platform and Python",
             ) from error
 
 

@@ -60,7 +60,7 @@ def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TAR
     """
     wanted = set(names)
     if unknown := sorted(wanted - set(table)):
-        raise NotFoundError(f"there is no target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))
+        raise NotFoundError(f"unknown target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))
     return [row for row in table.values() if row.id in wanted]
 
 
@@ -254,8 +254,8 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     if adopted is not None and adopted.kind != _PACKED:
         whose = KINDS[adopted.kind].upstream or "its own project, by its own tools"
         raise PublishError(
-            f"{server} was adopted: what runs is published by {whose}",
-            hint=f"mcpfactory install {server} --client CLIENT brings what a channel offers to people here",
+            f"{server} was adopted: it is published by {whose}",
+            hint=f"mcpfactory install {server} --client CLIENT makes the release in a channel available to local users",
         )
     find_channel(read_channels(workspace), channel)
     require_sound(workspace, server)
@@ -268,7 +268,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     artifact = artifact_of(workspace, state, offered.candidate) if offered else None
     if artifact is None:
         raise PublishError(
-            f"{channel} offers nothing of {server}: only what was promoted is published",
+            f"{channel} has no release of {server}: only promoted candidates are published",
             hint=f"mcpfactory pipeline promote {server} --channel {channel}",
         )
     try:
@@ -300,12 +300,15 @@ def _requested_targets(release: CandidateRelease) -> Sequence[str]:
     requested = release.publish_table.get("targets", [])
     if not isinstance(requested, list) or not all(isinstance(name, str) for name in requested):
         raise ConfigError(
-            f"{CONFIG} of {release.server}: publish.targets is no list of names", hint='targets = ["pypi"]'
+            f"{CONFIG} of {release.server}: publish.targets must be a list of names", hint='targets = ["pypi"]'
         )
     if not requested:
         raise ConfigError(
-            f"candidate {release.candidate} of {release.server} does not say where it is published to",
-            hint=f"--target TARGET, or [publish] targets = […] in servers/{release.server}/{CONFIG}, and a new candidate",
+            f"candidate {release.candidate} of {release.server} has no publish targets",
+            hint=(
+                f"pass --target TARGET, or set [publish] targets = […] in servers/{release.server}/{CONFIG} and "
+                "build a new candidate"
+            ),
         )
     return requested
 
@@ -360,7 +363,7 @@ def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[Publ
     for target in chosen:
         if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:
             raise PublishError(
-                f"{target.id} needs {release.server} {release.version} to be at {missing[0]} first",
+                f"{target.id} requires {release.server} {release.version} to be published to {missing[0]} first",
                 hint=f"mcpfactory publish {release.server} --target {missing[0]} --target {target.id}",
             )
 
@@ -383,12 +386,14 @@ def _check_outcome(release: CandidateRelease, delivery: _Delivery, mode: Mode) -
 def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
     about, target = f"{release.server} {release.version}", delivery.target
     if target.is_file(delivery.settings) or target.inspect is None:
-        return _outcome(release, delivery, "would", message=f"{about} would be made")
+        return _outcome(release, delivery, "would", message=f"{about} would be built")
     live = target.inspect(release, delivery.settings)
     if live.other:
         hint = f"what is published stays: give {release.server} a new version, run and promote it, then publish again"
         problem = {"rule": "", "message": live.other, "hint": hint}
-        return _outcome(release, delivery, "refused", problems=(problem,), message=f"{target.id} has another {about}")
+        return _outcome(
+            release, delivery, "refused", problems=(problem,), message=f"{target.id} already has a different {about}"
+        )
     if live.same is not None:
         facts = {"digest": live.same.digest, "evidence": live.same.facts}
         message = f"{about} is at {target.id} already, byte for byte"
@@ -401,7 +406,7 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
     target, about = delivery.target, f"{release.server} {release.version}"
     if target.is_file(delivery.settings) or target.upload is None:
         folder = _write_files(delivery)
-        return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} is made for {target.id}")
+        return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} was built for {target.id}")
     common = {"channel": release.channel, "candidate": release.candidate, "version": release.version}
 
     def record(event: str, **facts: Any) -> None:

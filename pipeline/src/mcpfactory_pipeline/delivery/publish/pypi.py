@@ -135,7 +135,9 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
         others = [name for name in there if _version(name) == release.version and name not in release.files]
         if others:
             return RemoteState(
-                other=f"{settings['index']} has {others[0]} of version {release.version}, which is not of this candidate"
+                other=(
+                    f"{settings['index']} has {others[0]} of version {release.version}, which is not of this candidate"
+                )
             )
         missing = []
         for name, content in release.hashes.items():
@@ -179,14 +181,14 @@ class _Index:
             return {}
         if answer.status_code != 200:
             raise TargetError(
-                f"{page} cannot be read: {summary(answer)}", hint="publish.pypi.index is its simple index"
+                f"{page} cannot be read: {summary(answer)}", hint="set publish.pypi.index to the simple index"
             )
         is_json = "json" in answer.headers.get("content-type", "")
         try:
             return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise TargetError(
-                f"{page} is no page of an index: {error!r}", hint="is publish.pypi.index right?"
+                f"{page} is not a page of a package index: {error!r}", hint="check publish.pypi.index"
             ) from error
 
     def digest(self, file: _IndexFile) -> str:
@@ -195,7 +197,7 @@ class _Index:
             return file.digest
         answer = self._get(file.url, {})
         if answer.status_code != 200:
-            raise TargetError(f"{file.url} cannot be read: {summary(answer)}", hint="publishing again looks again")
+            raise TargetError(f"{file.url} cannot be read: {summary(answer)}", hint="publish again to check again")
         return hash_bytes(answer.content)
 
     def _get(self, url: str, headers: Mapping[str, str]) -> HttpResponse:
@@ -260,7 +262,10 @@ def _version(file: str) -> str:
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
     """Return the runtime's wheel if the index needs it first, so that the server can be installed."""
     if settings["runtime"] not in _RUNTIME:
-        raise ConfigError(f"publish.pypi.runtime is {settings['runtime']!r}", hint=f"one of: {', '.join(_RUNTIME)}")
+        raise ConfigError(
+            f"publish.pypi.runtime is {settings['runtime']!r}, which is not valid",
+            hint=f"use one of: {', '.join(_RUNTIME)}",
+        )
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
     if needed is None or settings["runtime"] == "assume":
         return []
@@ -271,10 +276,10 @@ def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index:
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
     raise PublishError(
-        f"{settings['index']} has no {needed}: nobody could install {release.metadata.name} from there",
-        hint="an index of your own: --set pypi.runtime=publish brings the runtime's wheel there first"
+        f"{settings['index']} has no {needed}, so {release.metadata.name} could not be installed from there",
+        hint="use --set pypi.runtime=publish for a private index: it uploads the runtime's wheel first"
         if own is not None and not public
-        else "publish mcpfactory-runtime there, or --set pypi.runtime=assume when clients find it in another index",
+        else "publish mcpfactory-runtime there, or use --set pypi.runtime=assume if clients find it in another index",
     )
 
 
@@ -336,13 +341,14 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
     message = f"it answered {status}" + (f": {text}" if text else "") if found else last_lines(done.stderr, limit=300)
     if status in {401, 403}:
         raise PublishError(
-            f"{url} does not let this token upload {name}: {message}",
-            hint=f'a token that may upload this project, in {settings["token_variable"]}; or auth = "trusted" in CI',
+            f"{url} does not permit this token to upload {name}: {message}",
+            hint=f"""set {settings["token_variable"]} to a token that may upload this project, or auth = "trusted" in CI""",
         )
     if status == 429 or status >= 500 or (not status and "Redirected URL" not in done.stderr):
-        raise TargetError(f"{url} failed at {name}: {message}", hint="publishing again continues with what is missing")
+        raise TargetError(f"{url} failed to store {name}: {message}", hint="publish again to upload the missing files")
     raise PublishError(
-        f"{url} refused {name}: {message}", hint="mcpfactory publish NAME --target pypi --dry-run shows what is there"
+        f"{url} refused {name}: {message}",
+        hint="mcpfactory publish NAME --target pypi --dry-run shows the published files",
     )
 
 
@@ -351,7 +357,9 @@ def _token(wire: HttpClient, settings: TargetSettings) -> str:
     if settings["auth"] == "token":
         return settings.secret("token_variable")
     if settings["auth"] != "trusted":
-        raise ConfigError(f"publish.pypi.auth is {settings['auth']!r}", hint="one of: token, trusted")
+        raise ConfigError(
+            f"publish.pypi.auth is {settings['auth']!r}, which is not valid", hint="use one of: token, trusted"
+        )
     parts = urlsplit(settings["url"])
     base = f"{parts.scheme}://{parts.netloc.removeprefix('upload.')}"
     audience = text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
@@ -361,7 +369,7 @@ def _token(wire: HttpClient, settings: TargetSettings) -> str:
 
 TARGET: Final = PublishTarget(
     id="pypi",
-    title="PyPI or an index of your own: wheel and source distribution",
+    title="PyPI or a private index: wheel and source distribution",
     build=build,
     check=check,
     upload=upload,

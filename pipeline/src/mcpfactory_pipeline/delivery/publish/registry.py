@@ -72,7 +72,9 @@ def _inspect(wire: HttpClient, release: CandidateRelease, settings: TargetSettin
     if answer.status_code == 404:
         return RemoteState(missing=(_FILE,))
     if answer.status_code != 200:
-        raise TargetError(f"{url} cannot be read: {summary(answer)}", hint="publish.registry.url is the registry")
+        raise TargetError(
+            f"{url} cannot be read: {summary(answer)}", hint="set publish.registry.url to the URL of the registry"
+        )
     there = read_json(answer)
     there = there.get("server", there) if isinstance(there, dict) else there
     if _without_empty(there) != _without_empty(document):
@@ -82,7 +84,10 @@ def _inspect(wire: HttpClient, release: CandidateRelease, settings: TargetSettin
             if not isinstance(there, dict) or _without_empty(there.get(key)) != _without_empty(document[key])
         ]
         return RemoteState(
-            other=f"{url} says something else: {', '.join(differing) or 'it has more fields'}; a version never changes there"
+            other=(
+                f"{url} says something else: {', '.join(differing) or 'it has more fields'}; a version never "
+                "changes there"
+            )
         )
     return RemoteState(same=PublishEvidence(hash_bytes(make_server_json(release, _bundle(settings))), {"url": url}))
 
@@ -99,19 +104,24 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
             content=json.dumps(server_json(release, _bundle(settings))).encode(),
         )
         if answer.status_code >= 500 or answer.status_code == 429:
-            raise TargetError(f"{base} broke: {summary(answer)}", hint="publishing again looks whether it is there")
+            raise TargetError(
+                f"{base} failed: {summary(answer)}", hint="publish again to check whether it was published"
+            )
         if answer.status_code in {401, 403}:
             raise PublishError(
-                f"{base} does not let this token publish {server_json(release)['name']}: {summary(answer)}",
-                hint="io.github.OWNER/* belongs to who logs in to GitHub as OWNER; other names to who owns the domain",
+                f"{base} does not permit this token to publish {server_json(release)['name']}: {summary(answer)}",
+                hint=(
+                    "log in as the owner: for io.github.OWNER/* that is the GitHub user OWNER, for other names "
+                    "the owner of the domain"
+                ),
             )
         if answer.status_code >= 300 and "duplicate version" not in summary(answer):
             raise PublishError(
-                f"{base} refused server.json: {summary(answer)}", hint="the message is the registry's own"
+                f"{base} refused server.json: {summary(answer)}", hint="correct the fields that the registry rejected"
             )
         found = _inspect(wire, release, settings)
     if found.same is None:
-        raise TargetError(f"{base} took server.json, and does not show it", hint="publishing again looks again")
+        raise TargetError(f"{base} accepted server.json, but does not return it", hint="publish again to check again")
     return found.same
 
 
@@ -145,7 +155,7 @@ def _token(wire: HttpClient, base: str, settings: TargetSettings) -> str:
         return exchange_token(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity}, "registry_token")
     if how == "none":
         return exchange_token(wire, f"{base}/v0/auth/none", None, "registry_token")
-    raise ConfigError(f"publish.registry.auth is {how!r}", hint=f"one of: {', '.join(_AUTH)}")
+    raise ConfigError(f"publish.registry.auth is {how!r}, which is not valid", hint=f"use one of: {', '.join(_AUTH)}")
 
 
 TARGET: Final = PublishTarget(
@@ -212,7 +222,8 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
         yield TargetProblem(
             "registry/opt-in",
             f"{release.server} does not ask to be in the MCP registry: it takes no servers in bulk",
-            f'[publish] mcp_name = "io.github.OWNER/{release.server}" in servers/{release.server}/mcpfactory.toml, and a new candidate',
+            f'[publish] mcp_name = "io.github.OWNER/{release.server}" in '
+            f"servers/{release.server}/mcpfactory.toml, and a new candidate",
         )
         return
     for found in judge(server_json(release, bundle)):
@@ -281,14 +292,14 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 def _text(release: CandidateRelease, field: str) -> str:
     value = release.publish_table.get(field, "")
     if not isinstance(value, str):
-        raise config_error(release.server, f"publish.{field} is not text", f'{field} = "…"')
+        raise config_error(release.server, f"publish.{field} must be a string", f'{field} = "…"')
     return value
 
 
 def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
     tables = release.publish_table.get(field, [])
     if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
-        raise config_error(release.server, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
+        raise config_error(release.server, f"publish.{field} must be a list of tables", f"[[publish.{field}]]")
     return [dict(table) for table in tables]
 
 

@@ -295,7 +295,9 @@ def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iter
         found.setdefault(str(name), Variable(str(name)))
     for name, table in declared.items():
         if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
-            raise config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
+            raise config_error(
+                server, f"publish.environment.{name} is not a valid variable", "[publish.environment.NAME]"
+            )
         found[name] = _declared_variable(server, found.get(name, Variable(name)), table)
     yield from found.values()
 
@@ -311,8 +313,8 @@ def _declared_variable(server: str, known: Variable, table: Mapping[str, Any]) -
         if key not in fields or not isinstance(value, type(fields[key])):
             raise config_error(
                 server,
-                f"publish.environment.{known.name}.{key} is {value!r}",
-                'fields: description = "…", required = true, secret = true, default = "…"',
+                f"publish.environment.{known.name}.{key} is {value!r}, which is not valid",
+                'use the fields description = "…", required = true, secret = true, default = "…"',
             )
     return Variable(known.name, **{**fields, **table})
 

@@ -159,7 +159,10 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 def check(_release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Check the settings; raise `ConfigError` for an unknown value of `resolve`."""
     if settings["resolve"] not in _RESOLVE:
-        raise ConfigError(f"publish.sbom.resolve is {settings['resolve']!r}", hint=f"one of: {', '.join(_RESOLVE)}")
+        raise ConfigError(
+            f"publish.sbom.resolve is {settings['resolve']!r}, which is not valid",
+            hint=f"use one of: {', '.join(_RESOLVE)}",
+        )
     return ()
 
 

@@ -124,5 +124,5 @@ class PublishTarget:
                     hint=listed(name, self.options, "options"),
                 )
             if not isinstance(value, str):
-                raise ConfigError(f"{CONFIG}: publish.{self.id}.{name} is not text", hint=f'{name} = "…"')
+                raise ConfigError(f"{CONFIG}: publish.{self.id}.{name} must be a string", hint=f'{name} = "…"')
         return TargetSettings(self.id, {**self.options, **table, **given}, environ, folder)

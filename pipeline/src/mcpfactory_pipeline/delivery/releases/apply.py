@@ -64,8 +64,11 @@ def apply_releases(
             more = f" and {len(dirty) - _SHOWN} more" if len(dirty) > _SHOWN else ""
             raise ReleaseError(
                 "dirty-tree",
-                f"not as its commit has it: {', '.join(dirty[:_SHOWN])}{more}",
-                hint="commit it, or take it back (git stash --include-untracked): a release is of what was committed",
+                f"the working tree has uncommitted changes: {', '.join(dirty[:_SHOWN])}{more}",
+                hint=(
+                    "commit the changes, or stash them (git stash --include-untracked): a release contains only "
+                    "committed files"
+                ),
             )
         proposals = plan_releases(workspace, repository, names, read)
         _raise_refusal(proposals)
@@ -160,8 +163,8 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _F
         if others := [path for path in changed if not path.endswith("_generated/manifest.json")]:
             raise ReleaseError(
                 "stale",
-                f"{server.name}: {others[0]} is not what generate makes of it today",
-                hint=f"mcpfactory pipeline run {server.name}, commit what it changed, and release then",
+                f"{server.name}: {others[0]} is stale: generate would change it",
+                hint=f"mcpfactory pipeline run {server.name}, commit the changes, and release again",
             )
         return {path: (copy / path).read_bytes() for path in (LOCK, *changed)}
 

@@ -70,12 +70,12 @@ def add_note(folder: Path, text: str, kind: str) -> Note:
     """
     text = text.strip()
     if not text:
-        raise ReleaseError("note", "a note without text is none", hint='mcpfactory release note NAME "what changed"')
+        raise ReleaseError("note", "the note is empty", hint='mcpfactory release note NAME "what changed"')
     _check(kind, "", "the note")
     try:
         data = f"{text}\n".encode()
     except UnicodeEncodeError as error:  # the shell gave bytes of another encoding
-        raise ReleaseError("note", "the text is not in UTF-8", hint="is the terminal's encoding UTF-8?") from error
+        raise ReleaseError("note", "the text is not in UTF-8", hint="set the terminal's encoding to UTF-8") from error
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
     place, number = folder / FOLDER, 1
     while (file := place / f"{stem}{'' if number == 1 else f'-{number}'}.{kind}.md").exists():
@@ -88,12 +88,14 @@ def add_note(folder: Path, text: str, kind: str) -> Note:
 def _read(file: Path) -> Note:
     path, found = f"{FOLDER}/{file.name}", _NAME.fullmatch(file.name)
     if found is None:
-        raise ReleaseError("note", f"{path} is no name of a note", hint=f"WORDS.KIND.md; kinds: {', '.join(KINDS)}")
+        raise ReleaseError(
+            "note", f"{path} is not a valid name for a note", hint=f"name it WORDS.KIND.md; kinds: {', '.join(KINDS)}"
+        )
     _check(found["kind"], found["step"] or "", path)
     try:
         text = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ReleaseError("note", f"{path} cannot be read: {error}", hint="text in UTF-8") from error
+        raise ReleaseError("note", f"{path} cannot be read: {error}", hint="save it as UTF-8 text") from error
     if not text:
         raise ReleaseError("note", f"{path} is empty", hint="write what changed, or delete it")
     return Note(path, found["kind"], text, next((step for step in _STATED if step == found["step"]), None))
@@ -101,11 +103,9 @@ def _read(file: Path) -> Note:
 
 def _check(kind: str, step: str, what: str) -> None:
     if kind not in KINDS:
-        raise ReleaseError("note", f"{what} has the kind {kind!r}, which is none", hint=listed(kind, KINDS, "kinds"))
+        raise ReleaseError("note", f"{what} has the unknown kind {kind!r}", hint=listed(kind, KINDS, "kinds"))
     if step and step not in _STATED:
-        raise ReleaseError(
-            "note", f"{what} states the step {step!r}, which is none", hint=listed(step, _STATED, "steps")
-        )
+        raise ReleaseError("note", f"{what} has the unknown step {step!r}", hint=listed(step, _STATED, "steps"))
 
 
 FILE: Final = "CHANGELOG.md"
@@ -165,7 +165,7 @@ def with_release(text: str, version: str, day: date) -> str:
     """Return a changelog whose unreleased section is that of a release: its heading names the version and the day."""
     found, _ = _unreleased(text)
     if found is None:
-        raise ValueError("a changelog without an unreleased section")
+        raise ValueError("the changelog has no unreleased section")
     end = "\r" if found[0].endswith("\r") else ""
     return f"{text[: found.start()]}## {version} - {day.isoformat()}{end}{text[found.end() :]}"
 

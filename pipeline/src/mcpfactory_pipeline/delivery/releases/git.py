@@ -60,14 +60,14 @@ class Repository:
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
             raise ReleaseError(
-                "no-git", f"{root.name} is in no git repository", hint="git init, and commit what is there"
+                "no-git", f"{root.name} is not in a git repository", hint="git init, and commit all files"
             )
         if here._ask("rev-parse", "--verify", "HEAD") is None:
             raise ReleaseError("no-commit", "the repository has no commit yet", hint="git add -A && git commit")
         if here._git("rev-parse", "--is-shallow-repository").strip() == "true":
             raise ReleaseError(
                 "shallow",
-                "only the end of the history is here, so that earlier releases are not seen",
+                "the git history is shallow, so earlier releases are missing",
                 hint="git fetch --unshallow --tags (actions/checkout: fetch-depth: 0)",
             )
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
@@ -165,7 +165,8 @@ class Repository:
             hint = "git config user.name '…' && git config user.email '…'" if unknown else "the words are git's"
             raise ReleaseError(
                 "git",
-                f"git {next(word for word in words if word[:1] != '-')} refused: {message or f'exit code {done.returncode}'}",
+                f"git {next(word for word in words if word[:1] != '-')} failed: "
+                f"{message or f'exit code {done.returncode}'}",
                 hint=hint,
             )
         return done.stdout.decode(errors="surrogateescape")

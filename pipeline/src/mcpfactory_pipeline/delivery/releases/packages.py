@@ -48,8 +48,8 @@ class Packages:
             shown = ", ".join(f"{folder} {version or 'none'}" for folder, version in stated.items())
             raise ReleaseError(
                 "version",
-                f"{self.name} has one version, and its packages state: {shown}",
-                hint="write the same into each",
+                f"{self.name} must have one version, but its packages declare: {shown}",
+                hint="set the same version in each",
             )
         return next(iter(stated.values()))
 
@@ -87,7 +87,7 @@ class Packages:
             raise ReleaseError(
                 "version",
                 f"{folder}/pyproject.toml cannot be read: {error}",
-                hint="[release] of mcpfactory.toml names its folder",
+                hint="check [release] of mcpfactory.toml, which names its folder",
             ) from error
         project = data.get("project")
         return project if isinstance(project, dict) else {}
@@ -118,9 +118,11 @@ def read_packages(workspace: Workspace) -> Packages | None:
         raise setting_error(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
     name, folders = table.get("name", workspace.name), table.get("packages")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name):
-        raise setting_error(f"release.name is {name!r}", 'name = "…", as a tag may begin')
+        raise setting_error(
+            f"release.name is {name!r}, which is not valid", 'name = "…", a valid beginning of a git tag'
+        )
     if not isinstance(folders, list) or not folders or not all(isinstance(one, str) for one in folders):
-        raise setting_error("release.packages is no list of folders", 'packages = ["packages/one", "packages/two"]')
+        raise setting_error("release.packages must be a list of folders", 'packages = ["packages/one", "packages/two"]')
     for folder in folders:
         if (
             Path(folder).is_absolute()
@@ -128,12 +130,13 @@ def read_packages(workspace: Workspace) -> Packages | None:
             or not (workspace.root / folder / "pyproject.toml").is_file()
         ):
             raise setting_error(
-                f"release.packages: {folder} is no folder with a pyproject.toml",
-                "folders below the root of the workspace",
+                f"release.packages: {folder} is not a folder with a pyproject.toml",
+                "name folders below the root of the workspace",
             )
     if (workspace.root / "servers" / name).is_dir():
         raise setting_error(
-            f"release.name is {name!r}, as a server is called: both would have the same tags", "choose another name"
+            f"release.name is {name!r}, which is also the name of a server: both would have the same tags",
+            "choose another name",
         )
     return Packages(workspace.root, name, tuple(folders))
 
@@ -167,22 +170,26 @@ def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
     repository, wanted = Repository.around(workspace.root), Tag.read(name)
     if wanted is None:
         raise ReleaseError(
-            "tag", f"{name} is no tag of a release", hint="<server>-vX.Y.Z, as mcpfactory release apply makes it"
+            "tag",
+            f"{name} is not a valid release tag",
+            hint="use <server>-vX.Y.Z, as mcpfactory release apply creates it",
         )
     packages = read_packages(workspace)
     shared = packages if packages and packages.name == wanted.server else None
     server = None if shared else workspace.server(wanted.server)
     there = repository.tags().get(name)
     if there is None:
-        raise ReleaseError("tag", f"there is no tag {name} here", hint="git fetch --tags")
+        raise ReleaseError("tag", f"tag {name} not found in this repository", hint="git fetch --tags")
     if there.commit != repository.head():
         raise ReleaseError(
-            "tag", f"{name} is {there.commit[:12]}, and that is not checked out", hint=f"git checkout {name}"
+            "tag", f"{name} points to {there.commit[:12]}, which is not checked out", hint=f"git checkout {name}"
         )
     stated = shared.version if shared else source_version(server) if server else ""
     if stated != wanted.version:
         raise ReleaseError(
-            "tag", f"{name} is not the version of its sources, {stated}", hint="mcpfactory release apply makes tags"
+            "tag",
+            f"{name} does not match the version of its sources, {stated}",
+            hint="mcpfactory release apply makes tags",
         )
     if branch and not repository.contains(branch, there.commit):
         raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge it into {branch} first")

@@ -175,8 +175,9 @@ class _Planner:
         if there is not None:
             raise ReleaseError(
                 "tag-elsewhere",
-                f"{committed.name} is at {there.commit[:12]}, and this branch released it in {committed.commit[:12]}",
-                hint=f"git tag -d {committed.name}, if nobody has it yet; else release another version",
+                f"{committed.name} points to {there.commit[:12]}, but this branch released it in "
+                f"{committed.commit[:12]}",
+                hint=f"git tag -d {committed.name}, if it was never pushed; otherwise release another version",
             )
         if Version.read(stated) != committed.order:
             return None
@@ -203,7 +204,7 @@ class _Planner:
             asked = after.version if permits(before, after.version, step) else next_version(before, step)
             version = str(Version.read(asked))
         if not version:
-            raise ReleaseError("version", "its sources state no version", hint="write one into pyproject.toml")
+            raise ReleaseError("version", "its sources declare no version", hint="set a version in pyproject.toml")
         version = self._unoffered(server, version)
         return self._free(
             Proposal(server.name, "due", before, version, step, reasons, notes, found.changes, after.tools)
@@ -220,8 +221,8 @@ class _Planner:
         if (there := self.tags.get(proposal.tag.name)) is not None:
             raise ReleaseError(
                 "tag-elsewhere",
-                f"{there.name} is a tag already, at {there.commit[:12]}, which this branch does not contain",
-                hint=f"git merge {there.name}, or git tag -d {there.name} if nobody has it yet",
+                f"tag {there.name} already exists at {there.commit[:12]}, which this branch does not contain",
+                hint=f"git merge {there.name}, or git tag -d {there.name} if it was never pushed",
             )
         return proposal
 
@@ -259,8 +260,11 @@ class _Planner:
         except NotFoundError as error:
             raise ReleaseError(
                 "contract",
-                f"{last.name} does not say what its tools were, and no channel offers {last.server}",
-                hint=f"check out {last.name}, mcpfactory pipeline run {last.server}, come back and run it again",
+                f"{last.name} does not record its tools, and no channel offers {last.server}",
+                hint=(
+                    f"check out {last.name}, mcpfactory pipeline run {last.server}, return to this branch and "
+                    "release again"
+                ),
             ) from error
 
 
@@ -280,8 +284,8 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(
             "stale",
-            "the tools were generated from another API document than the one that is there",
-            hint=f"mcpfactory pipeline run {server.name}, and commit what it changed",
+            "the tools were not generated from the current API document",
+            hint=f"mcpfactory pipeline run {server.name}, and commit the changes",
         )
 
 
@@ -294,8 +298,12 @@ def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[No
         stated = next(note for note in notes if note.stated)
         raise ReleaseError(
             "lowered",
-            f"{stated.file} states {stated.stated}, and the contract asks for {found.needed}: {change.code} {change.message}",
-            hint=f"state {found.needed} in its name, or take the change back; mcpfactory diff {server.name} lists all",
+            f"{stated.file} states {stated.stated}, but the changes to the contract require {found.needed}: "
+            f"{change.code} {change.message}",
+            hint=(
+                f"state {found.needed} in its name, or revert the change; mcpfactory diff {server.name} lists all "
+                "changes"
+            ),
         )
     return max(noted, found.needed, key=STEPS.index)
 

@@ -71,7 +71,9 @@ def translate_sdl(data: dict[str, Any]) -> Translation:
         schema = parsed(text(data, SDL))
     except SdlError as error:
         draft = Draft("API")
-        draft.problems.add("graphql-invalid", "", f"it is no GraphQL schema: {error}", "correct the schema there")
+        draft.problems.add(
+            "graphql-invalid", "", f"it is not a valid GraphQL schema: {error}", "correct the schema there"
+        )
         return draft.done(_QUIET)
     return _translated(schema)
 

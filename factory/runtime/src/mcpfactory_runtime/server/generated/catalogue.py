@@ -60,7 +60,7 @@ class Catalogue:
         """
         for row in rows:
             if row.tool.name in self._rows or row.tool.name in self._registry.tools:
-                raise ValueError(f"tool {row.tool.name!r} exists already\nhint: give one of them another name=")
+                raise ValueError(f"tool {row.tool.name!r} already exists\nhint: give one of them another name=")
             self._rows[row.tool.name] = row
         for name, members in profiles.items():
             self._profiles[name] = self._profiles.get(name, frozenset()) | frozenset(members)
@@ -78,11 +78,11 @@ class Catalogue:
         """
         mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
         if mode not in MODES:
-            raise CatalogueError(f"there is no mode {mode!r}\nhint: {' or '.join(MODES)}")
+            raise CatalogueError(f"unknown mode {mode!r}\nhint: use {' or '.join(MODES)}")
         if profile not in self.profiles:
-            raise CatalogueError(f"there is no profile {profile!r}\nhint: one of {', '.join(self.profiles)}")
+            raise CatalogueError(f"unknown profile {profile!r}\nhint: use one of {', '.join(self.profiles)}")
         if dialect not in DIALECTS:
-            raise CatalogueError(f"there is no dialect {dialect!r}\nhint: one of {', '.join(DIALECTS)}")
+            raise CatalogueError(f"unknown dialect {dialect!r}\nhint: use one of {', '.join(DIALECTS)}")
         self.mode, self.profile, self.dialect = mode, profile, dialect
         self._registry.offers = self._offers if profile == _READ_ONLY else None
         self._update_listed()

@@ -92,11 +92,11 @@ def mount(
         manifest = from_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ManifestError(
-            f"{path}: {error}\nhint: `mcpfactory pipeline run NAME --until generate` writes it anew"
+            f"{path}: {error}\nhint: `mcpfactory pipeline run NAME --until generate` writes it again"
         ) from None
     if not isinstance(manifest, dict) or manifest.get("manifest") != _FORMAT:
         raise ManifestError(
-            f"{path}: not a manifest of format {_FORMAT}\nhint: update mcpfactory-runtime or regenerate"
+            f"{path}: not a manifest of format {_FORMAT}\nhint: update mcpfactory-runtime, or generate the server again"
         )
     tools: list[Json] = manifest.get("tools", [])
     load = _Loader(package, loaded)
@@ -244,7 +244,8 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
     for name in names:
         if name not in known:
             raise ValueError(
-                f"there is no generated tool {name!r}\nhint: `mcpfactory inspect` lists them; hooks come after mount_manifest"
+                f"unknown generated tool {name!r}\nhint: `mcpfactory inspect` lists them; add hooks after "
+                "mount_manifest"
             )
     return frozenset(names)
 

@@ -99,7 +99,7 @@ class _Search:
 
     async def _run_search(self, query: str, group: str = "", limit: int = _DEFAULT_COUNT, offset: int = 0) -> str:
         if group and group not in self._groups:
-            raise ToolError(f"There is no group {group!r}.\nhint: {', '.join(self._groups)}")
+            raise ToolError(f"Unknown group {group!r}.\nhint: use one of {', '.join(self._groups)}")
         within = [number for number, name in enumerate(self._names) if not group or self._rows[name].group == group]
         if query.strip():
             wanted = offset + limit + _NAMED
@@ -190,7 +190,7 @@ class _Search:
         if left:
             texts.append(f"Too much for one answer, ask again for: {', '.join(left)}")
         if unknown:
-            texts.append(f"There is no tool {', '.join(map(repr, unknown))}. {self._search} finds the names.")
+            texts.append(f"Unknown tool {', '.join(map(repr, unknown))}. {self._search} finds the names.")
         return "\n".join(texts)
 
     # -- call ------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class _Search:
         try:
             return await run_through(ctx.server.registry, self._row(name).tool, arguments or {}, ctx)
         except ArgumentsError as error:
-            raise ToolError(f"{error}\nhint: {self._describe} with names [{name!r}] shows what it takes") from None
+            raise ToolError(f"{error}\nhint: {self._describe} with names [{name!r}] shows its arguments") from None
 
     def _target(self, arguments: Any) -> Tool | None:
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
@@ -243,7 +243,7 @@ class _Search:
         if row is None:
             near = [self._names[number] for number, _ in self.index.search(name.replace("_", " "), 3)]
             hint = f"perhaps {', '.join(near)}; " if near else ""
-            raise ToolError(f"There is no tool {name!r}.\nhint: {hint}{self._search} finds the names")
+            raise ToolError(f"Unknown tool {name!r}.\nhint: {hint}{self._search} finds the names")
         return row
 
 

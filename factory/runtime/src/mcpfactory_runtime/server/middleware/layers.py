@@ -125,7 +125,7 @@ class Layers:
         """
         around_request, around_tool = _overridden(middleware, "on_request"), _overridden(middleware, "on_tool")
         if around_request is None and around_tool is None:
-            raise TypeError(f"{middleware!r} has neither on_request nor on_tool\nhint: one of them does the work")
+            raise TypeError(f"{middleware!r} has neither on_request nor on_tool\nhint: define one of them")
         if around_request is not None:
             self.add_around_requests((), around_request)
         if around_tool is not None:
@@ -141,7 +141,7 @@ class Layers:
         chosen = frozenset(methods)
         known = {row.name for row in METHODS.values() if row.sender != "server" and not row.notification}
         for method in sorted(chosen - known):
-            raise ValueError(f"there is no request {method!r}\nhint: one of {', '.join(sorted(known))}")
+            raise ValueError(f"unknown request {method!r}\nhint: use one of {', '.join(sorted(known))}")
         self._requests.append((chosen, _checked(layer)))
         self.requests = True
 
@@ -212,14 +212,18 @@ def _overridden(middleware: Any, name: str) -> Layer | None:
 
 def _checked(layer: Layer) -> Layer:
     if not iscoroutinefunction(layer) and not iscoroutinefunction(getattr(layer, "__call__", None)):  # noqa: B004 - an object that is called like an `async def`
-        raise TypeError(f"{layer!r} cannot be awaited\nhint: async def {getattr(layer, '__name__', 'middleware')}(…)")
+        raise TypeError(
+            f"{layer!r} cannot be awaited\nhint: write async def {getattr(layer, '__name__', 'middleware')}(…)"
+        )
     try:
         signature(layer).bind(None, None)
     except ValueError:  # callables not written in Python may have no signature
         return layer
     except TypeError:
         name = getattr(layer, "__name__", "middleware")
-        raise TypeError(f"middleware {name} takes two values\nhint: async def {name}(call, call_next)") from None
+        raise TypeError(
+            f"middleware {name} must take two arguments\nhint: write async def {name}(call, call_next)"
+        ) from None
     return layer
 
 

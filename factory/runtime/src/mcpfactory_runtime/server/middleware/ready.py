@@ -230,7 +230,7 @@ class RateLimit(Middleware):
             if not bucket.take():
                 count, seconds = rate
                 raise ToolError(
-                    f"{call.name} may be called {count} times in {seconds} s; the next call may come in {ceil(bucket.wait)} s."
+                    f"{call.name} is limited to {count} calls in {seconds} s; try again in {ceil(bucket.wait)} s."
                 )
         return await call_next(call)
 
@@ -263,7 +263,7 @@ class ResponseLimit(Middleware):
 
     def __init__(self, characters: int = 100_000, *, tools: Iterable[str] = ()) -> None:
         if characters < 1:
-            raise ValueError(f"a limit of {characters} characters lets nothing through\nhint: 100_000, say")
+            raise ValueError(f"a limit of {characters} characters allows no text\nhint: set a limit such as 100_000")
         self._room = characters
         self._tools = frozenset(tools)
 

@@ -94,7 +94,7 @@ class _Connection:
 
     async def answer(self, method: str, params: Json) -> Json:
         if not self.exchanges or len({id(one.owner) for one in self.exchanges}) > 1:
-            raise McpError(INTERNAL_ERROR, f"nobody can be asked {method} now: it is not known which call it is for")
+            raise McpError(INTERNAL_ERROR, f"{method} cannot be answered now: it is unclear which call it belongs to")
         return await self.exchanges[-1].answer(method, params)
 
 
@@ -191,8 +191,8 @@ class RemoteConnections:
                 return one
         if len(self._others) >= self._most and not self._make_room():
             raise ToolError(
-                f"The server {self._name} cannot be asked now: {self._most} connections to it are in use\n"
-                "hint: try again later, or RemoteServer(max_connections=…)"
+                f"The server {self._name} cannot be called now: all {self._most} connections to it are in "
+                "use\nhint: try again later, or increase RemoteServer(max_connections=…)"
             )
         made = _Connection(json.loads(json.dumps(able)), session)
         made.used = asyncio.get_running_loop().time()

@@ -74,7 +74,7 @@ def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _
         result = await pass_on("tools/call", {"name": inner, "arguments": arguments}, ctx)
         content = result.get("content", [])
         if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-            raise ToolError(f"The answer of {inner} is no result of a tool: its content is no list of blocks")
+            raise ToolError(f"Tool {inner} returned an invalid result: its content is not a list of blocks")
         return {**result, "content": [names.content(block) for block in content]}
 
     shown = {key: value for key, value in wire.items() if key != "execution"}
@@ -237,7 +237,7 @@ async def forward(
         answered = {"inputResponses": {key: answers[f"{number}.{key}"] for key in wanted}}
         if "requestState" in result:
             answered["requestState"] = result["requestState"]
-    raise McpError(INTERNAL_ERROR, f"the server still asks after {_ROUNDS} rounds")
+    raise McpError(INTERNAL_ERROR, f"the server still asks for input after {_ROUNDS} rounds")
 
 
 def abilities(ctx: Context) -> Json:
@@ -260,8 +260,8 @@ def forwarded_question(wanted: Any) -> Question[Any]:
         if method in {"sampling/createMessage", "roots/list"}:
             return _ForwardedQuestion(method, params)
     except (TypeError, KeyError) as error:
-        raise McpError(INTERNAL_ERROR, f"the server asks what cannot be asked: {error}") from None
-    raise McpError(INTERNAL_ERROR, f"the server asks for {method!r}, which no client does")
+        raise McpError(INTERNAL_ERROR, f"the server sent an invalid question: {error}") from None
+    raise McpError(INTERNAL_ERROR, f"the server sent the request {method!r}, which clients do not support")
 
 
 def _meta(ctx: Context) -> Json:

@@ -210,7 +210,7 @@ class RemoteServer(Server):
         try:
             return await stack.enter_async_context(client.listen(**kinds, uris=uris))
         except McpError as error:
-            log.warning("%s tells of no changes: %s", self.name, error)
+            log.warning("%s does not report changes: %s", self.name, error)
             return None
 
     def _note(self, error: Exception) -> None:
@@ -347,7 +347,7 @@ class RemoteServer(Server):
 
     def _unreachable(self, error: Exception) -> ToolError:
         """Return the error for a caller; the details go to the log, because they may quote the process's stderr."""
-        log.warning("a call of %s failed: %s", self.name, error)
+        log.warning("a call to %s failed: %s", self.name, error)
         hint = "it is tried again with the next call; what this call did until then is not known"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
 
@@ -416,18 +416,18 @@ def _connector(
     if isinstance(target, str):
         if not host_port_of(target):
             raise ValueError(
-                f"{target!r} is no URL\nhint: https://…, or a command as a list: ['python', '-m', 'notes']"
+                f"{target!r} is not a valid URL\nhint: use https://…, or a command as a list: ['python', '-m', 'notes']"
             )
         if env is not None or cwd is not None:
-            raise TypeError("env= and cwd= are for a command\nhint: headers= or oauth= are for a URL")
+            raise TypeError("env= and cwd= are only for a command\nhint: use headers= or oauth= for a URL")
         return lambda **options: Client.connect_http(target, headers, oauth, **options), urlsplit(
             target
         ).hostname or target
     command = [os.fspath(word) for word in target]
     if not command:
-        raise ValueError("an empty command starts nothing\nhint: ['python', '-m', 'notes']")
+        raise ValueError("the command is empty\nhint: write ['python', '-m', 'notes']")
     if headers is not None or oauth is not None:
-        raise TypeError("headers= and oauth= are for a URL\nhint: env= is for a command")
+        raise TypeError("headers= and oauth= are only for a URL\nhint: use env= for a command")
     environ = {key: os.environ[key] for key in _INHERITED if key in os.environ} | dict(env or {})
     name = PurePath(command[0]).name
     return lambda **options: Client.connect_stdio(command, environ, cwd, inherit=False, **options), name
@@ -461,12 +461,14 @@ def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options
     data: Any = source if isinstance(source, Mapping) else _read(Path(source))
     servers = data.get("mcpServers") if isinstance(data, Mapping) else None
     if not isinstance(servers, Mapping):
-        raise ValueError(f'{where} has no mcpServers\nhint: {{"mcpServers": {{"books": {{"command": "books"}}}}}}')
+        raise ValueError(
+            f'{where} has no mcpServers\nhint: write {{"mcpServers": {{"books": {{"command": "books"}}}}}}'
+        )
     found: dict[str, RemoteServer] = {}
     for name, entry in servers.items():
         prefix = _UNFIT.sub("-", name)
         if prefix in found:
-            raise ValueError(f"{where}: two servers would be called {prefix!r}\nhint: other names")
+            raise ValueError(f"{where}: two servers would have the name {prefix!r}\nhint: rename one of them")
         found[prefix] = _remote_server(f"{where}, {name}", name, entry, options)
     return found
 
@@ -475,12 +477,14 @@ def _read(file: Path) -> Any:
     try:
         return json.loads(file.read_text("utf-8"))
     except ValueError as error:
-        raise ValueError(f"{file} is no JSON: {error}\nhint: the file of a client, such as mcp.json") from None
+        raise ValueError(
+            f"{file} is not valid JSON: {error}\nhint: use the configuration file of a client, such as mcp.json"
+        ) from None
 
 
 def _remote_server(where: str, name: str, entry: Any, options: Json) -> RemoteServer:
     if not isinstance(entry, Mapping) or ("command" in entry) == ("url" in entry):
-        raise ValueError(f"{where}: it has neither or both of command and url\nhint: one of them")
+        raise ValueError(f"{where}: exactly one of command and url is required\nhint: set one of them")
     known = _COMMAND if "command" in entry else _ADDRESS
     given = {key: _filled(where, entry[key]) for key in known if entry.get(key) is not None}
     words = [given.pop("command", ""), *given.pop("args", ())]
@@ -497,13 +501,15 @@ def _filled(where: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_filled(where, one) for one in value]
     if not isinstance(value, str):
-        raise ValueError(f"{where}: {value!r} is no text\nhint: write it as a text")
+        raise ValueError(f"{where}: {value!r} is not a string\nhint: write it as a string")
 
     def variable(found: re.Match[str]) -> str:
         default = found[2]
         value = os.environ.get(found[1], default)
         if value is None:
-            raise ValueError(f"{where}: the variable {found[1]} is not set\nhint: set it, or ${{{found[1]}:-default}}")
+            raise ValueError(
+                f"{where}: the variable {found[1]} is not set\nhint: set it, or write ${{{found[1]}:-default}}"
+            )
         return value
 
     return _VARIABLE.sub(variable, value)

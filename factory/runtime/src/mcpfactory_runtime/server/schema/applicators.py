@@ -73,7 +73,7 @@ def only_one(branches: Sequence[CoreSchema]) -> CoreSchema:
             except ValidationError as error:
                 refusals.append(error)
             if len(fitted) > 1:
-                raise problem(f"must fit only one of its {len(branches)} forms, and fits several")
+                raise problem(f"must match exactly one of its {len(branches)} forms, but matches several")
         if not fitted:
             raise together(refusals)
         return fitted[0]
@@ -86,7 +86,7 @@ def none_of(part: CoreSchema) -> CoreSchema:
 
     def check(value: Any, handler: Handler) -> Any:
         if _fits(handler, "not", value):
-            raise problem("is what its schema excludes (not)")
+            raise problem("must not match what its schema excludes (not)")
         return value
 
     return _wrapped(check, {"not": part})
@@ -121,7 +121,7 @@ def needs_too(needed: Mapping[str, Any]) -> CoreSchema:
         for name, others in needed.items() if isinstance(value, dict) else ():
             missing = [one for one in others if one not in value] if name in value and isinstance(others, list) else []
             if missing:
-                raise problem(f"needs {', '.join(map(str, missing))} beside {name}")
+                raise problem(f"needs {', '.join(map(str, missing))} together with {name}")
         return value
 
     return core_schema.no_info_plain_validator_function(check)
@@ -134,7 +134,7 @@ def contained(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
         count = sum(_fits(handler, "contains", one) for one in value)
         if count < low or (high is not None and count > high):
             many = f"at least {low}" if count < low else f"at most {high}"
-            raise problem(f"must contain {many} of the items that its schema asks for (contains)")
+            raise problem(f"must contain {many} of the items that match its schema (contains)")
         return value
 
     return _wrapped(check, {"contains": part})

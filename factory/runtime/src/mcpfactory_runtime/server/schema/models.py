@@ -85,15 +85,17 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         schema = _itself(adapter.json_schema(mode="serialization", schema_generator=_Plain))
     except PydanticUserError as error:
-        raise TypeError(f"the return annotation has no schema: {error}\nhint: structured=False does without") from error
+        raise TypeError(
+            f"the return annotation has no schema: {error}\nhint: set structured=False to return it without a schema"
+        ) from error
 
     def plain(value: Any) -> Any:
         try:
             return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
         except PydanticSerializationError as error:
             raise TypeError(
-                f"what was returned has no JSON form: {error}\n"
-                "hint: content blocks need an annotation that names them, such as list[Image | str], or none"
+                f"the returned value has no JSON form: {error}\nhint: annotate content blocks with their "
+                "types, such as list[Image | str], or remove the annotation"
             ) from None
 
     return plain, schema

@@ -62,8 +62,8 @@ class SchemaReferences:
         for part, base in _parts(root, self._resources):
             if "$schema" in part and part is not root and _dialect(part["$schema"]) != self.dialect:
                 raise UnusableSchemaError(
-                    f"the schema is of one dialect and a part of it of another, {part['$schema']!r}, which is not "
-                    "supported\nhint: write all of it in one dialect, best 2020-12"
+                    f"the schema mixes dialects: a part of it uses {part['$schema']!r}, which is not "
+                    "supported\nhint: write all of it in one dialect, preferably 2020-12"
                 )
             if base != self._base:
                 self._bases[id(part)] = base
@@ -107,8 +107,8 @@ class SchemaReferences:
                 target = target[int(key) if isinstance(target, list) and key.isdecimal() else key]
         except (KeyError, IndexError, TypeError):
             raise UnusableSchemaError(
-                f"the schema refers to {reference!r}, and there is nothing of that name in it\n"
-                "hint: put it below $defs; what is elsewhere is never fetched"
+                f"the schema refers to {reference!r}, which it does not contain\nhint: put it below $defs; "
+                "external schemas are never fetched"
             ) from None
         return target
 
@@ -119,8 +119,8 @@ def _dialect(uri: Any) -> SchemaDialect:
     known = _DIALECTS.get(str(uri).rstrip("#").partition("://")[2])
     if known is None:
         raise UnusableSchemaError(
-            f"the schema is of the dialect {uri!r}, which is not supported\n"
-            "hint: write it in 2020-12, which needs no $schema; draft-06, draft-07 and 2019-09 are read, too"
+            f"the schema dialect {uri!r} is not supported\nhint: write it in 2020-12, which needs no $schema; "
+            "draft-06, draft-07 and 2019-09 also work"
         )
     return known
 

@@ -268,14 +268,14 @@ def check_size(low: int, high: int | None, value: Any) -> Any:
     if len(value) < low:
         raise problem(f"needs at least {low} {'property' if low == 1 else 'properties'}")
     if high is not None and len(value) > high:
-        raise problem(f"may have at most {high} {'property' if high == 1 else 'properties'}")
+        raise problem(f"must have at most {high} {('property' if high == 1 else 'properties')}")
     return value
 
 
 def check_unique(value: list[Any]) -> list[Any]:
     """`uniqueItems`."""
     if len({_json_key(one) for one in value}) < len(value):
-        raise problem("must have no two items that are the same")
+        raise problem("must not have two items that are the same")
     return value
 
 

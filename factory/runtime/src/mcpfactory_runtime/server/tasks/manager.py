@@ -245,7 +245,7 @@ class TaskManager:
         options = self.options
         if sum(run.owner == owner for run in self._runs.values()) >= options.limit:
             raise McpError(
-                INVALID_REQUEST, f"{options.limit} tasks are running already. hint: wait until one of them ends"
+                INVALID_REQUEST, f"{options.limit} tasks are already running. hint: wait until one of them ends"
             )
         now = self.store.clock()
         granted = options.ttl if ttl is None else min(ttl, options.max_ttl)

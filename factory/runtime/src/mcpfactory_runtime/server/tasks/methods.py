@@ -76,7 +76,7 @@ class TaskChannel:
         Raises:
             McpError: always.
         """
-        raise McpError(INVALID_REQUEST, f"{method} cannot be sent by a task")
+        raise McpError(INVALID_REQUEST, f"a task cannot send {method}")
 
     def close_stream(self, retry: int | None) -> None:
         """Nothing to close."""
@@ -217,7 +217,8 @@ class TaskMethods:
         if not asked and tool.task == "required":
             raise McpError(
                 METHOD_NOT_FOUND,
-                f"The tool {tool.name} can only be called as a task. hint: params.task, where the revision has it",
+                f"The tool {tool.name} can only be called as a task. hint: set params.task, if the protocol "
+                "revision supports it",
             )
         return asked
 
@@ -297,12 +298,14 @@ class TaskMethods:
     async def _cancel_core(self, call: Call, channel: ReplyChannel) -> Json:
         task = await self._manager.cancel(await self._find(call, channel))
         if task is None:
-            raise McpError(INVALID_PARAMS, "Invalid params: the task has ended already and cannot be cancelled")
+            raise McpError(INVALID_PARAMS, "Invalid params: the task has already ended and cannot be cancelled")
         return core_form(task, self._poll)
 
     async def _list(self, call: Call, channel: ReplyChannel) -> Json:
         if not identifies(channel):
-            raise McpError(METHOD_NOT_FOUND, "Method not found: tasks/list, for clients cannot be told apart here")
+            raise McpError(
+                METHOD_NOT_FOUND, "Method not found: tasks/list, because clients cannot be distinguished here"
+            )
         size = self._server.page_size or _PAGE
         try:
             after = read_cursor(call.params)
@@ -343,7 +346,7 @@ class TaskMethods:
         finally:
             change.cancel()
         if not change.done():
-            raise McpError(INTERNAL_ERROR, "The server is ending before the task does")
+            raise McpError(INTERNAL_ERROR, "The server is shutting down before the task ends")
         task = change.result()
         if task is None:
             raise McpError(INVALID_PARAMS, "The task has expired")
@@ -437,5 +440,5 @@ def _requested_ttl(call: Call) -> int | None:
         return None
     ttl = requested.get("ttl") if isinstance(requested, dict) else "no object"
     if ttl is not None and (type(ttl) is not int or ttl < 0):
-        raise McpError(INVALID_PARAMS, "Invalid params: task must be an object, and its ttl milliseconds")
+        raise McpError(INVALID_PARAMS, "Invalid params: task must be an object, and its ttl a number of milliseconds")
     return None if ttl is None else max(ttl, 1)

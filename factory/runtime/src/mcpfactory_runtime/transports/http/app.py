@@ -167,13 +167,13 @@ class HttpApp:
         for one in routes:
             if one.path.rstrip("/") in taken:
                 raise ValueError(
-                    f"{one.path} is where MCP, a login or a page is served\nhint: another path for the route"
+                    f"{one.path} is already used for MCP, a login or a page\nhint: choose another path for the route"
                 )
         try:
             from mcpfactory_runtime.transports.http.routes import RouteTable  # noqa: PLC0415 - loads Starlette
         except ModuleNotFoundError as error:
             raise RuntimeError(
-                f"routes of one's own need {error.name}\nhint: pip install 'mcpfactory-runtime[routes]'"
+                f"custom routes need {error.name}\nhint: pip install 'mcpfactory-runtime[routes]'"
             ) from None
         return RouteTable(routes, self._gate, self._server.max_message_size)
 
@@ -346,7 +346,7 @@ class HttpApp:
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that belongs to no session; its client is known by token or, failing that, by address."""
         if self._requests >= self._max_requests:
-            error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are in flight already")
+            error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
         allowance = self._server.rates.of(client_of(principal, scope))
@@ -463,7 +463,7 @@ class HttpApp:
             return
         found = await session.find_stream(chosen.last_event)
         if found is None:
-            error = McpError(INVALID_REQUEST, "Last-Event-ID is not one of this session's, or too old")
+            error = McpError(INVALID_REQUEST, "Last-Event-ID is not from this session, or is too old")
             await reject(send, Rejection(400, None, f"{error}\n"))
             return
         stream, after, earlier = found

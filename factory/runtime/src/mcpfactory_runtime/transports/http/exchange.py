@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcpfactory_runtime")
 
-CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server ended before the request did. hint: send it again")
+CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
 _WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need no watch for a disconnect
 
 

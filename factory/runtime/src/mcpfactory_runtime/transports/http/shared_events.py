@@ -166,7 +166,7 @@ class SharedEventStore:
                 if await self._attempt(key, changes):
                     return
             if self._closing:
-                log.error("the store does not answer: what changed of a session is lost")
+                log.error("the store does not answer: changes of a session are lost")
                 return
             log.warning("the store does not answer; trying again")
             await asyncio.sleep(_AGAIN)

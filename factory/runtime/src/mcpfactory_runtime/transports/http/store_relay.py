@@ -135,7 +135,7 @@ class StoreRelay:
                     return None
                 owner = await self._owner(session_id)
         except StoreError as error:
-            log.error("whose a session is cannot be asked for: %s", error)
+            log.error("the owner of a session cannot be determined: %s", error)
             text = "It cannot be found out now who has this session. hint: try again later\n"
             await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
             return None
@@ -172,7 +172,7 @@ class StoreRelay:
         try:
             await self._tell(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
         except StoreError as error:  # which may have it all the same
-            log.error("another process was not asked: %s", error)
+            log.error("a request could not be sent to another process: %s", error)
             await reject(send, _unavailable("cannot be reached now"))
             return True
         try:
@@ -220,7 +220,7 @@ class StoreRelay:
             for process in await self._processes.others():
                 await self._tell(process, "change", "", {"method": method, "params": params})
         except StoreError as error:
-            log.warning("other processes were not told of %s: %s", method, error)
+            log.warning("other processes were not notified of %s: %s", method, error)
 
     async def _tell(self, process: str, kind: str, name: str, more: Json | None = None, data: bytes = b"") -> None:
         head = jsonrpc.encode({"kind": kind, "exchange": name, **(more or {})})
@@ -243,7 +243,7 @@ class StoreRelay:
                 for data in await self._store.receive(self._processes.id, LONGEST_LOOK):
                     self._take_any(data)
             except StoreError as error:
-                log.warning("messages of other processes cannot be read: %s", error)
+                log.warning("messages from other processes cannot be read: %s", error)
                 await asyncio.sleep(_AGAIN)
 
     def _take_any(self, message: bytes) -> None:
@@ -306,7 +306,7 @@ class StoreRelay:
             await self._app(scope, _received(body, gone), send)
         except Exception as error:
             if isinstance(error, StoreError):
-                log.warning("another process was not answered: %s", error)
+                log.warning("another process did not get a response: %s", error)
             else:
                 log.exception("a request of another process failed")
             await self._tell_surely(exchange.peer, "failed", name)
