@@ -74,7 +74,7 @@ def long_words(browser: Any, _url: str, root: Path, shots: Path) -> Told:
     paths = list(_paths(hostile))
     paths += [
         ("action", f"/servers/short/actions/{one}/?check=1&reason={WORD}")
-        for one in ("hold", "release", "reject", "waive")
+        for one in ("hold", "unhold", "reject", "waive")
     ]
     paths += [("try", f"/servers/short/tools/{WORD[:120]}_0/try/"), ("found", f"/board/?q={WORD}")]
     with dashboard(hostile) as url:
@@ -139,9 +139,9 @@ def act(browser: Any, url: str, root: Path, shots: Path) -> Told:
         ("approve", "approved", {"channel": "production", "reason": "tried it"}),
         ("promote", "promoted", {"channel": "production"}),
         ("hold", "held", {"channel": "production", "reason": "audit"}),
-        ("release", "released", {"channel": "production"}),
+        ("unhold", "released", {"channel": "production"}),
         ("rollback", "rolled-back", {"channel": "staging", "reason": "orders fail"}),
-        ("release", "released", {"channel": "staging"}),
+        ("unhold", "released", {"channel": "staging"}),
         ("reject", "rejected", {"channel": "production", "reason": "prices are wrong"}),
         ("waive", "waived", {"rule": "descriptions.arguments", "until": NEXT_MONTH, "reason": "soon"}),
     )
@@ -190,7 +190,7 @@ def follow(browser: Any, url: str, root: Path, shots: Path) -> Told:
     faults: list[str] = []
     with looker(browser, url, **SHAPES["light-wide"]) as look, looker(browser, url, **SHAPES["dark-phone"]) as board:
         _login(look, url)
-        _deed(look, url, "bookshop", "rerun")
+        _deed(look, url, "bookshop", "run")
         look.page.wait_for_url(re.compile(r"/runs/[^/]+/$"))
         loaded = time.monotonic()
         look.page.evaluate("window.same = true")  # gone when the page is loaded again

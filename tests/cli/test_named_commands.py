@@ -94,7 +94,7 @@ def live(space: Workspace, key: Path) -> None:
     rollback(space, "rolled", "staging", reason="two is bad")
     decision.reject(space, "rejected", "production", reason="no")
     for channel, signature in (("production", None), ("sealed", key)):
-        decision.hold(space, "held", channel, reason="audit", key=signature)
+        decision.hold(space, "held", channel, reason="audit", sign_with=signature)
     decision.retire(space, "retired", reason="old")
     killed = Store(space).state("killed").candidate
     for name in ("failing", "moved"):  # there is something to go back to at one of them

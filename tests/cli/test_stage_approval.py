@@ -69,7 +69,7 @@ def test_approval_of_a_stage_ends_when_a_tool_is_replaced(swapped: Inside) -> No
 def test_approve_stage_shows_question_tools_and_changes_since_the_last_approval(swapped: Inside) -> None:
     shown = swapped(*APPROVE, "--dry-run")
     with serving(swapped.folder, PEOPLE) as address:
-        page = Browser(address).login("Ada").get("/servers/shop/actions/approve-stage/", check="1").text
+        page = Browser(address).login("Ada").get("/servers/shop/actions/approve/", check="1").text
     expected = (
         "Are these the tools",
         "list_shops",

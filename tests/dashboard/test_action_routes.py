@@ -115,7 +115,7 @@ def test_hold_release_reject_and_waive_are_done_by_whoever_confirmed_them(librar
     ada.act("bookshop", "reject", channel="production", reason="prices are wrong")
     ada.act("bookshop", "hold", channel="staging", reason="audit")
     assert library.store.state("bookshop").holds["staging"] == {"actor": "Ada", "reason": "audit"}
-    ada.act("bookshop", "release", channel="staging")
+    ada.act("bookshop", "unhold", channel="staging")
     ada.act("atlas", "waive", rule="descriptions.arguments", until=NEXT_MONTH, reason="soon")
     assert happened(library, "bookshop") == [("rejected", "Ada"), ("held", "Ada"), ("released", "Ada")]
     assert happened(library, "atlas") == [("waived", "Ada")]
@@ -133,18 +133,18 @@ def test_roll_back_brings_back_what_was_there_and_holds_the_channel(library: Ben
 
 
 def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Bench, ada: Browser) -> None:
-    page = ada.get("/servers/weather/actions/rerun/", until="generate").text
+    page = ada.get("/servers/weather/actions/run/", until="generate").text
     assert "1 stage of weather would run" in page
-    late = ada.confirmation("weather", "rerun", until="generate")
-    answer = ada.post("/servers/weather/actions/rerun/", confirming(page))
+    late = ada.confirmation("weather", "run", until="generate")
+    answer = ada.post("/servers/weather/actions/run/", confirming(page))
     run = answer.headers["location"].removeprefix("/runs/").rstrip("/")
     assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
     begun = [event for event in library.store.history("weather") if event.get("run") == run]
     assert (begun[0]["event"], begun[0]["actor"]) == ("stage.started", "Ada")
-    again = ada.post("/servers/weather/actions/rerun/", late).headers["location"]
+    again = ada.post("/servers/weather/actions/run/", late).headers["location"]
     assert again == "/servers/weather/", "a run in which nothing is due has no page"
     assert "nothing of weather is due, so no run was begun" in ada.get(again).text
-    checked = ada.get("/servers/weather/actions/rerun/", until="generate").text
+    checked = ada.get("/servers/weather/actions/run/", until="generate").text
     assert "nothing of weather is due" in checked
     assert 'name="ticket"' not in checked
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library
     for action, values, words in (
         ("promote", {"channel": "production"}, "approvals missing"),
         ("promote", {"channel": "staging", "candidate": "1.4.0-fedcba987654"}, "may not be promoted"),
-        ("release", {}, "there is no channel of bookshop that this fits"),
+        ("unhold", {}, "there is no channel of bookshop that this fits"),
         ("hold", {"channel": "nowhere", "reason": "r"}, "nowhere"),
         ("waive", {"rule": "no.such", "until": NEXT_MONTH, "reason": "r"}, "there is no rule"),
         ("waive", {"rule": "descriptions.tool", "until": "2001-01-31", "reason": "r"}, "is over"),
@@ -214,7 +214,7 @@ def test_a_request_from_elsewhere_or_from_nobody_is_refused_and_changes_nothing(
 def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
     assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
-    ada.act("bookshop", "release", channel="staging")
+    ada.act("bookshop", "unhold", channel="staging")
     before = kept(library.root)
     again = ada.post("/servers/bookshop/actions/hold/", form)
     assert again.status == 403
@@ -377,18 +377,18 @@ def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(library:
     config, shown = library.root / "mcpfactory.toml", library.root / "servers/atlas/NOTES.md"
     config.write_text(config.read_text() + STAGE)
     shown.write_text("one")
-    checked = ada.get("/servers/atlas/actions/approve-stage/", stage="seen", check="1").text
+    checked = ada.get("/servers/atlas/actions/approve/", stage="seen", check="1").text
     assert "seen of atlas is approved" in unescape(checked)
     assert "servers/atlas/NOTES.md" in checked
-    ada.act("atlas", "approve-stage", stage="seen", reason="read")
+    ada.act("atlas", "approve", stage="seen", reason="read")
     assert happened(library, "atlas") == [("approved", "Ada")]
-    form = ada.confirmation("atlas", "reject-stage", stage="seen", reason="no")
+    form = ada.confirmation("atlas", "reject", stage="seen", reason="no")
     shown.write_text("two")
-    page = ada.post("/servers/atlas/actions/reject-stage/", form)
+    page = ada.post("/servers/atlas/actions/reject/", form)
     assert page.status == 409
     assert '<th scope="row">shown</th><td>file:NOTES.md sha256:' in page.text
     assert happened(library, "atlas") == [("approved", "Ada")]
-    ada.act("atlas", "reject-stage", stage="seen", reason="no")
+    ada.act("atlas", "reject", stage="seen", reason="no")
     assert happened(library, "atlas")[-1] == ("rejected", "Ada")
 
 

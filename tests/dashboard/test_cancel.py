@@ -33,7 +33,7 @@ def acting(library: Bench) -> Iterator[str]:
 
 def begun(browser: Browser) -> str:
     """A run that goes on, by its id."""
-    answer = browser.act("weather", "rerun", until="endless")
+    answer = browser.act("weather", "run", until="endless")
     assert answer.status == 303
     return answer.headers["location"].removeprefix("/runs/").rstrip("/")
 
@@ -53,7 +53,7 @@ def test_a_run_is_cancelled_by_a_confirmation_and_what_was_at_work_is_due_again(
     assert "Done: the run is being ended" in ada.get(f"/runs/{run}/").text
     page = ada.get(f"/runs/{run}/").text
     assert "/actions/cancel/" not in page
-    assert "would run" in ada.get("/servers/weather/actions/rerun/", until="endless", check="1").text
+    assert "would run" in ada.get("/servers/weather/actions/run/", until="endless", check="1").text
 
 
 def test_what_is_no_confirmation_ends_nothing(acting: str) -> None:

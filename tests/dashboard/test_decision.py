@@ -74,7 +74,7 @@ def test_the_page_sets_a_candidate_against_what_the_channel_offers(shop: Bench) 
     facts = {fact["name"]: (fact["old"], fact["new"]) for fact in page["facts"]}
     assert (facts["score"], facts["tests passed"], facts["tools"]) == (("90", "97"), ("90", "97"), ("3", "3"))
     assert "1 of 1 approval missing" in page["asks"]
-    assert page["expect"] == client.get("/?format=json").json()["items"][0]["expect"]
+    assert page["precondition"] == client.get("/?format=json").json()["items"][0]["precondition"]
     text = client.get("/servers/bookshop/decide/production/", headers={"Accept": "text/html"}).text
     assert EVIL not in text
     assert unescape(text).count(EVIL) == 1
@@ -100,9 +100,9 @@ def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirme
 
     with serving(shop.root, PEOPLE) as address:
         ada = Browser(address).login("Ada")
-        seen = ada.get("/servers/bookshop/decide/production/?format=json").data["expect"]
+        seen = ada.get("/servers/bookshop/decide/production/?format=json").data["precondition"]
         decision.reject(shop.workspace, "bookshop", "production", reason="no")
-        page = ada.get("/servers/bookshop/actions/approve/", channel="production", expect=seen).text
+        page = ada.get("/servers/bookshop/actions/approve/", channel="production", precondition=seen).text
         assert "This has changed since you looked" in page
         assert "Nothing was done" not in page, "nothing was pressed yet"
 
@@ -117,7 +117,7 @@ def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: Be
         body = json.dumps({**asked["settled"], "ticket": asked["ticket"]})
         told = ada.send("POST", path, body, Content_Type="application/json", Accept="application/json")
         assert (told.status, "--expect" in told.text) == (409, False)
-        assert f"`expect` is {told.data['settled']['expect']}" in told.data["error"]["hint"]
+        assert f"`precondition` is {told.data['settled']['expect']}" in told.data["error"]["hint"]
 
 
 def told(shop: Bench) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: 
         ada.act("bookshop", "approve", channel="production", reason="fine")
         ada.act("bookshop", "promote", channel="production")
         grace.act("bookshop", "rollback", channel="production", reason="orders fail")
-        grace.act("bookshop", "release", channel="production")
+        grace.act("bookshop", "unhold", channel="production")
         page = ada.get(DECIDE, format="json").data
         said = [(one["what"], one["who"], one["why"], one["counts"]) for one in page["decisions"]]
         assert said == [("approved", "Ada", "fine", False), ("rolled back", "Grace", "orders fail", True)]

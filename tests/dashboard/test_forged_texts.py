@@ -101,7 +101,7 @@ def test_a_reason_is_one_line_however_it_comes(shop: Bench, end: str) -> None:
     assert shop.store.history("bookshop")[-1]["reason"] == line
     with serving(shop.root, PEOPLE) as address:
         ada = Browser(address).login("Ada")
-        assert ada.act("bookshop", "release", channel="production", reason=reason).status == 303
+        assert ada.act("bookshop", "unhold", channel="production", reason=reason).status == 303
     assert shop.store.history("bookshop")[-1]["reason"] == line
 
 

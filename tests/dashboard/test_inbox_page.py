@@ -103,7 +103,7 @@ def test_the_page_has_one_button_a_row_and_keeps_what_waits_for_who_looks(librar
         ada = Browser(address).login("Ada")
         page = ada.get("/").text
         assert '<input type="checkbox" name="for" value="Ada">' in page
-        assert 'href="servers/zebra/actions/rerun/"' in page
+        assert 'href="servers/zebra/actions/run/"' in page
         mine = ada.get("/", **{"for": "Ada"}).text
         assert "servers/zebra/" not in mine
         assert "servers/weather/" in mine

@@ -71,7 +71,7 @@ def tried(ada: Browser, action: str) -> str:
 
 def test_whatever_the_page_of_a_server_offers_goes_through(shop: Bench, ada: Browser) -> None:
     def offers() -> list[str]:
-        found = [name for name in dict.fromkeys(buttons(shown(ada, SERVER))) if name not in {"rerun", "waive"}]
+        found = [name for name in dict.fromkeys(buttons(shown(ada, SERVER))) if name not in {"run", "waive"}]
         assert [(name, tried(ada, name)) for name in found] == [(name, "") for name in found]
         return found
 
@@ -80,7 +80,7 @@ def test_whatever_the_page_of_a_server_offers_goes_through(shop: Bench, ada: Bro
     assert offers() == ["approve", "reject", "rollback", "hold"]
     decision.hold(shop.workspace, "bookshop", "staging", reason="audit")
     decision.hold(shop.workspace, "bookshop", "production", reason="audit")
-    assert offers() == ["release", "approve", "reject", "rollback"]
+    assert offers() == ["unhold", "approve", "reject", "rollback"]
 
 
 def test_a_retired_server_says_so_and_is_revived(shop: Bench, ada: Browser) -> None:
@@ -94,10 +94,10 @@ def test_a_retired_server_says_so_and_is_revived(shop: Bench, ada: Browser) -> N
     assert buttons(page) == ["revive"]
     assert "/decide/" not in page
     for force in ("", "1"):
-        run = told(ada, f"{SERVER}actions/rerun/", check="1", force=force)
+        run = told(ada, f"{SERVER}actions/run/", check="1", force=force)
         assert run["problem"] == "bookshop is retired by Cli: replaced"
         assert run["hint"] == "mcpfactory pipeline revive bookshop"
-    assert "Revive bookshop</a>" in shown(ada, f"{SERVER}actions/rerun/?check=1")
+    assert "Revive bookshop</a>" in shown(ada, f"{SERVER}actions/run/?check=1")
     assert ada.act("bookshop", "revive", reason="needed").status == 303
     assert told(ada)["retired"] == ""
     assert shop.store.history("bookshop")[-1]["event"] == "revived"

@@ -47,7 +47,7 @@ def test_a_history_that_cannot_be_read_is_a_problem_and_not_a_beginning(library:
     assert "Nothing has happened yet" not in shown(client, "/servers/bookshop/")
 
 
-@pytest.mark.parametrize("action", ["approve", "reject", "promote", "hold", "rerun"])
+@pytest.mark.parametrize("action", ["approve", "reject", "promote", "hold", "run"])
 def test_what_is_wrong_with_a_state_is_said_where_one_would_decide(shop: Bench, action: str) -> None:
     file = shop.store.state_file("bookshop")
     file.write_text(file.read_text().replace('"2.0.0"', '"2.0.1"'))

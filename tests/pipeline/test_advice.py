@@ -170,7 +170,7 @@ EVENTS: dict[str, Any] = {
     "policy": some.sampled_from(POLICIES),
 }
 DECISIONS = some.tuples(
-    some.sampled_from(["approve", "reject", "promote", "rollback", "hold", "release", "retire"]),
+    some.sampled_from(["approve", "reject", "promote", "rollback", "hold", "unhold", "retire"]),
     some.sampled_from(["staging", "production"]),
     some.sampled_from(PEOPLE),
 )

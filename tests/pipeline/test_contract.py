@@ -19,7 +19,7 @@ from mcpfactory_pipeline.channels.contract import (
     count_breaking_changes,
     find_contract,
 )
-from mcpfactory_pipeline.decisions.basis import callers_line
+from mcpfactory_pipeline.decisions.precondition import callers_line
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from tests.rows import rows

@@ -36,7 +36,7 @@ def test_a_dry_run_of_anything_checks_everything_and_writes_nothing(books):
     with refused("1 of 1 approval missing"):
         books.promote(dry_run=True)
     with refused("not held"):
-        books.decide("release", dry_run=True)
+        books.decide("unhold", dry_run=True)
     with refused("not retired"):
         books.decide("revive", dry_run=True)
 
@@ -135,7 +135,7 @@ def test_unknown_servers_and_channels_are_not_found(books):
 @pytest.mark.parametrize(
     ("written", "may"),
     [
-        ("true", ("approve", "reject", "promote", "rollback", "hold", "release")),
+        ("true", ("approve", "reject", "promote", "rollback", "hold", "unhold")),
         ("false", ()),
         ('["hold", "approve"]', ("approve", "hold")),
     ],

@@ -44,7 +44,7 @@ def folder(workspace, run):
 def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, folder, move):
     state = Store(workspace).state("books")
     moved = move(reason="release day")
-    assert len(moved.pop("expect")) == 8 * len(moved.pop("basis"))
+    assert len(moved.pop("precondition")) == 8 * len(moved.pop("facts"))
     assert moved == {
         "server": "books", "channel": "production", "candidate": state.candidate, "version": "1.0", "dry_run": False,
         "already": False, "pruned": {}, "callers": "",

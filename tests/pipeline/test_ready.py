@@ -60,7 +60,7 @@ def test_it_is_ready_since_its_soak_time_was_over_whenever_that_is_asked(books: 
 def test_a_new_candidate_is_ready_since_it_came_whatever_was_decided_before(books: Space) -> None:
     books.clock.at = shipped_at(books)
     books.decide("hold", reason="wait")
-    books.decide("release")
+    books.decide("unhold")
     books.configure(TO_PRODUCTION)
     books.next("two")
     item = waiting(books)

@@ -17,7 +17,7 @@ def test_a_rollback_brings_the_older_bytes_back_and_holds_the_channel(books):
     with refused("production is held by tester: it is bad") as caught:
         books.promote()
     assert caught.value.hint == "mcpfactory pipeline unhold books --channel production"
-    books.decide("release")
+    books.decide("unhold")
     with refused("it was rolled back by tester: it is bad out of production; 1 of 1 approval missing"):
         books.promote(candidate=second)
     books.decide("approve", candidate=second)
@@ -38,7 +38,7 @@ def test_a_rollback_of_staging_is_not_undone_by_the_next_run_until_the_hold_is_r
     assert books.offered("staging") == [b"one"], "not even by force"
     (step,) = [step for step in plan_servers(books.workspace, stages=STAGES) if step.stage == "staging"]
     assert (step.verdict, step.reasons) == ("held", ("held by tester: it is bad",))
-    books.decide("release", "staging")
+    books.decide("unhold", "staging")
     books.run("books")
     assert books.offered("staging") == [b"four"]
 
@@ -46,7 +46,7 @@ def test_a_rollback_of_staging_is_not_undone_by_the_next_run_until_the_hold_is_r
 def test_when_the_hold_of_a_rollback_is_released_the_run_brings_the_newest_back(books):
     books.next("two")
     books.rollback("staging")
-    books.decide("release", "staging")
+    books.decide("unhold", "staging")
     assert books.run("books").ran == 1
     assert books.offered("staging") == [b"two"]
 

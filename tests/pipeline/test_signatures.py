@@ -49,7 +49,7 @@ def forge(space, change) -> None:
 
 
 def test_an_approval_that_is_signed_counts(signed):
-    signed.decide("approve", reason="read it\nand tried it", key=signed.key)  # it is one line before it is signed
+    signed.decide("approve", reason="read it\nand tried it", sign_with=signed.key)  # it is one line before it is signed
     assert faults(signed.workspace) == []
     signed.promote()
     assert faults(signed.workspace) == []
@@ -59,12 +59,12 @@ def test_without_a_key_or_with_one_that_is_not_theirs_nobody_approves(signed, ac
     with refused("has to be signed"):
         signed.decide("approve")
     with refused("is not tester's"):
-        signed.decide("approve", key=signed.other)
+        signed.decide("approve", sign_with=signed.other)
     act("mallory")
     with refused("is not mallory's"):
-        signed.decide("approve", key=signed.key)
+        signed.decide("approve", sign_with=signed.key)
     with pytest.raises(ConfigError, match="cannot sign"):
-        signed.decide("approve", key=signed.folder / "source.txt")
+        signed.decide("approve", sign_with=signed.folder / "source.txt")
 
 
 FORGED = {
@@ -78,7 +78,7 @@ FORGED = {
 
 @pytest.mark.parametrize("what", FORGED)
 def test_an_approval_that_was_written_by_hand_is_told_and_not_promoted_on(signed, what):
-    signed.decide("approve", key=signed.key)
+    signed.decide("approve", sign_with=signed.key)
     forge(signed, lambda lines: [*lines[:-1], FORGED[what](lines[-1])])
     assert [one["server"] for one in faults(signed.workspace)] == ["books"]
     with pytest.raises(RefusedError, match="do not count"):
@@ -92,7 +92,7 @@ def test_what_was_brought_in_before_signatures_were_asked_for_is_told_until_it_i
     books.configure(SIGNED)
     (wrong,) = faults(books.workspace)
     assert "0 of 1 signed approvals" in wrong["message"]
-    books.decide("approve", key=signed.key)
+    books.decide("approve", sign_with=signed.key)
     assert faults(books.workspace) == []
 
 
@@ -101,16 +101,16 @@ def test_a_pull_request_may_bring_signed_approvals_and_nothing_else(signed):
     git(root, "init", "-q")
     git(root, "add", "pipeline")
     git(root, "commit", "-qm", "base")
-    signed.decide("approve", key=signed.key)
+    signed.decide("approve", sign_with=signed.key)
     assert refusals(signed.workspace, "HEAD") == []
-    signed.decide("hold", reason="wait", key=signed.key)
+    signed.decide("hold", reason="wait", sign_with=signed.key)
     assert [one.server for one in refusals(signed.workspace, "HEAD")] == ["books"]
 
 
 def test_a_pull_request_may_not_repeat_a_signed_approval_and_so_lift_a_rejection(signed):
     root = signed.workspace.root
-    signed.decide("approve", key=signed.key)
-    signed.decide("reject", reason="it leaks", key=signed.key)
+    signed.decide("approve", sign_with=signed.key)
+    signed.decide("reject", reason="it leaks", sign_with=signed.key)
     git(root, "init", "-q")
     git(root, "add", "pipeline")
     git(root, "commit", "-qm", "base")
@@ -125,21 +125,21 @@ def test_a_pull_request_that_brings_a_key_signs_nothing_with_it(signed):
     git(root, "add", "pipeline")
     git(root, "commit", "-qm", "base")
     (root / "pipeline" / "allowed_signers").write_text(f'"tester" {signed.other.with_suffix(".pub").read_text()}')
-    signed.decide("approve", key=signed.other)
+    signed.decide("approve", sign_with=signed.other)
     (found,) = refusals(signed.workspace, "HEAD")
     assert "approved by tester" in found.message
 
 
-TAKEN_BACK = {"reject": {"reason": "it leaks"}, "hold": {"reason": "wait"}, "release": {}}
+TAKEN_BACK = {"reject": {"reason": "it leaks"}, "hold": {"reason": "wait"}, "unhold": {}}
 
 
 @pytest.mark.parametrize("what", TAKEN_BACK)
 def test_rejections_holds_and_releases_are_signed_too_where_approvals_are(signed, what):
-    if what == "release":
-        signed.decide("hold", reason="wait", key=signed.key)
+    if what == "unhold":
+        signed.decide("hold", reason="wait", sign_with=signed.key)
     with refused("has to be signed"):
         signed.decide(what, **TAKEN_BACK[what])
-    signed.decide(what, **TAKEN_BACK[what], key=signed.key)
+    signed.decide(what, **TAKEN_BACK[what], sign_with=signed.key)
     assert faults(signed.workspace) == []
     forge(signed, lambda lines: [*lines[:-1], FORGED["no signature"](lines[-1])])
     with pytest.raises(RefusedError, match="is not signed"):
@@ -177,11 +177,11 @@ def test_an_approval_of_a_stage_counts_with_its_signature_alone(gated):
     assert command.endswith(" --sign-with ~/.ssh/id_ed25519")
     with refused("a decision about seen has to be signed"):
         approve_stage(signed.workspace, "books", "seen", stages=stages)
-    approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+    approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
     assert faults(signed.workspace) == []
     assert verdict(signed, stages) == "up-to-date"
     with refused("has approved what seen"):
-        approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+        approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
 
 
 @pytest.mark.parametrize(
@@ -189,11 +189,11 @@ def test_an_approval_of_a_stage_counts_with_its_signature_alone(gated):
 )
 def test_an_approval_of_a_stage_that_was_written_by_hand_counts_as_none_and_can_be_given_again(gated, change):
     signed, stages = gated
-    approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+    approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
     forge(signed, lambda lines: [*lines[:-1], change(lines[-1])])
     assert "the approval of seen by tester" in faults(signed.workspace)[0]["message"]
     assert verdict(signed, stages) == "waiting"
-    approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+    approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
     assert verdict(signed, stages) == "up-to-date"
 
 
@@ -202,8 +202,8 @@ def verdict(space, stages) -> str:
 
 
 def test_a_signature_says_yes_once(signed):
-    signed.decide("approve", key=signed.key)
-    signed.decide("reject", reason="it leaks", key=signed.key)
+    signed.decide("approve", sign_with=signed.key)
+    signed.decide("reject", reason="it leaks", sign_with=signed.key)
     forge(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
     with pytest.raises(RefusedError, match="another event has, too"):
         signed.promote()

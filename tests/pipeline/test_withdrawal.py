@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.decisions.basis import proof_lines
+from mcpfactory_pipeline.decisions.precondition import proof_lines
 from mcpfactory_pipeline.decisions.promote import promote_due
 from mcpfactory_pipeline.state.state import Candidate
 from mcpfactory_pipeline.state.store import Store
@@ -38,7 +38,7 @@ def test_approvals_from_before_a_rollback_do_not_count_after_it(books, act):
         books.decide("approve")
     second = books.promote()["candidate"]
     books.rollback()
-    books.decide("release")
+    books.decide("unhold")
     books.decide("approve", candidate=second)
     with refused("1 of 2 approvals missing"):
         books.promote(candidate=second)
@@ -50,7 +50,7 @@ def test_approvals_from_before_a_rollback_do_not_count_after_it(books, act):
 def test_a_timer_does_not_bring_back_what_was_rolled_back(books):
     two_in_production(books)
     books.rollback()
-    books.decide("release")
+    books.decide("unhold")
     assert promote_due(books.workspace, "production", stages=STAGES, clock=books.clock) == []
 
 
@@ -60,7 +60,7 @@ def test_a_channel_without_approvals_takes_back_what_was_rolled_back_when_somebo
     second = books.next("two")
     books.promote()
     books.rollback()
-    books.decide("release")
+    books.decide("unhold")
     with refused("it was rolled back by tester: it is bad out of production"):
         books.promote(candidate=second)
     books.decide("approve", candidate=second)

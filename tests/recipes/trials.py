@@ -233,12 +233,76 @@ def greet() -> None:
 
 def command(root: Path) -> None:
     write(root, f"{CLI}/commands/greet.py", COMMAND)
-    replace(root, f"{CLI}/main.py", "    doctor,\n", "    doctor,\n    greet,\n")
     replace(
         root,
         f"{CLI}/main.py",
-        '"doctor")(doctor.doctor)\n',
-        '"doctor")(doctor.doctor)\napp.command("greet")(greet.greet)\n',
+        '    "rename": ',
+        '    "greet": Place("Maintain", f"{_COMMANDS}.greet:greet", "Greet whoever types it"),\n    "rename": ',
+    )
+
+
+ANNOTATE: Final = '''\
+"""Write a note about a server."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from mcpfactory_pipeline.operations.fields import Server
+from mcpfactory_pipeline.operations.operation import Operation, OperationContext, OperationResult
+
+
+class Annotate(Operation):
+    """Write a note about a server."""
+
+    command: ClassVar[str] = "pipeline annotate"
+    title: ClassVar[str] = "Annotate"
+    result: ClassVar[type[OperationResult]] = OperationResult
+
+    server: Server
+    note: Annotated[str, Field(description="Text of the note", examples=["prices change in May"])]
+
+    def run(self, context: OperationContext) -> OperationResult:
+        """Append the note to NOTES.md of the server."""
+        file = context.workspace.server(self.server).folder / "NOTES.md"
+        if not context.dry_run:
+            with file.open("a", encoding="utf-8") as notes:
+                notes.write(f"- {self.note}\\n")
+        return OperationResult(message=f"{self.server}: {self.note}", dry_run=context.dry_run)
+'''
+
+
+def operation(root: Path) -> None:
+    write(root, f"{PIPELINE}/operations/annotate.py", ANNOTATE)
+    table = f"{PIPELINE}/operations/table.py"
+    before = "from mcpfactory_pipeline.operations.decisions import"
+    replace(root, table, before, f"from mcpfactory_pipeline.operations.annotate import Annotate\n{before}")
+    replace(root, table, "(New, Update,", "(Annotate, New, Update,")
+    commands = f"{CLI}/commands/pipeline.py"
+    at = "mcpfactory_pipeline.operations.annotate:Annotate"
+    place = f'    "annotate": Place("Decide", "{at}", "Write a note about a server"),\n'
+    replace(root, commands, '    "verify": ', f'{place}    "verify": ')
+
+
+EXCLUDED: Final = """\
+    exclude_tags: tuple[str, ...] = Field(
+        default=(), description="Leave out operations with this tag (repeatable)", examples=[["internal"]]
+    )
+"""
+
+
+def option(root: Path) -> None:
+    place = f"{CODEGEN}/select.py"
+    field = "    include_methods: tuple[str, ...] = Field("
+    replace(root, place, field, f"{EXCLUDED}{field}")
+    replace(root, place, '{**_ADDING, "include', '{**_ADDING, "exclude_tags": _by_tag, "include')
+    line = "    if marked(operation.extensions) is False"
+    reason = '        return f"{NOT_SELECTED}: it has an excluded tag"\n'
+    replace(root, place, line, f'    if "exclude_tags" in hits:\n{reason}{line}')
+    replace(
+        root, "docs/reference/generated-server.md", "include_paths = []\n", "exclude_tags = []\ninclude_paths = []\n"
     )
 
 
@@ -252,6 +316,8 @@ TRIALS: Final = {
     "Page of the dashboard": Trial(
         page, f"{PIPELINE}/dashboard/templates/census.html", "page_of_the_dashboard or census"
     ),
+    "Operation": Trial(operation, f"{CLI}/commands/pipeline.py", "surfaces"),
+    "Option of an operation": Trial(option, "docs/reference/generated-server.md", "surfaces or select or key"),
     "Command": Trial(command, f"{CLI}/main.py", "command_line"),
 }
 """By the name of the recipe."""

@@ -72,7 +72,7 @@ def text(result: dict[str, Any]) -> str:
 
 async def test_without_a_policy_every_decision_is_refused_and_nobody_is_asked(space):
     before, person = Store(space).history("notes"), Person()
-    for name in ("approve", "reject", "promote", "rollback", "hold", "release"):
+    for name in ("approve", "reject", "promote", "rollback", "hold", "unhold"):
         result = await ask(space, name, person)
         assert result["isError"]
         assert f"does not let agents {name}" in text(result)
@@ -88,14 +88,14 @@ STAGE = '\n[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nsh
 async def test_a_stage_is_decided_when_it_leaves_that_to_agents_and_a_person_said_yes_to_what_it_shows(space):
     config, person = space.root / "mcpfactory.toml", Person()
     config.write_text(config.read_text() + STAGE)
-    result = await ask(space, "approve_stage", person, stage="seen")
-    assert "the stage seen does not let agents approve" in text(result)
+    result = await ask(space, "approve", person, stage="seen")
+    assert "the policy of stage seen does not let agents approve" in text(result)
     assert person.asked == []
     config.write_text(config.read_text() + 'agents = ["approve"]\n')
-    assert "does not let agents reject" in text(await ask(space, "reject_stage", person, stage="seen"))
-    result = await ask(space, "approve_stage", person, stage="seen")
-    assert result["structuredContent"]["missing"] == "", text(result)
-    assert "It shows file:README.md servers/notes/README.md" in person.asked[0]
+    assert "does not let agents reject" in text(await ask(space, "reject", person, stage="seen"))
+    result = await ask(space, "approve", person, stage="seen")
+    assert result["structuredContent"]["stage"] == "seen", text(result)
+    assert "file:README.md  servers/notes/README.md" in person.asked[0]
     last = Store(space).history("notes")[-1]
     assert (last["event"], last["stage"], last["actor"], last["confirmed"]) == (
         "approved",
@@ -139,7 +139,7 @@ async def test_a_yes_to_another_candidate_or_channel_is_no_answer(space):
     space = Workspace.find(space.root)
     params = {"name": "approve", "arguments": {"server": "notes", "reason": "r"}}
     async with connect(make_factory(space.root), elicitation=Person(), info=AGENT) as client:
-        token = decision.approve(space, "notes", "production", dry_run=True)["expect"]
+        token = decision.approve(space, "notes", "production", dry_run=True)["precondition"]
         asked = f"approve-notes-production-{token}"
         others = (asked.replace(token, "0" * len(token)), asked.replace("production", "staging"))
         for other in ("approve", asked.replace("approve", "promote"), *others):
@@ -173,11 +173,11 @@ async def test_an_agent_decides_about_what_it_read(space):
     async with connect(make_factory(space.root), elicitation=Person(), info=AGENT) as client:
         (item,) = (await client.call_tool("inbox", {}))["structuredContent"]["items"]
         decision.reject(Workspace.find(space.root), "notes", "production", reason="no")
-        call = {"server": "notes", "reason": "r", "expect": item["expect"]}
+        call = {"server": "notes", "reason": "r", "precondition": item["precondition"]}
         result = await client.call_tool("approve", call)
         assert "now decisions: rejected by Ada: no" in text(result)
-        again = text(result).partition("expect ")[2].split()[0]
-        result = await client.call_tool("approve", {**call, "expect": again})
+        again = text(result).partition("precondition ")[2].split()[0]
+        result = await client.call_tool("approve", {**call, "precondition": again})
         assert not result.get("isError"), text(result)
 
 
@@ -210,20 +210,20 @@ async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew
     space = init_workspace(tmp_path / "space", git=False)
     documents = [f"{label}={DOCUMENT}" for label in ("old", "new")]
     async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
-        made = await client.call_tool("new_server", {"documents": documents, "name": "books"})
+        made = await client.call_tool("new", {"sources": documents, "name": "books"})
         assert made["structuredContent"]["tools"] == 22, text(made)
-        refused = await client.call_tool("update_server", {"server": "books", "document": str(DOCUMENT)})
+        refused = await client.call_tool("update", {"server": "books", "sources": [str(DOCUMENT)]})
         assert "documents: old, new" in text(refused)
-        updated = await client.call_tool("update_server", {"server": "books", "document": documents[0]})
+        updated = await client.call_tool("update", {"server": "books", "sources": documents[:1]})
         assert not updated.get("isError"), text(updated)
 
 
 async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_path):
     space, heard = init_workspace(tmp_path / "space", git=False), []
     async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
-        refused = await client.call_tool("new_server", {"name": "books"})
+        refused = await client.call_tool("new", {"name": "books"})
         assert "exactly one" in text(refused)
-        made = await client.call_tool("new_server", {"document": str(DOCUMENT), "name": "books"})
+        made = await client.call_tool("new", {"sources": [str(DOCUMENT)], "name": "books"})
         assert made["structuredContent"]["tools"] == 11, text(made)
         (address,) = made["structuredContent"]["addresses"]
         assert "only the API document says so: calls to it are refused\nhint: " in address
@@ -329,8 +329,8 @@ async def test_findings_come_with_their_proof_and_gates_first(space):
 
 async def test_no_file_elsewhere_on_the_machine_is_read(space):
     async with connect(make_factory(space.root)) as client:
-        for arguments in ({"document": str(DOCUMENT)}, {"template": "../elsewhere"}, {"document": "../../x.yaml"}):
-            result = await client.call_tool("new_server", {**arguments, "name": "books"})
+        for arguments in ({"sources": [str(DOCUMENT)]}, {"template": "../elsewhere"}, {"sources": ["../../x.yaml"]}):
+            result = await client.call_tool("new", {**arguments, "name": "books"})
             assert "is not in the workspace" in text(result)
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.decisions.decision import approve as approve
     from mcpfactory_pipeline.decisions.decision import hold as hold
     from mcpfactory_pipeline.decisions.decision import reject as reject
-    from mcpfactory_pipeline.decisions.decision import release as release
     from mcpfactory_pipeline.decisions.decision import retire as retire
     from mcpfactory_pipeline.decisions.decision import revive as revive
+    from mcpfactory_pipeline.decisions.decision import unhold as unhold
     from mcpfactory_pipeline.decisions.promote import promote as promote
     from mcpfactory_pipeline.decisions.promote import promote_due as promote_due
     from mcpfactory_pipeline.decisions.promote import rollback as rollback
@@ -54,7 +54,7 @@ _WHERE: Final = {
     "prune": "channels.candidate",
     "read_inbox": "views.inbox",
     "reject": "decisions.decision",
-    "release": "decisions.decision",
+    "unhold": "decisions.decision",
     "restore": "decisions.restore",
     "restore_candidate": "decisions.restore",
     "retire": "decisions.decision",

@@ -9,6 +9,7 @@ import pytest
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.select import NOT_SELECTED, Selection, select
 from tests.codegen.reading.support import Reader, checked
+from tests.rows import rows
 
 
 def using(name: str, **fields: Any) -> dict[str, Any]:
@@ -84,7 +85,12 @@ def test_schemas_and_schemes_that_nothing_needs_are_gone(api: Api) -> None:
 
 
 def test_a_wish_that_matches_nothing_is_reported(api: Api) -> None:
-    wishes = Selection(("bokos", "books"), ("/nowhere/*",), ("getBok",), ("PUT",))
+    wishes = Selection(
+        include_tags=("bokos", "books"),
+        include_paths=("/nowhere/*",),
+        include_operations=("getBok",),
+        include_methods=("PUT",),
+    )
     found = select(api, wishes)
     pointers = [one.pointer for one in found.problems if one.code == "selection-unmatched"]
     assert pointers == [
@@ -93,3 +99,12 @@ def test_a_wish_that_matches_nothing_is_reported(api: Api) -> None:
         "include-operation=getBok",
         "include-method=PUT",
     ]
+
+
+@rows("name", list(Selection.model_fields))
+def test_each_field_has_an_effect_and_a_term_that_matches_nothing_is_a_problem(api, name):
+    term = "NO-SUCH"
+    found = select(api, Selection(**{name: (term,)}))
+    assert [one.pointer for one in found.problems if one.code == "selection-unmatched"] == [
+        f"{name.removesuffix('s').replace('_', '-')}={term}"
+    ], "factory/codegen/src/mcpfactory_codegen/select.py: nothing reads this field"

@@ -21,7 +21,9 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
                 document="api/openapi.yaml",
                 source="https://example.com/a.yaml",
                 allow_private=("127.0.0.1:8000", "[::1]:8000", "intranet"),
-                selection=Selection(('quote " and \\ backslash', "größe 🐶"), ("/books/**",)),
+                selection=Selection(
+                    include_tags=('quote " and \\ backslash', "größe 🐶"), include_paths=("/books/**",)
+                ),
             ),
         ),
         names={"GET /books/{id}": "read_book"},

@@ -1,7 +1,7 @@
 """The `mcpfactory` program: the command table and the top-level error handler.
 
-Commands are in `commands/`, those about one thing in one module. Each imports its implementation when it runs, so that
-`--help` and completion stay fast.
+A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). It is
+imported when it is used, so that each command starts without the others.
 """
 
 from __future__ import annotations
@@ -18,63 +18,50 @@ from typing import Annotated, Any, Final
 import typer
 
 from mcpfactory import output, version
-from mcpfactory.commands import (
-    adopt,
-    call,
-    ci,
-    dashboard,
-    doctor,
-    evaluate,
-    inbox,
-    inspect,
-    install,
-    new,
-    pipeline,
-    release,
-    remove,
-    run,
-    template,
-    update,
-    validate,
-)
+from mcpfactory.groups import CONTEXT, Place, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
 
+_COMMANDS: Final = "mcpfactory.commands"
+_OPERATIONS: Final = "mcpfactory_pipeline.operations"
+COMMANDS: Final = {
+    "init": Place("Create", f"{_COMMANDS}.init:init", "Create a workspace for MCP servers and their state"),
+    "new": Place("Create", f"{_COMMANDS}.new:new", "Create a server from an API document or a template"),
+    "adopt": Place("Create", f"{_COMMANDS}.adopt:adopt", "Add an existing server to the workspace, unchanged"),
+    "template": Place("Create", f"{_COMMANDS}.template:app", "Manage server templates: shipped, folder, git or package"),
+    "inbox": Place("Use", f"{_COMMANDS}.inbox:inbox", "Show what needs your attention and the next commands"),
+    "inspect": Place("Use", f"{_COMMANDS}.inspect:inspect", "Show a server's tools, arguments and token cost"),
+    "run": Place("Use", f"{_COMMANDS}.run:run", "Start a server on stdio or over HTTP"),
+    "call": Place("Use", f"{_COMMANDS}.call:call", "Call a tool of a server and print the result"),
+    "login": Place("Use", f"{_COMMANDS}.run:login", "Log in to the API of a server (OAuth 2)"),
+    "test": Place("Check", f"{_COMMANDS}.test_:run_declared", "Run the declared tests of a server"),
+    "validate": Place("Check", f"{_COMMANDS}.validate:validate", "Check an MCP server written in any language"),
+    "waive": Place("Check", f"{_OPERATIONS}.waive:Waive", "Accept the findings of a rule until a date, with a reason"),
+    "evaluate": Place("Check", f"{_COMMANDS}.evaluate:evaluate", "Check that questions select the right tools"),
+    "diff": Place("Check", f"{_COMMANDS}.update:diff", "Compare a server's tools with those that callers have"),
+    "pipeline": Place("Release", f"{_COMMANDS}.pipeline:app", "Generate, build, test, validate and promote servers"),
+    "release": Place("Release", f"{_COMMANDS}.release:app", "Release servers: version, changelog, commit and tag"),
+    "publish": Place("Release", f"{_COMMANDS}.publish:publish", "Publish a server's release from a channel"),
+    "install": Place("Release", f"{_COMMANDS}.install:install", "Add a server to the configuration of MCP clients"),
+    "uninstall": Place("Release", f"{_COMMANDS}.install:uninstall", "Remove a server from the configuration of MCP clients"),
+    "ci": Place("Release", f"{_COMMANDS}.ci:app", "Run the pipeline in CI: assign jobs and merge results"),
+    "update": Place("Maintain", f"{_COMMANDS}.update:update", "Update a server after its document or template changed"),
+    "rename": Place("Maintain", f"{_COMMANDS}.remove:rename", "Rename a server"),
+    "remove": Place("Maintain", f"{_COMMANDS}.remove:remove", "Remove a server and its channel releases"),
+    "doctor": Place("Maintain", f"{_COMMANDS}.doctor:doctor", "Check tools, workspace and credentials of servers"),
+    "dashboard": Place("Operate", f"{_COMMANDS}.dashboard:dashboard", "Show the status of all servers in a browser"),
+    "serve": Place("Operate", f"{_COMMANDS}.serve:serve", "Serve the factory, or a gateway to servers, over MCP"),
+}  # fmt: skip
+
 app = typer.Typer(
     name="mcpfactory",
     help="Generate, test and release MCP servers from API documents or templates.",
+    cls=lazy_group(COMMANDS),
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=CONTEXT,
 )
-
-app.command("init")(new.init)
-app.command("new")(new.new)
-app.command("adopt")(adopt.adopt)
-app.add_typer(template.app, name="template")
-app.command("inbox")(inbox.inbox)
-app.command("inspect")(inspect.inspect)
-app.command("run", context_settings={"allow_extra_args": False})(run.run)
-app.command("call")(call.call)
-app.command("login")(run.login)
-app.add_typer(pipeline.app, name="pipeline")
-app.add_typer(ci.app, name="ci")
-app.add_typer(release.app, name="release")
-app.command("publish")(release.publish)
-app.command("install")(install.install)
-app.command("uninstall")(install.uninstall)
-app.command("update")(update.update)
-app.command("rename")(remove.rename)
-app.command("remove")(remove.remove)
-app.command("test")(validate.run_declared)
-app.command("evaluate")(evaluate.evaluate)
-app.command("diff")(update.diff)
-app.command("validate")(validate.validate)
-app.command("waive")(validate.waive)
-app.command("serve")(run.serve)
-app.command("dashboard")(dashboard.dashboard)
-app.command("doctor")(doctor.doctor)
 
 
 def _print_version(wanted: bool) -> None:
@@ -90,10 +77,11 @@ def _options(
         bool, typer.Option("--version", help="Print the version and exit", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
+    from mcpfactory.commands.inbox import greet
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start code of servers, which must not read our environment.
-    if context.invoked_subcommand is None and not inbox.greet():  # in a workspace: what waits; elsewhere: help
+    if context.invoked_subcommand is None and not greet():  # in a workspace: what waits; elsewhere: help
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 
@@ -126,13 +114,13 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
     """Return the command that has the name in question in the other place: at the top, or below `pipeline`; "" where neither has."""
     if not message.startswith("No such command"):
         return ""
-    top = build_command()
-    below = top.commands["pipeline"].commands
+    from mcpfactory.commands.pipeline import COMMANDS as BELOW
+
     if words[:1] == ["pipeline"]:
         name = next(iter(words[1:2]), "")
-        return f"mcpfactory {name}" if name in top.commands else ""
+        return f"mcpfactory {name}" if name in COMMANDS else ""
     name = next(iter(words[:1]), "")
-    return f"mcpfactory pipeline {name}" if name in below else ""
+    return f"mcpfactory pipeline {name}" if name in BELOW else ""
 
 
 def _report(error: Exception) -> Exit:

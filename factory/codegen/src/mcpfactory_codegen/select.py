@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from mcpfactory_codegen.ir import (
     Api,
@@ -25,26 +26,34 @@ NOT_SELECTED: Final = "not selected"
 """Start of the reason of a `Skipped` if the operation is valid but not selected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(BaseModel):
     """The operations to include. Tags, paths and operations add up: one match is enough. Methods narrow the result.
 
     An empty selection means everything. Operations that the document's `x-mcp` extensions exclude stay excluded,
-    unless they are in `include_operations`.
-
-    Attributes:
-        include_tags: Tags, compared without regard to case.
-        include_paths: Globs over the path template: `*` stays within a segment, `**` does not, `/books/**` includes
-            `/books`.
-        include_operations: operationIds, or a method and a path: "GET /books/{id}". Either can have a document's
-            label as a prefix: "shelf: listBooks".
-        include_methods: HTTP methods.
+    unless they are in `include_operations`. The fields are options of `mcpfactory new`, arguments of the agents' tool
+    and keys of `[api]` and `[profiles.<name>]` in mcpfactory.toml.
     """
 
-    include_tags: tuple[str, ...] = ()
-    include_paths: tuple[str, ...] = ()
-    include_operations: tuple[str, ...] = ()
-    include_methods: tuple[str, ...] = ()
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    include_tags: tuple[str, ...] = Field(
+        default=(), description="Include only operations with this tag (repeatable)", examples=[["orders"]]
+    )
+    include_paths: tuple[str, ...] = Field(
+        default=(),
+        description="Include only matching paths: * within a segment, ** across (repeatable)",
+        examples=[["/orders/**"]],
+    )
+    include_operations: tuple[str, ...] = Field(
+        default=(),
+        description="Include only this operationId or 'GET /path' (repeatable)",
+        examples=[["listOrders", "GET /orders/{id}"]],
+    )
+    include_methods: tuple[str, ...] = Field(
+        default=(),
+        description="Of these, include only operations with this method (repeatable)",
+        examples=[["GET"]],
+    )
 
 
 def select(api: Api, selection: Selection) -> Api:
@@ -53,30 +62,37 @@ def select(api: Api, selection: Selection) -> Api:
     Entries of the selection that match nothing are reported as problems: they are mistyped more often than not.
     """
     problems = Problems()
-    rules = _rules(selection)
-    methods = {method.upper() for method in selection.include_methods}
+    terms = [(field, term, matcher(term)) for field, matcher in _MATCHERS.items() for term in getattr(selection, field)]
     matched: set[tuple[str, str]] = set()
     kept: list[ApiOperation] = []
     skipped: list[Skipped] = []
     for operation in api.operations:
-        hits = {(kind, term) for kind, term, accepts in rules if accepts(operation)}
+        hits = {(field, term) for field, term, accepts in terms if accepts(operation)}
         matched |= hits
-        reason = _reason(operation, selection, bool(hits) or not rules, not methods or operation.method in methods)
-        if not reason and marked(operation.extensions) is False and not any(kind == "operation" for kind, _ in hits):
-            reason = f"{NOT_SELECTED}: the document says that it is not for models"
-        if reason:
+        if reason := _reason(operation, selection, {field for field, _ in hits}):
             skipped.append(operation.skipped(reason))
         else:
             kept.append(operation)
-    found = {operation.method for operation in api.operations}
-    matched |= {("method", method) for method in methods & found}
-    terms = [*((kind, term) for kind, term, _ in rules), *(("method", method) for method in sorted(methods))]
-    for kind, term in terms:
-        if (kind, term) not in matched:
+    for field, term, _ in terms:
+        if (field, term) not in matched:
+            kind = field.removesuffix("s").rpartition("_")[2]
             message = f"no operation matches the {kind} {term!r}"
             # The selection is not part of the document, so the pointer contains the requested term.
-            problems.add("selection-unmatched", f"include-{kind}={term}", message, _hint(api, kind, term))
+            place = f"{field.removesuffix('s').replace('_', '-')}={term.upper() if kind == 'method' else term}"
+            problems.add("selection-unmatched", place, message, _hint(api, kind, term))
     return _reduced(api, kept, skipped, problems.all())
+
+
+def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> str:
+    """Return why an operation is left out; "" if it is kept. `hits` are the fields of the selection that match it."""
+    asked = [field.removeprefix("include_") for field in _ADDING if getattr(selection, field)]
+    if asked and not hits & _ADDING.keys():
+        return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
+    if selection.include_methods and "include_methods" not in hits:
+        return f"{NOT_SELECTED}: {operation.method} is none of the selected methods"
+    if marked(operation.extensions) is False and "include_operations" not in hits:
+        return f"{NOT_SELECTED}: the document says that it is not for models"
+    return ""
 
 
 def _hint(api: Api, kind: str, term: str) -> str:
@@ -88,14 +104,6 @@ def _hint(api: Api, kind: str, term: str) -> str:
         "method": {one.method for one in api.operations},
     }
     return listed(term, sorted(known[kind]), f"{kind}s")
-
-
-def _rules(selection: Selection) -> list[tuple[str, str, Callable[[ApiOperation], bool]]]:
-    return [
-        *(("tag", term, _by_tag(term)) for term in selection.include_tags),
-        *(("path", term, _by_path(term)) for term in selection.include_paths),
-        *(("operation", term, _by_operation(term)) for term in selection.include_operations),
-    ]
 
 
 def _by_tag(term: str) -> Callable[[ApiOperation], bool]:
@@ -120,27 +128,26 @@ def _by_operation(term: str) -> Callable[[ApiOperation], bool]:
     return accepts
 
 
+def _by_method(term: str) -> Callable[[ApiOperation], bool]:
+    method = term.upper()
+    return lambda operation: operation.method == method
+
+
+_ADDING: Final[Mapping[str, Callable[[str], Callable[[ApiOperation], bool]]]] = {
+    "include_tags": _by_tag,
+    "include_paths": _by_path,
+    "include_operations": _by_operation,
+}
+"""Fields of a selection that add operations, each with a function from a term to what matches it."""
+_MATCHERS: Final = {**_ADDING, "include_methods": _by_method}
+
+
 def _glob(text: str) -> re.Pattern[str]:
     """`*` and `?` within a segment, `**` across; braces and brackets mean themselves, for paths are full of them."""
     text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
     parts = re.split(r"(\*\*|\*|\?)", text)
     translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
     return re.compile("".join(translated.get(part) or re.escape(part) for part in parts) + below + r"\Z", re.DOTALL)
-
-
-def _reason(operation: ApiOperation, selection: Selection, included: bool, method: bool) -> str:
-    if not included:
-        asked = [
-            name
-            for name, terms in (
-                ("tags", selection.include_tags),
-                ("paths", selection.include_paths),
-                ("operations", selection.include_operations),
-            )
-            if terms
-        ]
-        return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
-    return "" if method else f"{NOT_SELECTED}: {operation.method} is none of the selected methods"
 
 
 def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:

@@ -42,13 +42,12 @@ def waive(
     rule: str,
     *,
     reason: str,
-    until: str,
+    expires: date,
     tool: str = "",
-    person: str = "",
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Waive a rule's findings about a server until a day (YYYY-MM-DD, included); by default in the name of the actor.
+    """Waive a rule's findings about a server until a day (included), in the name of the actor.
 
     A waiver for drift covers only the currently known drift: its `offer` is the hash of that, and `covers` describes
     it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`.
@@ -63,7 +62,7 @@ def waive(
     """
     known = workspace.server(server)
     folder = known.folder
-    waiver = Waiver(find_rule(rule).id, person or actor(), _reason(reason), _until_day(until, clock), tool)
+    waiver = Waiver(find_rule(rule).id, actor(), _reason(reason), _last_day(expires, clock), tool)
     known_drift = _drift_to_cover(known, rule, tool)
     waiver = replace(waiver, offer=offered_now(known_drift), seen=max((one.seen for one in known_drift), default=""))
     if tool:
@@ -143,16 +142,7 @@ def _reason(text: str) -> str:
     return checked_reason(text)
 
 
-def _until_day(text: str, clock: Clock) -> date:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError as error:
-        raise WaiverArgumentError(
-            f"the last day of the waiver is not a valid date: {text!r}", hint="write the day as YYYY-MM-DD"
-        ) from error
+def _last_day(day: date, clock: Clock) -> date:
     if day < clock().date():
-        raise WaiverArgumentError(
-            f"the last day of the waiver, {text}, is in the past",
-            hint="choose a future day: an expired waiver has no effect",
-        )
+        raise WaiverArgumentError(f"expires: {day} is in the past", hint="use today or a later day")
     return day

@@ -41,7 +41,7 @@ from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
 from mcpfactory_pipeline.dashboard.runs import run_page
 from mcpfactory_pipeline.dashboard.trial_page import TrialPage, TrialResult, arguments_of, run_trial, trial_page
-from mcpfactory_pipeline.decisions.basis import StaleDecisionError
+from mcpfactory_pipeline.decisions.precondition import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _COOKIE: Final = "mcpfactory_session"
@@ -213,7 +213,7 @@ class ActionRoutes:
             view = replace(view, evidence=decide_about(self.reader, detail, channel, candidate))
         if not view.ready:
             return view
-        ticket = self.access.ticket(session, view.server, action.name, dict(view.settled), seen=view.basis)
+        ticket = self.access.ticket(session, view.server, action.name, dict(view.settled), seen=view.facts)
         return replace(view, ticket=ticket)
 
     def _action_response(self, request: Request, view: ActionPage, error: PipelineError | None = None) -> Response:
@@ -366,7 +366,7 @@ def _caller(request: Request) -> Caller:
 def _hint(error: PipelineError) -> str:
     if isinstance(error, StaleDecisionError):
         return (
-            f"look at changes, and send settled, whose `expect` is {error.basis.token}, with ticket if that is "
+            f"look at changes, and send settled, whose `precondition` is {error.facts.precondition}, with ticket if that is "
             "still wanted"
         )
     return error.hint

@@ -132,7 +132,7 @@ class DecisionPage:
     rejected: tuple[DecisionView, ...]
     rolled_back: tuple[DecisionView, ...]
     approve_after_all: str
-    expect: str
+    precondition: str
     built_at: str
     built_by: str
     run: str
@@ -216,7 +216,7 @@ def decision_page(
         offered_version=old.version if old else "",
         closed=tuple(_closed(detail, channel)),
         **_question(detail, policy, chosen, about if offered != chosen else None, advise),
-        expect=detail.facts.row.get("expect", {}).get(channel, ""),
+        precondition=detail.facts.row.get("precondition", {}).get(channel, ""),
         built_at=new.at,
         built_by=new.actor,
         run=new.run,

@@ -75,7 +75,7 @@ class InboxEntry:
     seconds: float | None
     command: str
     decision: str
-    expect: str
+    precondition: str
     log: str = ""
 
 
@@ -242,7 +242,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
         seconds=seconds,
         command=item.command,
         decision=decided_channel(item, people.channels),
-        expect=item.expect,
+        precondition=item.precondition,
         log=people.log(item),
     )
 
@@ -254,21 +254,21 @@ _TOLD: Final = 5  # decisions that the next page names
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate of a server for a channel, and the token of what its reader saw of it (`decisions.basis`)."""
+    """A candidate of a server for a channel, and the token of what its reader saw of it (`decisions.precondition`)."""
 
     server: str
     channel: str
     candidate: str
-    expect: str
+    precondition: str
 
     @property
     def mark(self) -> str:
         """The choice as the value of a field of a form; none of its parts has a space."""
-        return " ".join((self.server, self.channel, self.candidate, self.expect))
+        return " ".join((self.server, self.channel, self.candidate, self.precondition))
 
     def values(self, action: Action, reason: str) -> dict[str, str]:
         """Return the values of the action at the server."""
-        about = {"channel": self.channel, "candidate": self.candidate, "expect": self.expect}
+        about = {"channel": self.channel, "candidate": self.candidate, "precondition": self.precondition}
         return values_of(action, {**about, "reason": reason})
 
 
@@ -337,7 +337,7 @@ def mark_of(item: InboxEntry) -> str:
     action, values = next_action(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
-    return _choice({**values, "server": item.server, "expect": item.expect}).mark
+    return _choice({**values, "server": item.server, "precondition": item.precondition}).mark
 
 
 def chosen(marks: Sequence[str]) -> list[BatchChoice]:
@@ -385,7 +385,7 @@ def done_message(done: Sequence[str]) -> str:
 
 
 def _choice(values: Mapping[str, Any]) -> BatchChoice:
-    return BatchChoice(*(str(values.get(name) or "") for name in ("server", "channel", "candidate", "expect")))
+    return BatchChoice(*(str(values.get(name) or "") for name in ("server", "channel", "candidate", "precondition")))
 
 
 def _require_few(number: int) -> None:

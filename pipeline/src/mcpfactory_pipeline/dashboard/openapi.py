@@ -80,11 +80,9 @@ def _actions(schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
             {one.name: {**_TEXT, "description": _about(one)} for one in action.fields},
             (schemas["action"], _object(server=_STRING, action=_STRING, says=says, run=_STRING)),
         )
-    item = (
-        "Server, channel, candidate and the token `expect` of the inbox, with a space between; once for each candidate."
-    )
+    item = "Server, channel, candidate and the token `precondition` of the inbox, with a space between; once for each candidate."
     marked = _parameter("item", "query", item, {"type": "array", "items": _STRING, "maxItems": 60}) | {"required": True}
-    one = _object(server=_STRING, ticket=_STRING, channel=_TEXT, candidate=_TEXT, expect=_TEXT)
+    one = _object(server=_STRING, ticket=_STRING, channel=_TEXT, candidate=_TEXT, precondition=_TEXT)
     for name in BATCHED:
         found[f"/actions/{name}/"] = _check_and_perform(
             (f"{name}_several", f"{ACTIONS[name].title} several candidates", ACTIONS[name].about),

@@ -90,7 +90,7 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     )
 
 
-def offered_actions(reader: WorkspaceReader, detail: ServerDetail) -> dict[str, tuple[str, ...]]:
+def offered_actions(reader: WorkspaceReader, detail: ServerDetail) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the actions that a server currently allows, each with its channels or stages."""
     adviser = cache(lambda: reader.adviser(detail.facts.name))
     return possible_actions(detail, lambda command: adviser().refusal(command) is None)

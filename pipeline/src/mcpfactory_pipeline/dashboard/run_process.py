@@ -5,7 +5,6 @@ python -m mcpfactory_pipeline.dashboard.run_process ROOT SERVER RUN [--until STA
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import subprocess
@@ -18,7 +17,8 @@ from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, Stage
 from mcpfactory_pipeline.base.ids import actor, new_id
 from mcpfactory_pipeline.base.locks import active_runs
 from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE
-from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.operations.operation import OperationContext
+from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _MAX_RUNS: Final = 4  # runs at a time
@@ -34,17 +34,16 @@ class RunProcesses:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._guard = threading.Lock()
 
-    def start(self, server: str, until: str, again: str, force: bool) -> str:
+    def start(self, wanted: Run) -> str:
         """Start a run for the current actor and return its id once it has begun.
 
         Raises:
             StageError: if the run does not begin.
         """
         workspace, run = Workspace.find(self._root), new_id()
-        options = [word for name, stage in (("--until", until), ("--again", again)) if stage for word in (name, stage)]
-        options += ["--force"] if force else []
+        server = wanted.servers[0]
         program = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process"]
-        command = [*program, str(self._root), server, run, *options]
+        command = [*program, str(self._root), run, wanted.model_dump_json()]
         environ = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
         log = workspace.artifacts / server / "logs" / "run.log"
         with self._guard:
@@ -122,23 +121,9 @@ class RunProcesses:
 
 def main() -> None:
     """One run."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("root", type=Path)
-    parser.add_argument("server")
-    parser.add_argument("run")
-    parser.add_argument("--until")
-    parser.add_argument("--again")
-    parser.add_argument("--force", action="store_true")
-    options = parser.parse_args()
+    root, run, wanted = sys.argv[1:]
     try:
-        run_pipeline(
-            Workspace.find(options.root),
-            [options.server],
-            until=options.until,
-            again=options.again,
-            force=options.force,
-            run_id=options.run,
-        )
+        Run.model_validate_json(wanted).carry_out(OperationContext(Workspace.find(Path(root)), run_id=run))
     except PipelineError as error:  # people read the log
         sys.exit(f"error: {error}\nhint: {error.hint}")
 

@@ -264,6 +264,14 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionLink:
+    """A link to the form of an action, about an approval stage if there is one."""
+
+    name: str
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ServerPage:
     """The page. Long lists are cut; `tools_total`, `findings_total` and `older` give the full numbers.
 
@@ -299,10 +307,22 @@ class ServerPage:
     environment: tuple[Fact, ...]
     history: tuple[HistoryRow, ...]
     older: int
-    actions: tuple[str, ...]
+    actions: tuple[ActionLink, ...]
 
 
-def server_page(detail: ServerDetail, possible: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> ServerPage:
+def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iterator[ActionLink]:
+    """Yield a link for each action, and one more if it can be about an approval stage."""
+    for name, subjects in possible.items():
+        stages = [about for about in subjects if "stage" in about]
+        if len(stages) < len(subjects):
+            yield ActionLink(name)
+        if stages:
+            yield ActionLink(name, stages[0]["stage"])
+
+
+def server_page(
+    detail: ServerDetail, possible: Mapping[str, tuple[Mapping[str, str], ...]] = MappingProxyType({})
+) -> ServerPage:
     """Return the page of one server; `possible` is what can be done to it (`possible_actions`)."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = cells_of(row), row.get("problem") or {}, tools_of(detail)
@@ -324,7 +344,7 @@ def server_page(detail: ServerDetail, possible: Mapping[str, tuple[str, ...]] = 
         ),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
         graph=server_places(row, facts.items, detail.stages, detail.channels),
-        channels=tuple(_channels(detail, possible.get("rollback", ()))),
+        channels=tuple(_channels(detail, [about["channel"] for about in possible.get("rollback", ())])),
         published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),
         findings_total=len(detail.validation.get("findings", ())),
@@ -341,7 +361,7 @@ def server_page(detail: ServerDetail, possible: Mapping[str, tuple[str, ...]] = 
         environment=tuple(map(_variable, report.get("environment", ()))),
         history=tuple(_history(detail)),
         older=max(len(detail.history) - _HISTORY, 0),
-        actions=tuple(possible),
+        actions=tuple(_action_links(possible)),
     )
 
 

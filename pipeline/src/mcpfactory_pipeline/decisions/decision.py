@@ -15,8 +15,8 @@ from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.decisions.basis import callers_line, channel_basis, proof_lines, require_basis
 from mcpfactory_pipeline.decisions.drift import ask_again, drift_blockers, is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.precondition import callers_line, channel_facts, proof_lines, require_precondition
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs
@@ -55,7 +55,7 @@ class Decision:
     dry_run: bool
     clock: Clock = utc_now
     recorded: list[Event] = field(default_factory=list)
-    expect: str = ""
+    precondition: str = ""
     reason: str = ""
 
     @property
@@ -97,27 +97,27 @@ class Decision:
             ask_again(self.workspace.server(self.state.server), what)
 
     def record(
-        self, event: str, candidate: str | None, *, key: Path | None = None, stage: str | None = None
+        self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
-        """Record the decision, signed by `key` if given, and return its subject.
+        """Record the decision, signed with the key `sign_with` if given, and return its subject.
 
         `stage` is the failed stage that triggered an automatic decision.
         """
         about = self.about(candidate)
         facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
-        signed = sign_decision(key, self.state.server, event, facts) if key else {}
+        signed = sign_decision(sign_with, self.state.server, event, facts) if sign_with else {}
         self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
         return about
 
     def rest_on(self, candidate: str | None = None) -> dict[str, Any]:
-        """Return the basis of the decision, as a token and as text, before anything is recorded.
+        """Return the facts of the decision, as a token and as text, before anything is recorded.
 
         Raises:
-            StaleDecisionError: it does not match the token `expect`.
+            StaleDecisionError: it does not match the token `precondition`.
         """
-        basis = channel_basis(self.state, self.policy, candidate)
-        require_basis(self.expect, basis, f"{self.policy.name} of {self.state.server}")
-        return {"expect": basis.token, "basis": dict(basis.parts)}
+        facts = channel_facts(self.state, self.policy, candidate)
+        require_precondition(self.precondition, facts, f"{self.policy.name} of {self.state.server}")
+        return {"precondition": facts.precondition, "facts": dict(facts.parts)}
 
     def blockers(self, candidate: str) -> list[Blocker]:
         """Return the current blockers between a candidate and the channel."""
@@ -160,14 +160,14 @@ def open_decision(
     *,
     dry_run: bool = False,
     reason: str = "",
-    expect: str = "",
+    precondition: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
     store: Store | None = None,
 ) -> Iterator[Decision]:
     """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
 
-    `expect` is the token of what its maker saw (`decisions.basis`); "" asks for nothing.
+    `precondition` is the token of what its maker saw (`decisions.precondition`); "" asks for nothing.
 
     Raises:
         NotFoundError: for an unknown server or channel.
@@ -180,10 +180,12 @@ def open_decision(
     policy = find_channel(channels, channel)
     known = tuple(stages or workspace_stages(workspace))
     with (store or Store(workspace, clock)).transaction(server, rehearsal=dry_run) as transaction:
-        yield Decision(workspace, transaction, policy, known, channels, dry_run, clock, expect=expect, reason=reason)
+        yield Decision(
+            workspace, transaction, policy, known, channels, dry_run, clock, precondition=precondition, reason=reason
+        )
 
 
-def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
+def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | None = None) -> str:
     """Return the candidate whose id begins with `wanted`; by default that of the channel before `channel`.
 
     Without an earlier channel, the default is the newest candidate.
@@ -192,7 +194,7 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
         NotFoundError: no id begins with `wanted`.
         PromotionError: several ids match, or the server has no candidate yet.
     """
-    if wanted is None:
+    if not wanted:
         release = state.channels.get(channel.source) if channel and channel.source else None
         if release is not None:
             return release.candidate
@@ -221,14 +223,14 @@ def approve(
     server: str,
     channel: str,
     *,
-    candidate: str | None = None,
+    candidate: str = "",
     reason: str = "",
-    key: Path | None = None,
+    sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record the approval of a candidate for a channel without moving it; this lifts earlier rejections.
 
-    `key` is an ssh key that signs the approval, which a `signed` channel requires. In the result, `blockers` are the
+    `sign_with` is an ssh key that signs the approval, which a `signed` channel requires. In the result, `blockers` are the
     remaining blockers between candidate and channel (`plan.policy.Blocker`), and `lifted` are the withdrawn
     rejections: actor and reason.
 
@@ -240,7 +242,7 @@ def approve(
         RefusedError: the server is at a URL and does not respond.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
-        require_key(workspace, key, f"an approval for {channel}", signed=decision.policy.signed)
+        require_key(workspace, sign_with, f"an approval for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
         known = decision.state.candidates[chosen]
@@ -261,7 +263,7 @@ def approve(
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
         decision.blockers(chosen)  # report failing queries before anything is recorded
-        made = decision.record("approved", chosen, key=key)
+        made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
         proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
@@ -324,8 +326,8 @@ def reject(
     channel: str,
     *,
     reason: str,
-    candidate: str | None = None,
-    key: Path | None = None,
+    candidate: str = "",
+    sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record the rejection of a candidate for a channel, and remove its approvals.
@@ -336,7 +338,7 @@ def reject(
         PromotionError: as for `approve`.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
-        require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
+        require_key(workspace, sign_with, f"a rejection for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
         _require_approver(decision, "reject")
@@ -346,7 +348,7 @@ def reject(
                 f"candidate {chosen} of {server} is already in {channel}",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
             )
-        return decision.record("rejected", chosen, key=key) | rests_on
+        return decision.record("rejected", chosen, sign_with=sign_with) | rests_on
 
 
 def hold(
@@ -355,7 +357,7 @@ def hold(
     channel: str,
     *,
     reason: str,
-    key: Path | None = None,
+    sign_with: Path | None = None,
     stage: str | None = None,
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
@@ -368,23 +370,23 @@ def hold(
         PromotionError: the channel is held already, or the hold must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
-        require_key(workspace, key, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
+        require_key(workspace, sign_with, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
         rests_on = decision.rest_on()
         if known := decision.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
                 hint=unhold_command(server, decision.policy),
             )
-        return decision.record("held", None, key=key, stage=stage) | rests_on
+        return decision.record("held", None, sign_with=sign_with, stage=stage) | rests_on
 
 
-def release(
+def unhold(
     workspace: Workspace,
     server: str,
     channel: str,
     *,
     reason: str = "",
-    key: Path | None = None,
+    sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Lift a hold: the next run can move the channel again.
@@ -393,14 +395,14 @@ def release(
         PromotionError: the channel is not held, or the release must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
-        require_key(workspace, key, f"the release of {channel}", signed=decision.policy.signed)
+        require_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
         rests_on = decision.rest_on()
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
                 f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
             )
-        return decision.record("released", None, key=key) | rests_on
+        return decision.record("released", None, sign_with=sign_with) | rests_on
 
 
 def retire(

@@ -31,7 +31,7 @@ def promote(
     server: str,
     channel: str = "staging",
     *,
-    candidate: str | None = None,
+    candidate: str = "",
     reason: str = "",
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def require_promotable(
     server: str,
     channel: str,
     *,
-    candidate: str | None = None,
+    candidate: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
     head: Mapping[str, str] | None = None,
@@ -159,7 +159,7 @@ def rollback(
     channel: str,
     *,
     reason: str,
-    candidate: str | None = None,
+    candidate: str = "",
     stage: str | None = None,
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
@@ -198,7 +198,7 @@ def rollback(
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
     """Return the command that moves a channel back; that which takes the server out of it, where there is nothing to go back to."""
     try:
-        _earlier_candidate(state, policy, None, _unwanted(state, policy.name, events))
+        _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
     except PromotionError:
         return f"mcpfactory pipeline retire {state.server} --channel {policy.name} --reason '…'"
     return f"mcpfactory pipeline rollback {state.server} --channel {policy.name} --reason '…'"
@@ -215,7 +215,7 @@ def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict
 
 
 def _earlier_candidate(
-    state: ServerState, policy: ChannelPolicy, wanted: str | None, unwanted: Mapping[str, str]
+    state: ServerState, policy: ChannelPolicy, wanted: str, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
     """Return the candidate to go back to, and those that were skipped on the way, with the reasons."""
     channel = policy.name
@@ -226,7 +226,7 @@ def _earlier_candidate(
             hint=f"check the releases: mcpfactory pipeline status {state.server}",
         )
     known = [name for name in release.before if name in state.candidates]
-    if wanted is not None:
+    if wanted:
         chosen = choose_candidate(state, wanted)
         if chosen == release.candidate or channel not in state.candidates[chosen].channels:
             left = [name for name in known if name != release.candidate and name not in unwanted]

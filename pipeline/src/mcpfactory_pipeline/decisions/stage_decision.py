@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
 from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.decisions.basis import Basis, require_basis, stage_basis
+from mcpfactory_pipeline.decisions.precondition import DecisionFacts, require_precondition, stage_facts
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, without_unsigned
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.order import required_stages
@@ -35,11 +35,11 @@ _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate"
 class DecisionOptions(TypedDict, total=False):
     """Common options of all decisions.
 
-    `expect` is the token of the facts that the decision maker saw, `stages` replaces the stages of the workspace.
+    `precondition` is the token of the facts that the decision maker saw, `stages` replaces the stages of the workspace.
     """
 
     dry_run: bool
-    expect: str
+    precondition: str
     stages: Sequence[Stage] | None
     clock: Clock
 
@@ -51,7 +51,7 @@ class _StageQuestion:
     policy: ApprovalPolicy
     transaction: Transaction
     shown: Mapping[str, str]
-    basis: Basis
+    facts: DecisionFacts
     reason: str
     dry_run: bool
 
@@ -80,7 +80,7 @@ class _StageQuestion:
             "fingerprint": hash_record(self.shown),
             "missing": missing,
         }
-        rests_on = {"expect": self.basis.token, "basis": dict(self.basis.parts)}
+        rests_on = {"precondition": self.facts.precondition, "facts": dict(self.facts.parts)}
         return {"server": state.server, **about, **found, **rests_on, "dry_run": self.dry_run}
 
     def _tools(self) -> contract.Contract | None:
@@ -109,9 +109,9 @@ def approve_stage(
     server: str,
     stage: str,
     *,
-    candidate: str | None = None,
+    candidate: str = "",
     reason: str = "",
-    key: Path | None = None,
+    sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record the approval of an approval stage's output; this lifts earlier rejections of the same output.
@@ -124,7 +124,7 @@ def approve_stage(
             recorded one, or the actor is not an approver or has decided already.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
-        require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
+        require_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
         state = question.transaction.state
         _require_recorded(workspace, question.stage, state)
         events = question.transaction.events
@@ -137,7 +137,7 @@ def approve_stage(
                 f"{again[0]} has already approved the output of {stage} of {server}",
                 hint=f"mcpfactory pipeline run {server}",
             )
-        return question.record("approved", key)
+        return question.record("approved", sign_with)
 
 
 def _confirmed(events: Sequence[Event], stage: str, shown: Mapping[str, str], given: Sequence[str]) -> set[str]:
@@ -153,8 +153,8 @@ def reject_stage(
     stage: str,
     *,
     reason: str,
-    candidate: str | None = None,
-    key: Path | None = None,
+    candidate: str = "",
+    sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Record that what a stage of kind approval shows is not as it should be; it takes the approvals of the same away.
@@ -166,8 +166,8 @@ def reject_stage(
         PromotionError: as `approve_stage`.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
-        require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
-        return question.record("rejected", key, restart=question.policy.restart or None)
+        require_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
+        return question.record("rejected", sign_with, restart=question.policy.restart or None)
 
 
 @contextlib.contextmanager
@@ -175,11 +175,11 @@ def _question(
     workspace: Workspace,
     server: str,
     name: str,
-    candidate: str | None,
+    candidate: str,
     *,
     reason: str = "",
     dry_run: bool = False,
-    expect: str = "",
+    precondition: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> Iterator[_StageQuestion]:
@@ -197,9 +197,9 @@ def _question(
     assert stage.approval is not None
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         shown = _refuse(stages, stage, known, transaction.state, candidate)
-        basis = stage_basis(transaction.state, name, stage.approval, shown)
-        require_basis(expect, basis, f"{name} of {server}")
-        yield _StageQuestion(workspace, stage, stage.approval, transaction, shown, basis, reason, dry_run)
+        facts = stage_facts(transaction.state, name, stage.approval, shown)
+        require_precondition(precondition, facts, f"{name} of {server}")
+        yield _StageQuestion(workspace, stage, stage.approval, transaction, shown, facts, reason, dry_run)
 
 
 def _refuse(

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FIELDS: Final = ("name", "from", "gates", "checks", "soak", "approvals", "approvers", "signed", "agents")
-AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "release")
+AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold")
 
 
 @dataclass(frozen=True, slots=True)

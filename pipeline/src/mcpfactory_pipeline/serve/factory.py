@@ -30,7 +30,7 @@ _INSTRUCTIONS: Final = """\
 This is a factory for MCP servers: it makes them from API documents, builds, tests and validates them, and promotes them from \
 channel to channel. Begin with `status` or `inbox`. `run` brings servers through their stages; `findings`, `log` and `diff` say \
 what came of it. Decisions about channels ask a person, and are possible where the workspace's policy leaves them to agents. \
-The prompts are playbooks. Commands in hints (`mcpfactory pipeline run NAME`) have tools of the same name; that of `unhold` is `release`."""
+The prompts are playbooks. Commands in hints (`mcpfactory pipeline run NAME`) have tools of the same name."""
 
 
 def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:

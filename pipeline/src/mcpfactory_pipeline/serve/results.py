@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpfactory_pipeline.operations.decisions import DecisionResult
 from mcpfactory_runtime.types import Json
 
 
@@ -65,7 +66,7 @@ class StepRun:
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
+class RunReport:
     """Result of a run: the worst outcome of each server, the stages that ran, and errors before a stage began."""
 
     passed: bool
@@ -155,7 +156,7 @@ class SourceDiff:
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """One thing that waits, and the command that comes next; `waited` is in seconds. `expect` is what a decision about it may be bound to."""
+    """One thing that waits, and the command that comes next; `waited` is in seconds. `precondition` is what a decision about it may be bound to."""
 
     kind: str
     server: str
@@ -164,7 +165,7 @@ class InboxRow:
     command: str
     since: str | None
     waited: float | None
-    expect: str = ""
+    precondition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,47 +183,9 @@ class StageLog:
     cut: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationResult:
-    """A server that was made or updated. `problems` are those of its API document, `files` those that changed.
-
-    `addresses` say where its API lives. An agent names a document, but permits no private address: that is a person's to do.
-    """
-
-    server: str
-    path: str
-    tools: int
-    operations: int
-    dry_run: bool
-    tokens: int | None
-    problems: list[Json]
-    changes: list[Json]
-    conflicts: list[str]
-    files: list[Any]
-    addresses: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class StageDecisionResult:
-    """Decision about a stage's output, the agent, and the person who confirmed; `missing` lists pending approvals."""
+class ConfirmedDecision(DecisionResult):
+    """A decision of an agent, and the person who confirmed it."""
 
     decision: str
-    server: str
-    stage: str
-    candidate: str | None
-    missing: str
-    actor: str
-    confirmed: str
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionResult:
-    """Decision, its agent, and the person who confirmed."""
-
-    decision: str
-    server: str
-    channel: str
-    candidate: str | None
-    version: str | None
     actor: str
     confirmed: str

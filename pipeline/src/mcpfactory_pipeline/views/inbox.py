@@ -14,8 +14,8 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.decisions.basis import stage_basis
 from mcpfactory_pipeline.decisions.drift import drift_blockers
+from mcpfactory_pipeline.decisions.precondition import stage_facts
 from mcpfactory_pipeline.decisions.promote import rollback_command
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs, stage_inputs
@@ -114,8 +114,8 @@ _NAMED: Final = 3  # servers of a run that are named; more are all
 class InboxItem:
     """A pending item.
 
-    `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds. `expect` is the
-    token of the state shown here, for a decision about a channel or an approval stage (`decisions.basis`); "" for all
+    `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds. `precondition` is the
+    token of the state shown here, for a decision about a channel or an approval stage (`decisions.precondition`); "" for all
     others.
     """
 
@@ -126,7 +126,7 @@ class InboxItem:
     command: str
     since: str | None = None
     waited: float | None = None
-    expect: str = ""
+    precondition: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -267,9 +267,9 @@ class InboxReader:
             *self._holds(state),
         ]  # fmt: skip
         events = [*recent(), *broken_off(self.store, server.name)] if due else ()
-        tokens = {**row["expect"], **self._stage_tokens(server, state, due)}
+        tokens = {**row["precondition"], **self._stage_tokens(server, state, due)}
         for item in self._timed(due, events, state):
-            yield replace(item, expect=tokens.get(item.about, ""))
+            yield replace(item, precondition=tokens.get(item.about, ""))
         drift = [
             entry for entry in row["drift"] if entry["kind"] != "behind" or self._may_follow(state, entry["message"])
         ]
@@ -294,7 +294,7 @@ class InboxReader:
         asked = {item.about for item in due}
         reader = InputReader(server, state)
         return {
-            stage.name: stage_basis(state, stage.name, stage.approval, stage_inputs(stage, reader)).token
+            stage.name: stage_facts(state, stage.name, stage.approval, stage_inputs(stage, reader)).precondition
             for stage in self.stages
             if stage.approval and stage.name in asked
         }

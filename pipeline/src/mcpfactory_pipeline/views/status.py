@@ -11,8 +11,8 @@ from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.files import open_own
 from mcpfactory_pipeline.base.locks import stages_at_work
-from mcpfactory_pipeline.decisions.basis import channel_basis
 from mcpfactory_pipeline.decisions.decision import choose_candidate
+from mcpfactory_pipeline.decisions.precondition import channel_facts
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, read_channels
@@ -123,7 +123,7 @@ def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple
     """
     workspace.server(server)
     state = Store(workspace).state(server)
-    chosen = choose_candidate(state, candidate or None)
+    chosen = choose_candidate(state, candidate)
     file = workspace.artifacts / server / chosen / "validate" / "report.json"
     try:
         return chosen, state.candidates[chosen].version, file.read_text(encoding="utf-8")
@@ -173,7 +173,7 @@ def status_row(
         # A hold of a channel that the workspace no longer has is hidden; it reappears with the channel.
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
         "rejected": {name: known for name, policy in policies.items() if (known := _rejected(state, policy))},
-        "expect": {name: channel_basis(state, policy).token for name, policy in policies.items()},
+        "precondition": {name: channel_facts(state, policy).precondition for name, policy in policies.items()},
         "retired": dict(state.retired) if state.retired else None,
         "coverage": _coverage(state),
         "drift": [entry.to_json() for entry in drift],
@@ -188,7 +188,9 @@ def status_row(
 def broken_row(one: BrokenServer) -> dict[str, Any]:
     """Return the row of a server that only has an error."""
     lists: dict[str, Any] = {"publishing": [], "drift": [], "at_work": []}
-    tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds", "rejected", "expect")}
+    tables: dict[str, Any] = {
+        name: {} for name in ("stages", "channels", "published", "holds", "rejected", "precondition")
+    }
     unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running", "half_written"))
     known = {"server": one.name, "stale": False, "problem": {"message": one.message, "hint": one.hint}}
     return {**known, **unknown, **lists, **tables}

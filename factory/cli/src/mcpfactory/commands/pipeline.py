@@ -2,157 +2,54 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.commands import decide
+from mcpfactory.groups import Place, lazy_group
 from mcpfactory.options import AsJson, DryRun, Name, Names, Show, workspace_in
 from mcpfactory.output import counting
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.plan.plan import PlanStep
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-app = typer.Typer(help="Generate, build, test, validate and promote servers.", no_args_is_help=True)
+_HERE: Final = "mcpfactory.commands.pipeline"
+_DECISIONS: Final = "mcpfactory_pipeline.operations.decisions"
+COMMANDS: Final = {
+    "plan": Place("Run", "mcpfactory.commands.pipeline_run:plan", "Show the stages to run and why; run nothing"),
+    "run": Place("Run", "mcpfactory.commands.pipeline_run:run", "Run the stages that are not up to date"),
+    "status": Place("Run", f"{_HERE}:status", "Show stages, candidate and channels of every server"),
+    "history": Place("Run", f"{_HERE}:history", "Show the events of a server, newest last"),
+    "promote": Place("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel if its policy allows it"),
+    "approve": Place("Decide", f"{_DECISIONS}:Approve", "Approve a candidate for a channel, or an approval stage"),
+    "reject": Place("Decide", f"{_DECISIONS}:Reject", "Reject a candidate for a channel, or an approval stage"),
+    "rollback": Place("Decide", f"{_DECISIONS}:Rollback", "Move a channel back to an older candidate and hold it"),
+    "hold": Place("Decide", f"{_DECISIONS}:Hold", "Hold a channel until the hold is lifted"),
+    "unhold": Place("Decide", f"{_DECISIONS}:Unhold", "Lift the hold of a channel"),
+    "retire": Place("Decide", f"{_DECISIONS}:Retire", "Remove a server from one channel, or retire it"),
+    "revive": Place("Decide", f"{_DECISIONS}:Revive", "Undo the retirement of a server"),
+    "verify": Place("Repair", f"{_HERE}:verify", "Compare state files with their histories"),
+    "restore": Place("Repair", f"{_HERE}:restore", "Restore the channel folders from the recorded state"),
+    "prune": Place("Repair", f"{_HERE}:prune", "Delete files of candidates that are no longer kept"),
+}  # fmt: skip
 
-Until = Annotated[
-    str, typer.Option("--until", metavar="STAGE", help="Stop after this stage", autocompletion=complete.stages)
-]
-Again = Annotated[
-    str,
-    typer.Option(
-        "--again",
-        metavar="STAGE",
-        help="Run this stage and its dependents again, even if up to date or failed with the same inputs",
-        autocompletion=complete.stages,
-    ),
-]
-# of an event, in a table
+app = typer.Typer(
+    help="Generate, build, test, validate and promote servers.", cls=lazy_group(COMMANDS), no_args_is_help=True
+)
+
+
+@app.callback()
+def _group() -> None:
+    pass
+
+
 _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
 _NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
 
 
-@app.command()
-def plan(names: Names = None, as_json: AsJson = False) -> None:
-    """Show the stages to run and why; run nothing."""
-    _plan(names, as_json)
-
-
-def _plan(names: list[str] | None, as_json: bool, *, until: str = "", again: str = "", force: bool = False) -> None:
-    from mcpfactory_pipeline.run.run import plan_servers
-
-    steps = plan_servers(workspace_in(), names or None, until=until or None, again=again or None, force=force)
-    broken = any(step.verdict == "broken" for step in steps)
-    if as_json:
-        output.data([step.to_json() for step in steps])
-    else:
-        _print_plan(steps)
-    if broken:
-        raise typer.Exit(Exit.BROKEN)
-
-
-def _print_plan(steps: Sequence[PlanStep]) -> None:
-    due = [step for step in steps if step.verdict != "up-to-date"]
-    if due:
-        output.table(
-            ("SERVER", "STAGE", "VERDICT", "WHY"),
-            [(s.server, s.stage or "-", s.verdict, "; ".join(s.reasons)) for s in due],
-        )
-    running = sum(step.verdict == "run" for step in steps)
-    output.note(
-        f"{running} of {len(steps)} steps to run" if due else f"nothing to do: {len(steps)} steps are up to date"
-    )
-
-
-@app.command()
-def run(
-    names: Names = None,
-    until: Until = "",
-    again: Again = "",
-    force: Annotated[bool, typer.Option("--force", help="Also run stages that are up to date")] = False,
-    jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", min=0, help="Servers to run in parallel (0: as many as cores and memory allow)"),
-    ] = 0,
-    executor: Annotated[
-        str,
-        typer.Option(
-            metavar="local|dask|ADDRESS",
-            help="Where to run stages: here, on a new dask cluster, or on a cluster at ADDRESS",
-        ),
-    ] = "",
-    dry_run: DryRun = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the events of the run, one JSON object per line")
-    ] = False,
-) -> None:
-    """Run the stages that are not up to date.
-
-    The stages generate, build, test, validate, and promote to staging.
-    """
-    if dry_run:
-        _plan(names, as_json, until=until, again=again, force=force)
-        return
-    from mcpfactory_pipeline.reporting import make_reporter
-    from mcpfactory_pipeline.run.run import run_pipeline
-    from mcpfactory_pipeline.views.waiting import tell_waiting
-
-    workspace = workspace_in()
-    reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
-    outcome = run_pipeline(
-        workspace,
-        names or None,
-        until=until or None,
-        again=again or None,
-        force=force,
-        jobs=jobs or None,
-        reporter=reporter,
-        executor=executor or None,
-    )
-    warn_of_isolation(workspace, outcome)
-    tell_waiting(workspace, list(outcome.servers))
-    if not as_json:
-        _note_waiting(workspace, list(outcome.servers))
-    raise typer.Exit(exit_of_run(outcome))
-
-
-def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers with the next command; for many servers, refer to the inbox."""
-    from mcpfactory_pipeline.views.inbox import read_inbox
-
-    if len(names) > _NAMED_SERVERS:
-        output.note("see what needs your attention: mcpfactory inbox")
-        return
-    for item in read_inbox(workspace, names) if names else []:
-        if item.kind in {"approval", "ready"}:
-            output.note(f"{item.server}: {item.message}\nnext: {item.command}")
-
-
-def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
-    """Warn, once per run, if server code ran without isolation although that was not configured."""
-    from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
-    from mcpfactory_pipeline.plan.stage import wanted_level
-
-    if outcome.ran and outcome.isolation == NONE.name and wanted_level(workspace.settings) == AUTO:
-        output.warning(f"code of servers ran without isolation ({describe_lacking()})")
-        output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
-
-
-def exit_of_run(outcome: Any) -> Exit:
-    """Return the exit code of a command that ran the pipeline."""
-    if outcome.interrupted:
-        return Exit.INTERRUPTED
-    if outcome.errored:
-        return Exit.BROKEN
-    return Exit.NO if outcome.failed else Exit.OK
-
-
-@app.command()
 def status(
     names: Names = None,
     graph: Annotated[
@@ -214,7 +111,6 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     output.document(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
 
 
-@app.command()
 def history(
     name: Name,
     stage: Annotated[
@@ -246,7 +142,6 @@ def history(
     output.table(("WHEN", "WHO", "EVENT", "WHAT"), rows)
 
 
-@app.command()
 def verify(
     names: Names = None,
     repair: Annotated[
@@ -305,7 +200,6 @@ def _print_difference(entry: dict[str, Any]) -> None:
         output.hint(entry["hint"])
 
 
-@app.command()
 def restore(
     names: Names = None,
     candidate: Annotated[
@@ -344,7 +238,6 @@ def restore(
         raise typer.Exit(Exit.NO)
 
 
-@app.command()
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Delete files of candidates that are no longer kept.
 
@@ -363,6 +256,3 @@ def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False)
         output.line(f"{entry.path}  {f'kept: {entry.kept}' if entry.kept else f'{entry.bytes / 1e6:.1f} MB'}")
     size = sum(entry.bytes for entry in gone) / 1e6
     output.note(f"{pluralize(len(gone), 'folder')}, {size:.1f} MB {'would go' if dry_run else 'gone'}")
-
-
-decide.register(app)

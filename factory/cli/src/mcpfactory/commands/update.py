@@ -3,82 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import Answers, AsJson, DryRun, Name, TemplateOption, Trust, answers_of, trusted, workspace_in
+from mcpfactory.operations import command_of
+from mcpfactory.options import AsJson, Name, trusted, workspace_in
 from mcpfactory.output import print_addresses, print_changes, print_problems, progress
+from mcpfactory_pipeline.operations.new import Update
+from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_runtime.errors import Exit
 
 _QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
 
 
-def update(
-    name: Name,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from-openapi",
-            "--from",
-            metavar="[LABEL=]FILE|URL",
-            help="API document [default: its original location]; a new label adds a document (repeatable)",
-        ),
-    ] = None,
-    api: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL", help="Read only this document of several (repeatable)")
-    ] = None,
-    accept_origin: Annotated[
-        bool,
-        typer.Option(
-            "--accept-origin", help="Allow a new host for the API or its token endpoint; credentials are sent there"
-        ),
-    ] = False,
-    template: TemplateOption = "",
-    answer: Answers = None,
-    trust: Trust = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """Update a server after its document or template changed.
-
-    Your edits are merged, and changes for callers are reported.
-    """
-    from mcpfactory_codegen.servers.update import update_server
-
-    server = workspace_in().server(name)
-    if server.adopted is not None:
-        output.fail(
-            f"{name} was adopted ({server.adopted.origin}): it has no API document or template to update from",
-            f"mcpfactory adopt {server.adopted.again} --name {name} takes the newest version",
-            Exit.BAD_INPUT,
-        )
-    make = partial(
-        update_server,
-        server.folder,
-        source=source,
-        labels=api or (),
-        permit=True,
-        accept_origin=accept_origin,
-        template=template,
-        answers=answers_of(None, answer),
-    )
+def _update(wanted: Update, context: OperationContext, *, as_json: bool) -> None:
+    """Update the server, print what changed, and end with exit code 1 if a person must merge files."""
+    dry = replace(context, dry_run=True)
     trusted(
-        template,
-        lambda: [file.path for file in make(dry_run=True).files if file.action not in _QUIET],
-        trust=trust or dry_run,
+        wanted.template,
+        lambda: [file.path for file in wanted.carry_out(dry).files if file.action not in _QUIET],
+        trust=wanted.trust or context.dry_run,
         as_json=as_json,
     )
     with progress(quiet=as_json) as tell:
-        updated = make(dry_run=dry_run, notify=tell)
+        updated = wanted.carry_out(replace(context, notify=tell))
     if as_json:
-        output.data(updated.to_json(dry_run=dry_run))
+        output.data(updated.to_json(dry_run=context.dry_run))
     else:
-        _print_text(updated, dry_run=dry_run)
+        _print_text(updated, dry_run=context.dry_run)
     if updated.conflicts:
         raise typer.Exit(Exit.NO)
+
+
+update = command_of(Update, _update)
 
 
 def _print_text(updated: Any, *, dry_run: bool) -> None:

@@ -1,5 +1,3 @@
-"""`mcpfactory validate`, `waive` and `test`: check a server against the rules, and by its declared tests."""
-
 from __future__ import annotations
 
 import asyncio
@@ -12,13 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.options import AsJson, Name, RequiredReason, workspace_in
+from mcpfactory.options import AsJson, workspace_in
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome
     from mcpfactory_pipeline.checks.report import Report
-    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
 # of checks.formats, which is not loaded for help
@@ -292,96 +288,3 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
                 f"cannot write {path}: {error.strerror}", "give a file in a folder that you can write to", Exit.BROKEN
             )
         output.note(f"wrote {path}")
-
-
-def waive(
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule ID, as shown in reports")],
-    server: Annotated[
-        str, typer.Option("--server", metavar="NAME", help="Server in this workspace", autocompletion=complete.servers)
-    ],
-    reason: RequiredReason,
-    expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Last day of the waiver")],
-    tool: Annotated[str, typer.Option(help="Limit the waiver to this tool", autocompletion=complete.tools)] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Accept findings of a rule for a limited time.
-
-    The waiver records its author and reason, and is stored in waivers.toml in the server's folder.
-    """
-    from mcpfactory_pipeline.checks.waive import waive as accept
-
-    made = accept(workspace_in(), server, rule, reason=reason, until=expires, tool=tool)
-    if as_json:
-        output.data(made)
-    else:
-        about = f" for {tool}" if tool else ""
-        output.line(f"{rule}{about} is waived for {server} until {expires} by {made['person']}: {made['file']}")
-        if covers := made.get("covers"):
-            output.line(covers)
-
-
-def run_declared(
-    name: Name,
-    record: Annotated[
-        str, typer.Option(metavar="URL", help="Call the API at this URL and record its responses, without secrets")
-    ] = "",
-    live: Annotated[
-        bool, typer.Option("--live", help="Call the real API with read-only tools only; record nothing")
-    ] = False,
-    update: Annotated[bool, typer.Option("--update", help="Save the responses as the new snapshots")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Run the declared tests of a server.
-
-    The tests are in tests/*.yaml and run against recordings, or against the API with --record or --live.
-    """
-    from mcpfactory_pipeline.checks.call_plan import api_variables
-    from mcpfactory_pipeline.checks.declared_tests import ServerSetup, read_tests, run_tests
-    from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
-
-    if record and live:
-        output.fail("--record and --live cannot be combined", "mcpfactory test NAME --live", Exit.USAGE)
-    workspace = workspace_in()
-    server = workspace.server(name)
-    if live:
-        refuse_among_many(workspace, server, os.environ)
-    tests = read_tests(server.folder)
-    if not tests:
-        output.fail(
-            f"{name} has no declared tests",
-            f"write servers/{name}/tests/NAME.yaml: docs/how-to/declare-tests.md",
-            Exit.NOT_FOUND,
-        )
-    environ = server_environ(server)
-    secrets = {one: environ[one] for one in _secret_names(server) if environ.get(one)}
-    if not (record or live):
-        environ |= {**dict.fromkeys(_secret_names(server), "dummy"), "MCPFACTORY_DEMO": "1"}
-        secrets = {}
-    environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
-    api = api_variables(server.folder)
-    bench = ServerSetup(server_command(server), environ, secrets=secrets, api=api)
-    mode = "record" if record else "live" if live else "replay"
-    found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
-    if as_json:
-        output.data([one.to_json() for one in found])
-    else:
-        _print_outcomes(found)
-    if any(one.faults for one in found) or all(one.skipped for one in found):
-        raise typer.Exit(Exit.NO)
-
-
-def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:
-    for one in found:
-        word, style = ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
-        output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")
-        for reason in (*one.faults, *filter(None, [one.skipped])):
-            output.line(f"         {reason}")
-    bad, skipped = sum(bool(one.faults) for one in found), sum(bool(one.skipped) for one in found)
-    output.line(f"{len(found) - bad - skipped} passed, {bad} failed, {skipped} skipped")
-
-
-def _secret_names(server: WorkspaceServer) -> list[str]:
-    from mcpfactory_pipeline.checks.call_plan import required_variables
-
-    return [name for name, secret in required_variables(server.folder).items() if secret]

@@ -17,7 +17,6 @@ from mcpfactory_codegen.select import Selection, marked, select
 from mcpfactory_codegen.servers.answers import Answer, read_answers
 from mcpfactory_codegen.servers.documents import ApiConfig, read_apis, render_apis
 from mcpfactory_codegen.servers.values import (
-    LISTS,
     SERVER_FIELDS,
     ServerConfigError,
     quoted,
@@ -152,9 +151,9 @@ def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
         if not NAME.match(name) or name == _FULL:
             hint = f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools"
             raise ServerConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
-        if wrong := unknown_field(table, LISTS, where):
+        if wrong := unknown_field(table, tuple(Selection.model_fields), where):
             raise ServerConfigError(f"{path}: {wrong[0]}", wrong[1])
-        found[name] = Selection(**{key: texts_of(table, key, path, where) for key in LISTS})
+        found[name] = Selection(**{key: texts_of(table, key, path, where) for key in Selection.model_fields})
     return found
 
 

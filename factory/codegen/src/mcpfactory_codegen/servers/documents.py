@@ -20,14 +20,14 @@ from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.select import Selection, select
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.values import LISTS, ServerConfigError, quoted, text_of, texts_of, written
+from mcpfactory_codegen.servers.values import ServerConfigError, quoted, text_of, texts_of, written
 from mcpfactory_codegen.text import VERSION, clean, words
 
 LABEL: Final = re.compile(r"[a-z][a-z0-9-]{0,29}\Z")
 SHARED_CREDENTIALS: Final = "shared"
 _CREDENTIALS: Final = ("", "own", SHARED_CREDENTIALS)
 _HOST: Final = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
-_OPTIONAL: Final = ("include_methods", "overlays", "allow_private")  # written only when they say something
+_ALWAYS: Final = ("include_tags", "include_paths", "include_operations")  # written although they are empty
 _HEADER: Final = re.compile(r"^\[(\[)?[ \t]*api[ \t]*\](?(1)\])[^\n]*\n?", re.M)
 _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
 _FILE: Final = "mcpfactory.toml"
@@ -99,7 +99,7 @@ def _read(table: Mapping[str, Any], path: Path) -> ApiConfig:
         allow_private=_hosts(table, path),
         overlays=texts_of(table, "overlays", path, "api"),
         credentials=credentials,
-        selection=Selection(**{key: texts_of(table, key, path, "api") for key in LISTS}),
+        selection=Selection(**{key: texts_of(table, key, path, "api") for key in Selection.model_fields}),
     )
 
 
@@ -120,9 +120,9 @@ def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
         lines += [f"label = {quoted(api.label)}"] if api.label else []
         lines += [f"document = {quoted(api.document)}"]
         lines += [f"{key} = {quoted(value)}" for key in ("source", "credentials") if (value := getattr(api, key))]
-        for key in ("allow_private", *LISTS, "overlays"):
-            value = getattr(api.selection if key in LISTS else api, key)
-            if value or key not in _OPTIONAL:
+        for key in ("allow_private", *Selection.model_fields, "overlays"):
+            value = getattr(api.selection if key in Selection.model_fields else api, key)
+            if value or key in _ALWAYS:
                 lines.append(f"{key} = {written(value)}")
     return lines
 
@@ -352,10 +352,11 @@ def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> di
 
 
 def _pointers(api: ApiConfig) -> set[str]:
-    chosen = api.selection
-    kinds = {"tag": chosen.include_tags, "path": chosen.include_paths, "operation": chosen.include_operations}
-    found = {f"include-{kind}={term}" for kind, terms in kinds.items() for term in terms}
-    return found | {f"include-method={method.upper()}" for method in chosen.include_methods}
+    """Return the pointers of problems with terms of the selection that match nothing."""
+    chosen = api.selection.model_copy(
+        update={"include_methods": [one.upper() for one in api.selection.include_methods]}
+    )
+    return {f"{name.removesuffix('s').replace('_', '-')}={term}" for name, terms in chosen for term in terms}
 
 
 def located_in(documents: Mapping[str, Document], problems: Sequence[Problem]) -> tuple[Problem, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.text import clean, unknown_field
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
@@ -54,12 +55,11 @@ def quoted(text: str) -> str:
     return json.dumps(clean(text), ensure_ascii=False)
 
 
-LISTS: Final = ("include_tags", "include_paths", "include_operations", "include_methods")
 SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "server": ("name", "package", "template", "mode", "profile", "dialect", "environment"),
     "adopted": None,
     "build": ("allow",),
-    "api": ("label", "document", "source", "credentials", "allow_private", *LISTS, "overlays"),
+    "api": ("label", "document", "source", "credentials", "allow_private", *Selection.model_fields, "overlays"),
     "credentials": ("parameters", "arguments"),
     "answers": None,
     "names": None,

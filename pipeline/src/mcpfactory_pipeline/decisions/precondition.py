@@ -1,8 +1,8 @@
-"""Facts shown to the reader of a decision, and the token that proves them.
+"""Facts that a decision depends on, and their hash: the precondition under which it is made.
 
-A decision made with a token is refused if any of these facts changed after the token was printed: the candidate, the
-offers of the channels, its checks, people's decisions, or the policy. A token contains a short hash of each part, so
-the token alone shows which part changed.
+A decision made with a precondition is refused if any of these facts changed after it was printed: the candidate, the
+offers of the channels, its checks, people's decisions, or the policy. A precondition contains a short hash of each
+part, so it shows which part changed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _NOTHING: Final = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class DecisionFacts:
     """The facts shown before a decision, part by part as complete text, without times and paths."""
 
     parts: Mapping[str, str]
 
     @property
-    def token(self) -> str:
-        """A short hash of each part, in their order."""
+    def precondition(self) -> str:
+        """Return the short hashes of all parts, in their order."""
         return "".join(hashlib.sha256(words.encode()).hexdigest()[:_DIGITS] for words in self.parts.values())
 
 
 @dataclass(frozen=True, slots=True)
-class BasisChange:
-    """A part that has changed. `before` is empty if only a token records the earlier value."""
+class FactChange:
+    """A part that has changed. `before` is empty if only the precondition records the earlier value."""
 
     part: str
     before: str
@@ -52,19 +52,19 @@ class BasisChange:
 class StaleDecisionError(PromotionError):
     """The facts of a decision have changed since they were shown.
 
-    `basis` has the current facts, `changes` the differences.
+    `facts` are the current ones, `changes` the differences.
     """
 
-    def __init__(self, about: str, basis: Basis, changes: tuple[BasisChange, ...]) -> None:
+    def __init__(self, about: str, facts: DecisionFacts, changes: tuple[FactChange, ...]) -> None:
         super().__init__(
             f"{about} is not as it was when you looked; now {'; '.join(one.words for one in changes)}",
-            hint=f"review the changes, then decide with expect {basis.token} if you still want to",
+            hint=f"review the changes, then decide with precondition {facts.precondition} if you still want to",
         )
-        self.basis, self.changes = basis, changes
+        self.facts, self.changes = facts, changes
 
 
-def channel_basis(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> Basis:
-    """Return the basis of a decision about a channel.
+def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
+    """Return the facts that a decision about a channel depends on.
 
     `candidate` is by default the one that the previous channel offers, or the newest.
     """
@@ -72,7 +72,7 @@ def channel_basis(state: ServerState, channel: ChannelPolicy, candidate: str | N
     chosen = candidate or (source.candidate if source else state.candidate) or ""
     known = state.candidates.get(chosen)
     offers = [f"{name} offers {_offer(state.channels.get(name))}" for name in (channel.source, channel.name) if name]
-    return Basis(
+    return DecisionFacts(
         {
             "candidate": f"{known.version} ({chosen})" if known else _NOTHING,
             "channels": "; ".join(offers),
@@ -83,45 +83,49 @@ def channel_basis(state: ServerState, channel: ChannelPolicy, candidate: str | N
     )
 
 
-def stage_basis(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> Basis:
-    """Return the basis of a decision about an approval stage: its shown files, decisions about them, its policy."""
+def stage_facts(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> DecisionFacts:
+    """Return the facts that a decision about an approval stage depends on: shown files, decisions, policy."""
     made = state.decisions.get(stage)
     current = made if made and dict(made.shown) == dict(shown) else None
     said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
     shows = "; ".join(f"{part} {value}" for part, value in sorted(shown.items()))
-    return Basis({"shown": shows or _NOTHING, "decisions": "; ".join(said) or _NOTHING, "policy": _policy(policy)})
+    return DecisionFacts(
+        {"shown": shows or _NOTHING, "decisions": "; ".join(said) or _NOTHING, "policy": _policy(policy)}
+    )
 
 
-def require_basis(expect: str, basis: Basis, about: str) -> None:
-    """Refuse a decision that was made with the token of another basis; an empty token skips the check.
+def require_precondition(precondition: str, facts: DecisionFacts, about: str) -> None:
+    """Refuse a decision whose precondition no longer holds; an empty one skips the check.
 
     Raises:
         StaleDecisionError: something has changed.
-        PromotionError: the token is not valid for such a decision.
+        PromotionError: it is not a precondition of such a decision.
     """
-    if expect and expect != basis.token:
-        raise StaleDecisionError(about, basis, basis_changes(expect, basis))
+    if precondition and precondition != facts.precondition:
+        raise StaleDecisionError(about, facts, changed_facts(precondition, facts))
 
 
-def basis_changes(expect: str, basis: Basis, before: Mapping[str, str] | None = None) -> tuple[BasisChange, ...]:
-    """Return the parts that differ from the token; `before` are the parts at that time, if they were kept.
+def changed_facts(
+    precondition: str, facts: DecisionFacts, before: Mapping[str, str] | None = None
+) -> tuple[FactChange, ...]:
+    """Return the facts that changed since the precondition was made; `before` are the earlier facts, if they were kept.
 
     Raises:
-        PromotionError: the token is not valid for such a decision.
+        PromotionError: it is not a precondition of such a decision.
     """
-    if len(expect) != _DIGITS * len(basis.parts) or set(expect) - set("0123456789abcdef"):
+    if len(precondition) != _DIGITS * len(facts.parts) or set(precondition) - set("0123456789abcdef"):
         raise PromotionError(
-            f"{expect[:60]!r} is not a valid token of this decision",
+            f"{precondition[:60]!r} is not a precondition of this decision",
             hint=(
-                "mcpfactory inbox --json and mcpfactory pipeline status --json show it as `expect`, and --dry-run "
+                "mcpfactory inbox --json and mcpfactory pipeline status --json show it as `precondition`, and --dry-run "
                 "also does"
             ),
         )
-    seen = [expect[start : start + _DIGITS] for start in range(0, len(expect), _DIGITS)]
-    now = [Basis({part: words}).token for part, words in basis.parts.items()]
+    seen = [precondition[start : start + _DIGITS] for start in range(0, len(precondition), _DIGITS)]
+    now = [DecisionFacts({part: words}).precondition for part, words in facts.parts.items()]
     return tuple(
-        BasisChange(part, (before or {}).get(part, ""), words)
-        for (part, words), old, new in zip(basis.parts.items(), seen, now, strict=True)
+        FactChange(part, (before or {}).get(part, ""), words)
+        for (part, words), old, new in zip(facts.parts.items(), seen, now, strict=True)
         if old != new
     )
 

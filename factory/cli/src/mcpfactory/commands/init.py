@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.options import (
+    AsJson,
+    DryRun,
+    Factory,
+    Yes,
+)
+from mcpfactory_runtime.errors import Exit
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.delivery.ci.origin import Origin
+    from mcpfactory_pipeline.lifecycle.setup import Setup
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(help="Workspace folder (created if missing); may be an existing repository")
+    ] = Path(),
+    factory: Factory = "",
+    git: Annotated[
+        bool, typer.Option("--git/--no-git", help="Run `git init` if the folder is not in a repository")
+    ] = True,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create a workspace for MCP servers and their state.
+
+    A workspace is a repository. Existing files stay unchanged.
+    """
+    from mcpfactory_pipeline.delivery.ci.origin import in_words
+    from mcpfactory_pipeline.lifecycle import setup as repository
+    from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+
+    folder_given, folder = folder, folder.resolve()
+    setup = read_setup(folder, origin=_chosen_origin(folder, factory))
+    if dry_run:
+        _show_setup(setup, as_json=as_json)
+        raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)
+    if setup.others and not setup.blocked and not yes:
+        _confirm_setup(setup, as_json=as_json)
+    workspace = apply_setup(setup, git=git)
+    lost = repository.ignored(folder, setup.written())
+    if as_json:
+        origin = str(setup.origin) if setup.origin else None
+        changes = [change.to_json() for change in setup.changes]
+        output.data(
+            {
+                "workspace": workspace.name,
+                "path": str(workspace.root),
+                "factory": origin,
+                "changes": changes,
+                "ignored": lost,
+            }
+        )
+        return
+    output.line(f"workspace {workspace.name} is ready in {workspace.root}")
+    for change in setup.changes:
+        if change.action == "tell":
+            output.note(f"{change.path}: {change.note}")
+    if lost:
+        output.note(f"git ignores {', '.join(lost)}")
+        output.note(f"hint: git add --force {' '.join(lost)}")
+    if setup.origin:
+        output.note(f"jobs install mcpfactory from {in_words(setup.origin)}")
+    there = f"cd {folder_given} && " if folder != Path.cwd() else ""
+    output.note(f"next: {there}mcpfactory new --from-openapi FILE")
+
+
+def _chosen_origin(folder: Path, factory: str) -> Origin | None:
+    """Return the origin that the user named, else one that works; None if a workspace keeps its own."""
+    from mcpfactory_pipeline.delivery.ci.origin import choose_origin
+    from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
+
+    file = folder / CONFIG
+    known = file.is_file() and "workspace" in read_toml(file)
+    return None if known and not factory else choose_origin(factory)
+
+
+def _confirm_setup(setup: Setup, *, as_json: bool) -> None:
+    """Show the planned changes to a folder with unrelated files, and continue only if the user confirms."""
+    shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        output.fail(
+            f"{setup.folder} contains unrelated files: {shown}",
+            "mcpfactory init --dry-run previews the changes, --yes makes them",
+            Exit.USAGE,
+        )
+    _show_setup(setup, as_json=False)
+    if not typer.confirm(f"{setup.folder} holds other things, which stay as they are. Do this?"):
+        output.note("nothing was changed")
+        raise typer.Exit(Exit.NO)
+
+
+def _show_setup(setup: Setup, *, as_json: bool) -> None:
+    if as_json:
+        origin = str(setup.origin) if setup.origin else None
+        changes = [change.to_json() for change in setup.changes]
+        output.data({"workspace": None, "path": str(setup.folder), "factory": origin, "changes": changes})
+        return
+    if not setup.changes:
+        output.line(f"{setup.folder} is up to date")
+    for change in setup.changes:
+        styles = {"blocked": "bad", "tell": "warn"}
+        action = output.styled(change.action.ljust(7), styles.get(change.action, "dim"))
+        output.line(f"{action} {change.path}" + (f"  ({change.note})" if change.note else ""))

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.options import Host, Http, Port, Root, workspace_in
+from mcpfactory_runtime.errors import Exit
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.serve.factory import HttpAddress
+    from mcpfactory_pipeline.workspace.workspace import Workspace
+
+_Documents = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PLACE",
+        help=(
+            "Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) that API documents may come from, in addition to "
+            "the workspace and public addresses (repeatable)"
+        ),
+    ),
+]
+
+
+def serve(
+    server: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Serve the tools of these servers at one endpoint instead of the factory (repeatable, or NAME,NAME…)",
+            autocompletion=complete.servers,
+        ),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Serve the tools of all servers in the workspace")] = False,
+    search: Annotated[
+        bool, typer.Option("--search", help="Offer three tools that find, describe and call the others")
+    ] = False,
+    http: Http = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    token: Annotated[
+        str,
+        typer.Option(metavar="env:NAME|file:PATH", help="With --http: location of the token that callers must send"),
+    ] = "",
+    public_url: Annotated[
+        str, typer.Option(metavar="URL", help="With --token: public URL of the endpoint (https)")
+    ] = "",
+    documents: _Documents = None,
+    workspace: Root = None,
+) -> None:
+    """Serve the factory, or a gateway to servers, over MCP.
+
+    Agents can operate the factory with its tools. A gateway serves the tools of servers in the workspace.
+    """
+    names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
+    if server and not names:  # no names would mean all of them, to a gateway
+        output.fail("--server is empty", "mcpfactory serve --server NAME --server NAME, or --all", Exit.USAGE)
+    if (server and all_) or (search and not gateway):
+        output.fail(
+            "this combination of --server, --all and --search is invalid", "mcpfactory serve --all --search", Exit.USAGE
+        )
+    if not http and (token or public_url):
+        output.fail("--token and --public-url require --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
+    if documents and gateway:
+        output.fail("--documents cannot be combined with --server or --all", "leave out --server and --all", Exit.USAGE)
+    from mcpfactory_pipeline.serve.factory import HttpAddress, listen, secret_variables
+
+    found = workspace_in(workspace)
+    place = HttpAddress(host, port, token, public_url) if http else None
+    if gateway:
+        for one in found.survey()[1] if all_ else ():
+            output.warning(f"skipped {one.name}: {one.message}")
+            output.note(f"hint: {one.hint}")
+        options = {"search": search, "private": not http, "unset": secret_variables(place)}
+        _serve_gateway(found, names, place, options)
+    else:
+        from mcpfactory_pipeline.serve.factory import make_factory
+
+        listen(make_factory(found.root, documents or (), local=not http), place)
+
+
+def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
+    """Serve a gateway until it ends, then end all processes of its servers, including those in separate sessions."""
+    from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
+    from mcpfactory_pipeline.serve.factory import listen
+    from mcpfactory_pipeline.serve.gateway import make_gateway, make_page
+
+    ours = descendants(os.getpid())
+    adopt_orphans()
+    made = make_gateway(found, names, **options)
+    try:
+        listen(made.server, place, pages={"/health": make_page(made.rows)})
+    finally:
+        end_descendants(ours)

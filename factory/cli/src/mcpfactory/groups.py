@@ -1,0 +1,81 @@
+"""Groups of commands that import a command when it is used, so that each starts without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from importlib import import_module
+from itertools import groupby
+from typing import Any, ClassVar, Final, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+CONTEXT: Final[dict[Any, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of all commands."""
+
+
+class Place(NamedTuple):
+    """Where a command is (`module:name` of a function, an app or an operation), and how help texts list it.
+
+    `summary` is the first sentence of its help, which a test compares: help texts list commands without importing them.
+    """
+
+    section: str
+    at: str
+    summary: str
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are in `places`."""
+
+    places: ClassVar[Mapping[str, Place]] = {}
+
+    @cached_property
+    def loaded(self) -> dict[str, Any]:
+        """Return the commands that were used so far."""
+        return {}
+
+    @property  # type: ignore[override] # click has an attribute
+    def commands(self) -> dict[str, Any]:
+        """Return all commands, and import them for that."""
+        return {name: self.get_command(None, name) for name in self.places}
+
+    @commands.setter
+    def commands(self, _none: Any) -> None:
+        """Ignore commands that typer would add; `places` has them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands in the order of help texts."""
+        return list(self.places)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; None if there is no such command."""
+        if cmd_name not in self.loaded and (place := self.places.get(cmd_name)):
+            module, _, name = place.at.partition(":")
+            self.loaded[cmd_name] = _build(cmd_name, getattr(import_module(module), name))
+        return self.loaded.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands in sections."""
+        for section, places in groupby(self.places.items(), key=lambda item: item[1].section):
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(11), place.summary) for name, place in places])
+
+
+def lazy_group(places: Mapping[str, Place]) -> type[TyperGroup]:
+    """Return a group of these commands, for `typer.Typer(cls=…)`."""
+    return type("Commands", (LazyGroup,), {"places": places})
+
+
+def _build(name: str, found: Any) -> Any:
+    """Return the command of a function, an app or an operation."""
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    if isinstance(found, type):
+        from mcpfactory.operations import command_of
+
+        found = command_of(found)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
+    single.command(name)(found)
+    return typer.main.get_command(single)

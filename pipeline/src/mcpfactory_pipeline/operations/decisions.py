@@ -1,0 +1,371 @@
+"""Decisions about a server: approve, reject, promote, roll back, hold, unhold, retire, revive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Self
+
+from pydantic import Field
+
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.decisions import decision, promote, stage_decision
+from mcpfactory_pipeline.operations.fields import (
+    AGENTS_DECIDE_SINGLY,
+    BY_PEOPLE,
+    Candidate,
+    Channel,
+    Precondition,
+    Reason,
+    RequiredReason,
+    Server,
+    SignWith,
+    StageName,
+)
+from mcpfactory_pipeline.operations.operation import (
+    Omitted,
+    Operation,
+    OperationContext,
+    OperationError,
+    OperationResult,
+    Param,
+)
+from mcpfactory_pipeline.reporting.lines import pruned_lines
+
+_FACTS: Final = ("server", "channel", "stage", "candidate", "version", "dry_run", "precondition", "facts", "already")
+
+
+class DecisionResult(OperationResult):
+    """A decision about a channel or an approval stage."""
+
+    server: str
+    channel: str = Field(default="", description="The channel; empty for a decision about a stage.")
+    stage: str = Field(default="", description="The approval stage; empty for a decision about a channel.")
+    candidate: str | None = None
+    version: str | None = None
+    already: bool = Field(default=False, description="The channel offered the candidate before.")
+    precondition: str = Field(default="", description="Hash of the facts that the decision depends on.")
+    facts: dict[str, str] = Field(default_factory=dict, description="These facts, part by part.")
+    blockers: tuple[dict[str, Any], ...] = Field(
+        default=(), description="What still keeps the candidate out of the channel."
+    )
+    pruned: dict[str, int] = Field(default_factory=dict, description="Deleted files of old candidates, with bytes.")
+    tools: tuple[dict[str, Any], ...] = Field(default=(), description="Tool list that an approval stage shows.")
+
+
+class PromoteResult(DecisionResult):
+    """A promotion, or those of all servers that the policy allows now."""
+
+    promoted: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: the promoted candidates.")
+    failed: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: servers with an error and a hint.")
+
+
+class RetireResult(OperationResult):
+    """A server that left channels, or all of them for good."""
+
+    server: str
+    channels: tuple[str, ...] = ()
+    retired: bool = False
+
+
+class Decision(Operation):
+    """A decision about a channel of a server."""
+
+    result: ClassVar[type[OperationResult]] = DecisionResult
+    question: ClassVar[str]
+    """Question to a person before an agent decides, with `{what}`, `{server}` and `{channel}`."""
+
+    server: str
+    channel: str
+    reason: str
+    precondition: str
+
+    def run(self, context: OperationContext) -> DecisionResult:
+        """Check and record the decision."""
+        raise NotImplementedError
+
+    def ask(self, tried: DecisionResult) -> str:
+        """Return the question about a decision that was tried."""
+        if tried.stage:
+            return f"{self.title} the result of stage {tried.stage} of {self.server}?"
+        what = f"{self.server} {tried.version} (candidate {tried.candidate or ''})"
+        return self.question.format(what=what, channel=self.channel, server=self.server)
+
+    def bind(self, tried: DecisionResult) -> Self:
+        """Return the decision about exactly the candidate and the facts of the trial."""
+        found = {"precondition": tried.precondition, "candidate": tried.candidate or ""}
+        return self.model_copy(update={name: value for name, value in found.items() if name in type(self).model_fields})
+
+    def _arguments(self, context: OperationContext) -> dict[str, Any]:
+        about = {name: getattr(self, name) for name in type(self).model_fields if name not in _SUBJECT}
+        return {**about, "dry_run": context.dry_run, "clock": context.clock, "stages": context.stages}
+
+
+_SUBJECT: Final = ("server", "channel", "stage", "due")
+
+
+def _result(made: Mapping[str, Any], sentence: str, **more: Any) -> DecisionResult:
+    return DecisionResult(message=sentence.format(**made), **_facts(made), **more)
+
+
+def _facts(made: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: made[name] for name in _FACTS if made.get(name) is not None}
+
+
+class Approve(Decision):
+    """Approve a candidate for a channel, or an approval stage.
+
+    Approval does not move the candidate.
+    """
+
+    command: ClassVar[str] = "pipeline approve"
+    title: ClassVar[str] = "Approve"
+    question: ClassVar[str] = "Approve {what} for {channel}?"
+
+    server: Server
+    channel: Channel = "production"
+    stage: StageName = ""
+    candidate: Candidate = ""
+    reason: Reason = ""
+    sign_with: SignWith = None
+    precondition: Precondition = ""
+
+    def run(self, context: OperationContext) -> DecisionResult:
+        """Record the approval."""
+        arguments = self._arguments(context)
+        if self.stage:
+            made = stage_decision.approve_stage(context.workspace, self.server, self.stage, **arguments)
+            return _stage_result(made, "approved", next=made["missing"] or f"mcpfactory pipeline run {self.server}")
+        made = decision.approve(context.workspace, self.server, self.channel, **arguments)
+        details = (
+            *(f"it lifts the rejection by {one}" for one in made["lifted"]),
+            *made["proof"],
+            *decision.stays_closed(self.channel, made["blockers"]),
+            *self._texts(context),
+        )
+        sentence = "{server} {version} ({candidate}) is approved for {channel}"
+        return _result(made, sentence, details=details, blockers=tuple(made["blockers"]), next=self._next(made))
+
+    def _texts(self, context: OperationContext) -> tuple[str, ...]:
+        """Return a note for servers of other people, whose texts no check can approve."""
+        adopted = context.workspace.server(self.server).adopted
+        if adopted is None or adopted.kind not in {"url", "pypi", "npm"}:
+            return ()
+        return (f"read what it tells models: mcpfactory inspect {self.server} --start --texts",)
+
+    def _next(self, made: Mapping[str, Any]) -> str:
+        kinds = {blocker["kind"] for blocker in made["blockers"]}
+        if kinds == {"soak"}:
+            return str(made["blockers"][0]["command"])
+        if kinds:
+            return f"mcpfactory inbox {self.server}"
+        return Promote(server=self.server, channel=self.channel, candidate=self.candidate).command_line()
+
+
+class Reject(Decision):
+    """Reject a candidate for a channel, or an approval stage.
+
+    A rejection removes earlier approvals.
+    """
+
+    command: ClassVar[str] = "pipeline reject"
+    title: ClassVar[str] = "Reject"
+    question: ClassVar[str] = "Reject {what} for {channel}?"
+    destructive: ClassVar[bool] = True
+
+    server: Server
+    reason: RequiredReason
+    channel: Channel = "production"
+    stage: StageName = ""
+    candidate: Candidate = ""
+    sign_with: SignWith = None
+    precondition: Precondition = ""
+
+    def run(self, context: OperationContext) -> DecisionResult:
+        """Record the rejection."""
+        arguments = self._arguments(context)
+        if self.stage:
+            made = stage_decision.reject_stage(context.workspace, self.server, self.stage, **arguments)
+            return _stage_result(made, "rejected")
+        made = decision.reject(context.workspace, self.server, self.channel, **arguments)
+        return _result(made, "{server} {version} ({candidate}) is rejected for {channel}")
+
+
+def _stage_result(made: Mapping[str, Any], outcome: str, **more: Any) -> DecisionResult:
+    """Return the result of a decision about a stage, with what the stage shows as details."""
+    shown = ("  ".join(filter(None, (item["part"], item["text"], item["file"]))) for item in made["shown"])
+    changes = (f"{one['kind']}: {one['code']}: {one['message']}" for one in made["changes"] or ())
+    details = tuple(filter(None, (made["question"], *shown, *changes, made["missing"])))
+    of = " (candidate {candidate})" if made["candidate"] else ""
+    sentence = f"{{stage}} of {{server}}{of} is {outcome}"
+    return _result(made, sentence, details=details, tools=tuple(made["tools"]), **more)
+
+
+class Promote(Decision):
+    """Move a candidate into a channel if its policy allows it."""
+
+    command: ClassVar[str] = "pipeline promote"
+    title: ClassVar[str] = "Promote"
+    result: ClassVar[type[OperationResult]] = PromoteResult
+    question: ClassVar[str] = "Promote {what} to {channel}? Users of the channel get it."
+    destructive: ClassVar[bool] = True
+
+    server: Annotated[Server, Param(argument=True, metavar="NAME", names="servers")] = ""
+    channel: Channel = "production"
+    candidate: Candidate = ""
+    reason: Reason = ""
+    due: Annotated[
+        bool,
+        Field(description="Promote all servers that the policy allows now (for timers)"),
+        Param(omit=AGENTS_DECIDE_SINGLY),
+    ] = False
+    precondition: Precondition = ""
+
+    def run(self, context: OperationContext) -> PromoteResult:
+        """Move the candidate, or with `due` that of each server that may move."""
+        if self.due == bool(self.server):
+            raise OperationError("give either a server or due", hint=f"mcpfactory {self.command} NAME, or --due")
+        if self.due:
+            return self._promote_due(context)
+        made = promote.promote(context.workspace, self.server, self.channel, **self._arguments(context))
+        already = " already" if made["already"] else ""
+        details = (*filter(None, [made["callers"]]), *pruned_lines(made["pruned"]))
+        message = f"{self.server} {made['version']} ({made['candidate']}) is in {self.channel}{already}"
+        return PromoteResult(message=message, details=details, pruned=made["pruned"], **_facts(made))
+
+    def _promote_due(self, context: OperationContext) -> PromoteResult:
+        found = promote.promote_due(
+            context.workspace, self.channel, dry_run=context.dry_run, stages=context.stages, clock=context.clock
+        )
+        promoted = tuple(one for one in found if "error" not in one)
+        lines = []
+        for one in promoted:
+            lines.append(f"{one['server']} {one['version']} ({one['candidate']}) is in {self.channel}")
+            lines += [*filter(None, [one["callers"]]), *pruned_lines(one["pruned"])]
+        return PromoteResult(
+            message=f"{pluralize(len(promoted), 'candidate')} promoted to {self.channel}",
+            details=tuple(lines),
+            server="",
+            channel=self.channel,
+            dry_run=context.dry_run,
+            promoted=promoted,
+            failed=tuple(one for one in found if "error" in one),
+        )
+
+
+class Rollback(Decision):
+    """Move a channel back to an older candidate and hold it."""
+
+    command: ClassVar[str] = "pipeline rollback"
+    title: ClassVar[str] = "Roll back"
+    question: ClassVar[str] = "Move {channel} back to {what}? The channel is held afterwards."
+    destructive: ClassVar[bool] = True
+
+    server: Server
+    reason: RequiredReason
+    channel: Channel = "production"
+    candidate: Annotated[
+        str,
+        Field(description="Candidate ID prefix [default: last older candidate in the channel]"),
+        Param(metavar="CANDIDATE"),
+    ] = ""
+    precondition: Precondition = ""
+
+    def run(self, context: OperationContext) -> DecisionResult:
+        """Move the channel back."""
+        made = promote.rollback(context.workspace, self.server, self.channel, **self._arguments(context))
+        details = (
+            *(f"skipped {skipped}: {why}" for skipped, why in made["skipped"].items()),
+            *(f"install does not offer it: {words}" for words in made["drift"]),
+        )
+        sentence = "{server} {version} ({candidate}) is back in {channel}, which is held"
+        return _result(made, sentence, details=details, next=made["unhold"])
+
+
+class Hold(Decision):
+    """Hold a channel until the hold is lifted."""
+
+    command: ClassVar[str] = "pipeline hold"
+    title: ClassVar[str] = "Hold"
+    question: ClassVar[str] = "Hold {channel} of {server}? Nothing moves it until the hold is lifted."
+
+    server: Server
+    reason: RequiredReason
+    channel: Channel = "production"
+    sign_with: SignWith = None
+    precondition: Precondition = ""
+
+    def run(self, context: OperationContext) -> DecisionResult:
+        """Hold the channel."""
+        made = decision.hold(context.workspace, self.server, self.channel, **self._arguments(context))
+        return _result(made, "{channel} of {server} is held: neither a run nor a promotion moves it")
+
+
+class Unhold(Decision):
+    """Lift the hold of a channel."""
+
+    command: ClassVar[str] = "pipeline unhold"
+    title: ClassVar[str] = "Lift the hold"
+    question: ClassVar[str] = "Lift the hold of {channel} of {server}? It can move again."
+
+    server: Server
+    channel: Channel = "production"
+    reason: Reason = ""
+    sign_with: SignWith = None
+    precondition: Precondition = ""
+
+    def run(self, context: OperationContext) -> DecisionResult:
+        """Lift the hold."""
+        made = decision.unhold(context.workspace, self.server, self.channel, **self._arguments(context))
+        return _result(made, "{channel} of {server} is no longer held")
+
+
+class Retire(Operation):
+    """Remove a server from one channel, or retire it.
+
+    With --channel, the server leaves that channel, which is then held. Without it, the server leaves all channels
+    for good.
+    """
+
+    command: ClassVar[str] = "pipeline retire"
+    title: ClassVar[str] = "Retire"
+    result: ClassVar[type[OperationResult]] = RetireResult
+    omit: ClassVar[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
+
+    server: Server
+    reason: RequiredReason
+    channel: Channel = ""
+
+    def run(self, context: OperationContext) -> RetireResult:
+        """Take the server out."""
+        made = decision.retire(
+            context.workspace,
+            self.server,
+            self.channel or None,
+            reason=self.reason,
+            dry_run=context.dry_run,
+            clock=context.clock,
+        )
+        out = ", ".join(made["channels"]) or "no channel"
+        message = f"{self.server} is {'retired, and ' if made['retired'] else ''}out of {out}"
+        return RetireResult(message=message, **made)
+
+
+class Revive(Operation):
+    """Undo the retirement of a server."""
+
+    command: ClassVar[str] = "pipeline revive"
+    title: ClassVar[str] = "Revive"
+    result: ClassVar[type[OperationResult]] = RetireResult
+    omit: ClassVar[Omitted] = {"mcp": BY_PEOPLE}
+
+    server: Server
+    reason: Reason = ""
+
+    def run(self, context: OperationContext) -> RetireResult:
+        """Undo the retirement."""
+        made = decision.revive(
+            context.workspace, self.server, reason=self.reason, dry_run=context.dry_run, clock=context.clock
+        )
+        return RetireResult(
+            message=f"{self.server} is no longer retired", next=f"mcpfactory pipeline run {self.server}", **made
+        )

@@ -1,0 +1,235 @@
+"""Create and update servers from API documents and templates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from mcpfactory_codegen.select import Selection
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.operations.fields import Server
+from mcpfactory_pipeline.operations.operation import (
+    Omitted,
+    Operation,
+    OperationContext,
+    OperationError,
+    OperationResult,
+    Param,
+)
+from mcpfactory_pipeline.workspace.upstream import api_addresses
+
+if TYPE_CHECKING:
+    from mcpfactory_codegen.servers.create import Created
+    from mcpfactory_codegen.servers.documents import ApiSource
+    from mcpfactory_codegen.servers.update import Updated
+
+_TERMINAL: Final[Omitted] = {"dashboard": "servers are created at a terminal, or by an agent"}
+_TRUSTED: Final[Omitted] = {"mcp": "a person decides about code of other people"}
+
+Sources = Annotated[
+    tuple[str, ...],
+    Field(
+        description="API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)"
+    ),
+    Param(flags=("--from-openapi", "--from"), metavar="[LABEL=]FILE|URL"),
+]
+Template = Annotated[
+    str,
+    Field(
+        description="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION"
+    ),
+    Param(metavar="TEMPLATE", names="templates"),
+]
+Answers = Annotated[
+    tuple[str, ...],
+    Field(description="Answer to a template question (repeatable)"),
+    Param(metavar="NAME=VALUE"),
+]
+Trust = Annotated[
+    bool, Field(description="Use a template from git or a package without confirmation"), Param(omit=_TRUSTED)
+]
+
+
+class ServerResult(OperationResult):
+    """A server that was created or updated."""
+
+    server: str
+    path: str
+    tools: int
+    operations: int
+    tokens: int | None = None
+    problems: tuple[dict[str, Any], ...] = Field(default=(), description="Problems of the API document.")
+    changes: tuple[dict[str, Any], ...] = Field(default=(), description="Changes for callers.")
+    conflicts: tuple[str, ...] = Field(default=(), description="Files that a person must merge.")
+    files: tuple[Any, ...] = Field(default=(), description="Files that changed.")
+    addresses: tuple[str, ...] = Field(default=(), description="What to set to reach the API.")
+
+
+class New(Selection, Operation):
+    """Create a server from an API document or a template."""
+
+    command: ClassVar[str] = "new"
+    title: ClassVar[str] = "Make a server"
+    result: ClassVar[type[OperationResult]] = ServerResult
+    omit: ClassVar[Omitted] = _TERMINAL
+
+    name: Annotated[
+        str,
+        Field(description="Server name [default: from the document's title]"),
+        Param(argument=True, flags=("--name",), metavar="NAME"),
+    ] = ""
+    sources: Sources = ()
+    template: Template = ""
+    answers: Answers = ()
+    answers_file: Annotated[
+        Path | None,
+        Field(description="File with answers to template questions: TOML, YAML or JSON"),
+        Param(flags=("--answers",), metavar="FILE", omit={"mcp": "an agent sends the answers themselves"}),
+    ] = None
+    trust: Trust = False
+    overlays: Annotated[
+        tuple[str, ...],
+        Field(description="OpenAPI overlay to apply to the document (repeatable)"),
+        Param(metavar="[LABEL=]FILE"),
+    ] = ()
+    shared_credentials: Annotated[bool, Field(description="Merge equal security schemes of several documents")] = False
+    mode: Annotated[
+        Literal["", "full", "search"],
+        Field(
+            description="Tool list of a generated server: all tools (full), or three that find, describe and call them (search)"
+        ),
+        Param(metavar="full|search"),
+    ] = ""
+    strict: Annotated[bool, Field(description="Create nothing if the document has a problem")] = False
+
+    def carry_out(self, context: OperationContext) -> Created:
+        """Create the server.
+
+        Raises:
+            OperationError: options contradict each other.
+            CreateError: a document or template cannot be used; nothing was created.
+        """
+        if bool(self.sources) == bool(self.template):
+            raise OperationError(
+                "a server is made from an API document or from a template: give exactly one of the two",
+                hint="mcpfactory new --from-openapi FILE, or mcpfactory new NAME --template minimal",
+            )
+        if self.template and (self.mode or self.overlays):
+            raise OperationError(
+                "mode and overlays require an API document",
+                hint="leave them out, or mcpfactory new --from-openapi FILE",
+            )
+        from mcpfactory_codegen.servers.answers import load_answers, typed_answers  # noqa: PLC0415 - loads YAML
+        from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
+
+        file = load_answers(self.answers_file) if self.answers_file else {}
+        with context.access.reading():
+            return create_server(
+                context.workspace.root / "servers",
+                name=self.name or None,
+                source=_sources(context, self.sources),
+                template=context.access.template(self.template) if self.template else None,
+                answers={**file, **typed_answers(list(self.answers))},
+                selection=Selection(**{name: getattr(self, name) for name in Selection.model_fields}),
+                overlays=[context.access.document(one) for one in self.overlays],
+                credentials="shared" if self.shared_credentials else "",
+                mode=self.mode,
+                strict=self.strict,
+                permit=context.access.permits_private,
+                dry_run=context.dry_run,
+                notify=context.notify,
+            )
+
+    def run(self, context: OperationContext) -> ServerResult:
+        """Create the server."""
+        made = self.carry_out(context)
+        verb = "would make" if context.dry_run else "made"
+        message = f"{verb} server {made.server}: {made.tools} tools from {made.operations} operations"
+        return _result(message, made.to_json(dry_run=context.dry_run), f"mcpfactory pipeline run {made.server}")
+
+
+class Update(Operation):
+    """Update a server after its document or template changed.
+
+    Your edits are merged, and changes for callers are reported.
+    """
+
+    command: ClassVar[str] = "update"
+    title: ClassVar[str] = "Update a server"
+    idempotent: ClassVar[bool] = True
+    result: ClassVar[type[OperationResult]] = ServerResult
+    omit: ClassVar[Omitted] = _TERMINAL
+
+    server: Server
+    sources: Annotated[
+        tuple[str, ...],
+        Field(description="API document [default: its original location]; a new label adds a document (repeatable)"),
+        Param(flags=("--from-openapi", "--from"), metavar="[LABEL=]FILE|URL"),
+    ] = ()
+    apis: Annotated[
+        tuple[str, ...],
+        Field(description="Read only this document of several (repeatable)"),
+        Param(metavar="LABEL"),
+    ] = ()
+    accept_origin: Annotated[
+        bool,
+        Field(description="Allow a new host for the API or its token endpoint; credentials are sent there"),
+        Param(omit={"mcp": "a person decides where credentials are sent"}),
+    ] = False
+    template: Template = ""
+    answers: Answers = ()
+    trust: Trust = False
+
+    def carry_out(self, context: OperationContext) -> Updated:
+        """Update the server.
+
+        Raises:
+            ConfigError: the server was adopted, so that it has no document and no template.
+            CreateError: the document or template cannot be used; nothing was changed.
+        """
+        from mcpfactory_codegen.servers.answers import typed_answers  # noqa: PLC0415 - loads YAML
+        from mcpfactory_codegen.servers.update import update_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
+
+        server = context.workspace.server(self.server)
+        if server.adopted is not None:
+            raise ConfigError(
+                f"{self.server} was adopted ({server.adopted.origin}): it has no API document or template to update from",
+                hint=f"mcpfactory adopt {server.adopted.again} --name {self.server} takes the newest version",
+            )
+        with context.access.reading():
+            return update_server(
+                server.folder,
+                source=_sources(context, self.sources),
+                labels=self.apis,
+                permit=context.access.permits_private,
+                accept_origin=self.accept_origin,
+                template=context.access.template(self.template) if self.template else "",
+                answers=typed_answers(list(self.answers)),
+                dry_run=context.dry_run,
+                notify=context.notify,
+            )
+
+    def run(self, context: OperationContext) -> ServerResult:
+        """Update the server."""
+        made = self.carry_out(context)
+        message = f"{'would update' if context.dry_run else 'updated'} {made.server}"
+        return _result(message, made.to_json(dry_run=context.dry_run), f"mcpfactory diff {made.server}")
+
+
+def _sources(context: OperationContext, given: Sequence[str]) -> list[ApiSource] | None:
+    """Return the sources that the caller may name; None if none is given."""
+    from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - loads OpenAPI
+
+    return [ApiSource(context.access.document(one.place), one.label) for one in sources_of(given)] if given else None
+
+
+def _result(message: str, data: Mapping[str, Any], following: str) -> ServerResult:
+    found = api_addresses(data["address"], os.environ, server=data["server"]) if data.get("address") else []
+    addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
+    addresses += filter(None, [data.get("moved", "")])
+    facts = {name: data[name] for name in ServerResult.model_fields if name in data}
+    return ServerResult(message=message, next=following, addresses=tuple(addresses), **facts)

@@ -1,0 +1,219 @@
+"""What a user can do, declared once: the base of all operations.
+
+An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, `run` carries it out.
+The command line (`mcpfactory.operations`), the forms and JSON endpoints of the dashboard (`dashboard.actions`), the
+agents' tools (`serve.operation_tools`) and the reference page follow from the model.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.events import Reporter
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_runtime.errors import Exit
+
+
+class OperationError(ConfigError):
+    """A value that an operation does not take."""
+
+    exit_code = Exit.USAGE
+
+
+Surface = Literal["cli", "dashboard", "mcp"]
+Omitted = Mapping[Surface, str]
+"""Surfaces that do not offer an operation or a field, each with the reason."""
+Names = Literal["", "servers", "channels", "stages", "templates", "tools"]
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """How a field is offered, beyond its type, default and description.
+
+    Attributes:
+        flags: options of the command line; by default `--` and the name, in the singular for a list.
+        metavar: placeholder for the value in help texts.
+        argument: it is a positional argument of the command.
+        names: the kind of names that it takes, which shells complete.
+        omit: surfaces that do not offer it, each with the reason.
+    """
+
+    flags: tuple[str, ...] = ()
+    metavar: str = ""
+    argument: bool = False
+    names: Names = ""
+    omit: Omitted = field(default_factory=dict)
+
+
+class Access:
+    """Files and addresses that a caller may name: all of them. The agents' server permits fewer."""
+
+    permits_private: bool = True
+    """Naming a document at a private address permits calls of that address."""
+
+    def document(self, place: str) -> str:
+        """Return the place of a document, which a subclass may refuse."""
+        return place
+
+    def template(self, name: str) -> str:
+        """Return the source of a template, which a subclass may refuse."""
+        return name
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context in which documents are read."""
+        return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class OperationContext:
+    """Where and how an operation runs.
+
+    Attributes:
+        dry_run: check everything and write nothing.
+        stages: replace the stages of the workspace.
+        reporter: receives the events of a run.
+        stop: ends a run cleanly when it is set.
+        run_id: from `new_id`, for callers that follow a run.
+        access: files and addresses that the caller may name.
+        notify: receives a line at the start of each step.
+    """
+
+    workspace: Workspace
+    dry_run: bool = False
+    clock: Clock = utc_now
+    stages: Sequence[Stage] | None = None
+    reporter: Reporter | None = None
+    stop: threading.Event | None = None
+    run_id: str = ""
+    access: Access = field(default_factory=Access)
+    notify: Callable[[str], None] = lambda _step: None
+
+
+class OperationResult(BaseModel):
+    """What an operation did, or would do in a dry run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    message: str = Field(description="What happened, in one sentence.")
+    details: tuple[str, ...] = Field(default=(), description="What to know before confirming it, one line each.")
+    next: str = Field(default="", description="Command to run next.")
+    dry_run: bool = Field(default=False, description="Nothing was written.")
+
+
+class Operation(BaseModel):
+    """Something a user can do to a workspace."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: ClassVar[str]
+    title: ClassVar[str]
+    result: ClassVar[type[OperationResult]]
+    destructive: ClassVar[bool] = False
+    """It replaces what people install, or what somebody decided (`destructiveHint` of its tool)."""
+    idempotent: ClassVar[bool] = False
+    """Repeating it changes nothing more (`idempotentHint` of its tool)."""
+    omit: ClassVar[Omitted] = {}
+    """Surfaces that do not offer the operation, each with the reason."""
+
+    def run(self, context: OperationContext) -> OperationResult:
+        """Carry it out.
+
+        Raises:
+            PipelineError: it cannot be done, with what to do about it.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def id(cls) -> str:
+        """Return the last word of its command, which is its name on the dashboard and for agents."""
+        return cls.command.rpartition(" ")[2]
+
+    @classmethod
+    def help(cls) -> str:
+        """Return the docstring without indentation."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def fields(cls, surface: Surface) -> Iterator[tuple[str, FieldInfo, Param]]:
+        """Yield the fields that a surface offers, inherited ones last: name, type and texts, presentation."""
+        own = list(cls.__annotations__)
+        for name in sorted(cls.model_fields, key=lambda name: own.index(name) if name in own else len(own)):
+            info = cls.model_fields[name]
+            param = param_of(info)
+            if surface not in param.omit:
+                yield name, info, param
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """Return the operation with these values.
+
+        Raises:
+            OperationError: a value is missing, unknown or invalid.
+        """
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise _explain(cls, error) from None
+
+    def command_line(self) -> str:
+        """Return the command that does the same."""
+        words: list[str] = []
+        options: list[str] = []
+        for name, info, param in self.fields("cli"):
+            value = getattr(self, name)
+            if value == info.default:
+                continue
+            for one in value if isinstance(value, tuple) else (value,):
+                if param.argument:
+                    words.append(shlex.quote(str(one)))
+                else:
+                    flag = option_names(name, info, param)[0]
+                    options += [flag] if one is True else [flag, shlex.quote(str(one))]
+        return " ".join(["mcpfactory", self.command, *words, *options])
+
+
+def param_of(info: FieldInfo) -> Param:
+    """Return the presentation of a field: the last one, which overrides that of a shared type."""
+    return next((one for one in reversed(info.metadata) if isinstance(one, Param)), _PLAIN)
+
+
+def option_names(name: str, info: FieldInfo, param: Param) -> tuple[str, ...]:
+    """Return the options of a field on the command line: those of its `Param`, else one from its name."""
+    if any(flag.startswith("--") for flag in param.flags):
+        return param.flags
+    singular = name.removesuffix("s") if is_list(info) else name
+    return (f"--{singular.replace('_', '-')}", *param.flags)
+
+
+def is_list(info: FieldInfo) -> bool:
+    """Return True if the field takes several values."""
+    return getattr(info.annotation, "__origin__", None) is tuple
+
+
+_PLAIN: Final = Param()
+
+
+def _explain(operation: type[Operation], error: ValidationError) -> OperationError:
+    """Return the first problem as an error: the field, what is wrong, and what it takes."""
+    first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+    name = str(first["loc"][0]) if first["loc"] else ""
+    known = list(operation.model_fields)
+    if first["type"] == "extra_forbidden":
+        return OperationError(f"{operation.id()} has no field {name!r}", hint=listed(name, known, "fields"))
+    if first["type"] == "missing":
+        return OperationError(f"{name} is missing", hint=str(operation.model_fields[name].description))
+    hint = operation.model_fields[name].description if name in operation.model_fields else ""
+    return OperationError(f"{name}: {first['msg']}", hint=hint or f"fields: {', '.join(known)}")

@@ -1,0 +1,90 @@
+"""Run the stages of servers."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
+
+from mcpfactory_pipeline.operations.fields import Servers
+from mcpfactory_pipeline.operations.operation import Omitted, Operation, OperationContext, OperationResult, Param
+from mcpfactory_pipeline.plan.plan import PlanStep
+from mcpfactory_pipeline.run.run import RunOutcome, plan_servers, run_pipeline
+
+_HERE: Final[Omitted] = {
+    "dashboard": "the machine of the dashboard decides it",
+    "mcp": "the machine of the agent's server decides it",
+}
+
+
+class RunResult(OperationResult):
+    """The worst outcome of each server in a run."""
+
+    servers: dict[str, str]
+
+
+class Run(Operation):
+    """Run the stages that are not up to date.
+
+    The stages generate, build, test, validate, and promote to staging.
+    """
+
+    command: ClassVar[str] = "pipeline run"
+    title: ClassVar[str] = "Run"
+    idempotent: ClassVar[bool] = True
+    result: ClassVar[type[OperationResult]] = RunResult
+
+    servers: Servers = ()
+    until: Annotated[str, Field(description="Stop after this stage"), Param(metavar="STAGE", names="stages")] = ""
+    again: Annotated[
+        str,
+        Field(description="Run this stage and its dependents again, even if up to date or failed with the same inputs"),
+        Param(metavar="STAGE", names="stages"),
+    ] = ""
+    force: Annotated[bool, Field(description="Also run stages that are up to date")] = False
+    jobs: Annotated[
+        int,
+        Field(ge=0, description="Servers to run in parallel (0: as many as cores and memory allow)"),
+        Param(flags=("--jobs", "-j"), omit=_HERE),
+    ] = 0
+    executor: Annotated[
+        str,
+        Field(description="Where to run stages: here, on a new dask cluster, or on a cluster at ADDRESS"),
+        Param(metavar="local|dask|ADDRESS", omit=_HERE),
+    ] = ""
+
+    def plan(self, context: OperationContext) -> list[PlanStep]:
+        """Return the steps of the run without running them."""
+        return plan_servers(
+            context.workspace,
+            self.servers or None,
+            until=self.until or None,
+            again=self.again or None,
+            force=self.force,
+            stages=context.stages,
+        )
+
+    def carry_out(self, context: OperationContext) -> RunOutcome:
+        """Run the stages, and report each to the reporter of the context."""
+        return run_pipeline(
+            context.workspace,
+            self.servers or None,
+            until=self.until or None,
+            again=self.again or None,
+            force=self.force,
+            jobs=self.jobs or None,
+            executor=self.executor or None,
+            reporter=context.reporter,
+            stages=context.stages,
+            stop=context.stop,
+            run_id=context.run_id,
+        )
+
+    def run(self, context: OperationContext) -> RunResult:
+        """Run the stages; in a dry run, return those that would run."""
+        if context.dry_run:
+            due = [step for step in self.plan(context) if step.verdict == "run"]
+            servers = dict.fromkeys((step.server for step in due), "would run")
+            return RunResult(message=f"{len(due)} stages to run", servers=servers, dry_run=True)
+        outcome = self.carry_out(context)
+        return RunResult(message=f"{outcome.ran} stages ran", servers=dict(outcome.servers))

@@ -1,0 +1,73 @@
+"""All operations. A new one is a class and a line here."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, Final
+
+from mcpfactory_pipeline.operations.decisions import (
+    Approve,
+    Decision,
+    Hold,
+    Promote,
+    Reject,
+    Retire,
+    Revive,
+    Rollback,
+    Unhold,
+)
+from mcpfactory_pipeline.operations.new import New, Update
+from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list, option_names
+from mcpfactory_pipeline.operations.run import Run
+from mcpfactory_pipeline.operations.waive import Waive
+
+DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollback, Hold, Unhold)
+OPERATIONS: Final[tuple[type[Operation], ...]] = (New, Update, Run, *DECISIONS, Retire, Revive, Waive)
+
+
+def read_command(command: str) -> Operation | None:
+    """Return the operation of a command line; None if it is not a complete command of an operation."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    for operation in OPERATIONS:
+        start = ["mcpfactory", *operation.command.split()]
+        if words[: len(start)] == start:
+            try:
+                return operation.read(_values(operation, words[len(start) :]))
+            except OperationError:
+                return None
+    return None
+
+
+def _values(operation: type[Operation], words: list[str]) -> dict[str, Any]:
+    """Return the fields that the words of a command line set.
+
+    Raises:
+        OperationError: an option or its value is unknown or missing.
+    """
+    fields = [*operation.fields("cli")]
+    options = {
+        flag: (name, info)
+        for name, info, param in fields
+        if param.flags or not param.argument
+        for flag in option_names(name, info, param)
+    }
+    arguments = [name for name, _, param in fields if param.argument]
+    found: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, info = options.get(word, ("", None))
+        if info is None and not word.startswith("-") and arguments:
+            several = is_list(operation.model_fields[arguments[0]])
+            found[arguments[0]] = (*found.get(arguments[0], ()), word) if several else word
+            arguments = arguments if several else arguments[1:]
+        elif info is None or (info.annotation is not bool and not rest):
+            raise OperationError(f"unknown option {word}", hint=f"mcpfactory {operation.command} --help")
+        elif info.annotation is bool:
+            found[name] = True
+        else:
+            found[name] = (*found.get(name, ()), rest.pop(0)) if is_list(info) else rest.pop(0)
+    return found

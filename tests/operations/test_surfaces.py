@@ -1,0 +1,143 @@
+"""Each operation is declared once: command line, dashboard and agents offer its fields with one name, default and text."""
+
+from __future__ import annotations
+
+import contextlib
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal, get_origin
+
+import pytest
+
+from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
+from mcpfactory.main import COMMANDS, build_command
+from mcpfactory_pipeline.dashboard.actions import ACTIONS
+from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.operations.operation import Operation, OperationContext, is_list, option_names, param_of
+from mcpfactory_pipeline.operations.table import OPERATIONS, read_command
+from mcpfactory_pipeline.serve.factory import make_factory
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_runtime.testing import connect
+from tests.rows import rows
+
+PLACE = ("factory/cli/src/mcpfactory/commands/pipeline.py", "factory/cli/src/mcpfactory/main.py")
+EXPLAINED = "reason"  # an agent gives a reason for each decision, people for some
+
+
+def command_of(operation: type[Operation]) -> Any:
+    found = build_command()
+    for word in operation.command.split():
+        found = found.get_command(None, word)
+        assert found is not None, f"{operation.command}: add it to COMMANDS in {PLACE[word == operation.command]}"
+    return found
+
+
+def test_help_texts_list_commands_by_the_first_sentence_of_their_help():
+    for places, group in ((COMMANDS, build_command()), (PIPELINE, build_command().commands["pipeline"])):
+        for name, place in places.items():
+            first = " ".join(group.commands[name].help.partition("\n\n")[0].split())
+            assert place.summary == first.rstrip("."), name
+            assert len(place.summary) <= 60, name
+
+
+@rows("operation", OPERATIONS)
+def test_the_command_has_an_option_for_each_field(operation):
+    command = command_of(operation)
+    assert command.help.split() == operation.help().split()
+    options = {name: one for one in command.params for name in (*one.opts, one.name)}
+    for name, info, param in operation.fields("cli"):
+        flag = name if param.argument else option_names(name, info, param)[0]
+        option = options[flag]
+        assert option.help == info.description, flag
+        assert option.required == info.is_required(), flag
+        if not (info.is_required() or is_list(info)):
+            assert option.default == info.default, flag
+
+
+@rows("operation", [one for one in OPERATIONS if "dashboard" not in one.omit])
+def test_the_dashboard_has_a_form_with_each_field(operation):
+    fields = {one.name: one for one in ACTIONS[operation.id()].fields}
+    for name, info, param in operation.fields("dashboard"):
+        if param.names != "servers":  # the page is about one server
+            assert fields[name].about == info.description
+
+
+@pytest.mark.anyio
+async def test_agents_have_a_tool_with_each_field(tmp_path):
+    async with connect(make_factory(init_workspace(tmp_path, git=False).root)) as client:
+        tools = {tool["name"]: tool["inputSchema"] for tool in await client.list_tools()}
+    for operation in OPERATIONS:
+        if "mcp" in operation.omit:
+            assert operation.id() not in tools
+            continue
+        schema = tools[operation.id()]
+        for name, info, _ in operation.fields("mcp"):
+            told = schema["properties"][name]
+            assert told["description"] == info.description
+            if name != EXPLAINED:
+                assert (name in schema.get("required", ())) == info.is_required()
+            if not info.is_required() and name != EXPLAINED:
+                default = list(info.default) if is_list(info) else info.default
+                assert told.get("default", default) == default
+
+
+@rows("operation", OPERATIONS)
+def test_what_a_surface_leaves_out_has_a_reason(operation):
+    omitted = [operation.omit, *(param_of(info).omit for info in operation.model_fields.values())]
+    assert all(len(reason.split()) >= 3 for one in omitted for reason in one.values())
+
+
+@rows("operation", OPERATIONS)
+def test_a_command_line_is_read_as_the_operation_that_it_came_from(operation):
+    values = {name: sample(name, info) for name, info, _ in operation.fields("cli")}
+    made = operation.read(values)
+    assert read_command(made.command_line()) == made
+
+
+def sample(name: str, info: Any) -> Any:
+    """Return a value of the field that is not its default."""
+    kind = info.annotation
+    if kind is bool:
+        return True
+    if kind is int:
+        return 3
+    if get_origin(kind) is Literal:
+        return "search"
+    if is_list(info):
+        return (f"{name}-a", f"{name} b")
+    return "2031-01-31" if "date" in str(kind) else f"{name}-x"
+
+
+@rows("operation", OPERATIONS)
+def test_each_field_has_an_effect(operation, monkeypatch):
+    """A field that `run` does not read reaches nothing. What it reads it passes on; unused parameters are a lint error."""
+    read: set[str] = set()
+
+    class Watched(operation):  # type: ignore[misc,valid-type]
+        def __getattribute__(self, name: str) -> Any:
+            if name in operation.model_fields:
+                read.add(name)
+            return super().__getattribute__(name)
+
+    given = {name: sample(name, info) for name, info in operation.model_fields.items()}
+    monkeypatch.setattr(Workspace, "server", lambda *_: SimpleNamespace(name="x", folder=Path("x"), adopted=None))
+    for alternative, dry in product(ALTERNATIVES, (True, False)):
+        values = {**given, **{name: value for name, value in alternative.items() if name in given}}
+        context = OperationContext(Workspace(Path("nowhere"), "nowhere", {}), dry_run=dry)
+        with contextlib.suppress(Exception):  # there is no such workspace; what was read until then counts
+            Watched.read(values).run(context)
+    assert set(operation.model_fields) - read - {"trust"} == set(), "only `trust` is read elsewhere: before it runs"
+
+
+ALTERNATIVES = (
+    {"answers": ("a=b",), "answers_file": None},
+    {"stage": "", "due": False, "template": "", "answers_file": None, "answers": ("a=b",)},
+    {"due": True, "server": ""},
+    {"sources": (), "mode": "", "overlays": ()},
+)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
