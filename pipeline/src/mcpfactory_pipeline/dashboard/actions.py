@@ -391,7 +391,7 @@ def action_page(
         problem = f"{missing[0]} is missing" if explain else ""
         if not next(one for one in inputs if one.label == missing[0]).values and missing[0] == "Channel":
             problem, hint = (
-                f"there is no channel of {detail.facts.name} that this fits",
+                f"no channel of {detail.facts.name} permits this action",
                 "the server's page has its channels",
             )
     else:

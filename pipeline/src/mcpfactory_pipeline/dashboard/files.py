@@ -243,9 +243,7 @@ def opened_log(facts: LogFacts) -> Iterator[BinaryIO]:
                 f"the log of {facts.stage} of {facts.server} is not a regular file: {error.strerror}",
                 hint=f"remove logs/{facts.file.name} from its artifacts, then {again}",
             ) from error
-        raise NotFoundError(
-            f"no log of {facts.stage} of {facts.server} on this machine", hint=again
-        ) from error
+        raise NotFoundError(f"no log of {facts.stage} of {facts.server} on this machine", hint=again) from error
     with stream:
         yield stream
 

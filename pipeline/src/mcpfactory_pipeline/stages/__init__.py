@@ -200,7 +200,5 @@ def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
         NotFoundError: for an unknown stage.
     """
     if name not in {stage.name for stage in stages}:
-        raise NotFoundError(
-            f"unknown stage {name!r}", hint=listed(name, [stage.name for stage in stages], "stages")
-        )
+        raise NotFoundError(f"unknown stage {name!r}", hint=listed(name, [stage.name for stage in stages], "stages"))
     return tuple(stage.name for stage in stages if stage.name == name or name in needed_stages(stages, stage.name))

@@ -78,9 +78,7 @@ def head_histories(workspace: Workspace, names: Sequence[str] | None = None) -> 
 def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> dict[str, str]:
     commit = git_text(workspace.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}")
     if not commit:
-        raise NotFoundError(
-            f"unknown commit {ref}", hint="git fetch the commit; a shallow clone has only one commit"
-        )
+        raise NotFoundError(f"unknown commit {ref}", hint="git fetch the commit; a shallow clone has only one commit")
     places = [f"{_HISTORIES}/{name}.jsonl" for name in names] if names else [f"{_HISTORIES}/"]
     listed = _git(workspace, ref, "ls-tree", "-z", commit, "--", *places).decode(errors="replace")
     entries = [entry.partition("\t") for entry in listed.split("\0") if entry.endswith(".jsonl")]

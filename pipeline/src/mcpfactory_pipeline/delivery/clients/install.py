@@ -164,9 +164,7 @@ def select_clients(names: Sequence[str]) -> list[ClientProfile]:
     for name in dict.fromkeys(names):
         row = find_client(name)
         if row is None:
-            raise NotFoundError(
-                f"unknown client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients")
-            )
+            raise NotFoundError(f"unknown client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients"))
         found.append(row)
     return found
 
