@@ -37,7 +37,7 @@ def test_what_would_be_written_is_shown_and_nothing_is_without_a_yes(space):
     assert 'path = "tools/greeter"' in shown
     assert 'start = ["node", "greeter.js"]' in shown
     refused = space.at(space.folder / "tools/greeter")(*COMMAND)
-    assert (refused.code, "it is written only after a yes" in refused.err) == (2, True)
+    assert (refused.code, "confirmation is required" in refused.err) == (2, True)
     assert {path for path in space.folder.rglob("*") if path.is_file()} == before
     adopted(space, "--yes")
     added = {path for path in space.folder.rglob("*") if path.is_file()} - before
@@ -84,7 +84,7 @@ def test_the_road_of_a_command_from_its_files_to_a_client_and_back(space):
     archive = space.folder / f"pipeline/artifacts/greeter/{first}/files.tar"
     archive.write_bytes(archive.read_bytes() + b" ")
     refused = space("run", "greeter", "--channel", "production")
-    assert (refused.code != 0, "files.tar of the candidate is not what was checked" in refused.err) == (True, True)
+    assert (refused.code != 0, "files.tar of the candidate is not the checked file" in refused.err) == (True, True)
 
 
 def started(space, entry) -> str:
@@ -133,36 +133,44 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
 @pytest.mark.parametrize(
     ("words", "says", "hint"),
     [
-        (("--command", "npx some-server"), "npx fetches what it starts anew", "npm:NAME@VERSION"),
-        (("--command", "docker run x"), "docker fetches", "its package"),
-        (("--command", "node --version"), "the command names no file", "package"),
-        (("--command", "no-such-program-here"), "there is no program no-such-program-here", "path"),
-        (("--command", "node 'x"), "is no command line", "close every quote"),
-        (("oci:acme/server@sha256:00",), "a container image is not adopted", "package"),
-        (("nowhere",), "nowhere is neither a folder here", "pypi:NAME==VERSION"),
-        ((), "give exactly one", "adopt FOLDER"),
-        (("pypi:a b",), "does not name one version", "pypi:NAME==VERSION"),
-        (("npm:A B",), "does not name one version", "npm:@scope/NAME@VERSION"),
-        (("https://u:p@example.test/mcp",), "holds a password", "https://host/mcp"),
-        (("http://127.0.0.1:9/mcp\nx",), "is no URL", "https://host/mcp"),
-        (("http://127.0.0.1:99999/mcp",), "is no URL", "https://host/mcp"),
-        (("http://127.0.0.1:9/mcp?token=sk-9Qm2Zx7LkP4vT8sWnB3c",), "the URL holds a secret", "as a header"),
+        (("--command", "npx some-server"), "npx downloads the program at each start", "npm:NAME@VERSION"),
+        (("--command", "docker run x"), "docker downloads", "its package"),
+        (("--command", "node --version"), "the command has no file", "package"),
+        (("--command", "no-such-program-here"), "no program no-such-program-here", "path"),
+        (("--command", "node 'x"), "is not a valid command line", "close every quote"),
+        (("oci:acme/server@sha256:00",), "a container image cannot be adopted", "package"),
+        (("nowhere",), "nowhere is not a folder here", "pypi:NAME==VERSION"),
+        ((), "exactly one of a server and --command", "adopt FOLDER"),
+        (("pypi:a b",), "is not exactly one version", "pypi:NAME==VERSION"),
+        (("npm:A B",), "is not exactly one version", "npm:@scope/NAME@VERSION"),
+        (("https://u:p@example.test/mcp",), "contains a password", "https://host/mcp"),
+        (("http://127.0.0.1:9/mcp\nx",), "is not a valid URL", "https://host/mcp"),
+        (("http://127.0.0.1:99999/mcp",), "is not a valid URL", "https://host/mcp"),
+        (("http://127.0.0.1:9/mcp?token=sk-9Qm2Zx7LkP4vT8sWnB3c",), "the URL contains a secret", "as a header"),
         (
             ("--command", "node greeter.js --token sk-live-9Qm2Zx7LkP4vT8sWnB3c"),
-            "the command holds a secret",
+            "the command contains a secret",
             "--variable NAME",
         ),
-        (("nowhere", "--started-by", "x --password=hunter2hunter2"), "the command holds a secret", "--variable NAME"),
-        (("--command", "/usr/bin/env npx -y foo", "--copy"), "npx fetches what it starts anew", "npm:NAME@VERSION"),
-        (("--command", "timeout 5 pipx run foo", "--copy"), "pipx fetches", "pypi:NAME==VERSION"),
-        (("--command", "npm exec foo", "--copy"), "npm fetches", "npm:NAME@VERSION"),
-        (("--command", "deno run -A npm:foo", "--copy"), "deno fetches", "npm:NAME@VERSION"),
-        (("--command", "uv run server.py", "--copy"), "uv fetches", "pypi:NAME==VERSION"),
-        (("--command", "npm run start", "--copy"), "npm starts what a project says", "adopt FOLDER"),
+        (
+            ("nowhere", "--started-by", "x --password=hunter2hunter2"),
+            "the command contains a secret",
+            "--variable NAME",
+        ),
+        (
+            ("--command", "/usr/bin/env npx -y foo", "--copy"),
+            "npx downloads the program at each start",
+            "npm:NAME@VERSION",
+        ),
+        (("--command", "timeout 5 pipx run foo", "--copy"), "pipx downloads", "pypi:NAME==VERSION"),
+        (("--command", "npm exec foo", "--copy"), "npm downloads", "npm:NAME@VERSION"),
+        (("--command", "deno run -A npm:foo", "--copy"), "deno downloads", "npm:NAME@VERSION"),
+        (("--command", "uv run server.py", "--copy"), "uv downloads", "pypi:NAME==VERSION"),
+        (("--command", "npm run start", "--copy"), "npm starts a program that a project defines", "adopt FOLDER"),
         (("--command", "env node greeter.js"), "env starts another program", "--command 'PROGRAM …'"),
         (
             ("--command", "node greeter.js", "--test", "x -H 'Authorization: Bearer a1b2c3d4'"),
-            "holds a secret",
+            "contains a secret",
             "--variable",
         ),
     ],

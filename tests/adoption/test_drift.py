@@ -117,7 +117,7 @@ def test_what_is_known_and_cannot_be_read_stops_too_and_is_written_anew(space):
         found = space(*APPROVE, "remote", "--dry-run")
         assert found.code != 0
         assert "remote/drift.json cannot be read" in found.err
-        assert "mcpfactory inbox --refresh remote writes it anew" in found.err
+        assert "mcpfactory inbox --refresh remote writes it again" in found.err
         assert "drift.json cannot be read" in inbox(space)[0]["message"]
         inbox(space, "--refresh")
         assert not file.exists()
@@ -143,7 +143,7 @@ def test_a_waiver_covers_the_offer_that_was_seen_and_no_other(space):
         inbox(space, "--refresh")
         one_tool = waived(space, "remote", "--tool", "greet")
         assert one_tool.code == 2
-        assert "a waiver for one tool covers nothing" in one_tool.err
+        assert "a waiver for one tool has no effect" in one_tool.err
         assert "leave out --tool" in one_tool.err
         made = waived(space, "remote").out
         known = json.loads((space.folder / "servers/remote/drift.json").read_bytes())["found"][0]
@@ -181,9 +181,9 @@ def test_what_leads_into_production_or_a_client_asks_the_url_at_that_moment(spac
         adopted(space, far.url, "remote")
         drift = space.folder / "servers/remote/drift.json"
         acts = (
-            ((*APPROVE, "remote"), "may not be approved"),
-            ((*PROMOTE, "remote"), "may not be promoted to production"),
-            ((*PROMOTE, "--due"), "may not be promoted to production"),
+            ((*APPROVE, "remote"), "cannot be approved"),
+            ((*PROMOTE, "remote"), "cannot be promoted to production"),
+            ((*PROMOTE, "--due"), "cannot be promoted to production"),
             (("install", "remote", "--client", "cursor"), "is not what was adopted"),
             (("install", "remote", "--client", "cursor", "--print"), "is not what was adopted"),
         )
@@ -219,9 +219,9 @@ def test_where_nobody_answers_nothing_goes_on_and_it_is_said_what_to_do(space):
             found = space(*act)
             assert (
                 found.code,
-                f"remote may not be {what}: whether it is still what was adopted is not known" in found.err,
+                f"remote cannot be {what}: the check for drift" in found.err,
             ) == (1, True), found
-            assert f"hint: see to it that {far.url} answers, and type the same again" in found.err
+            assert f"hint: make sure that {far.url} answers, then run the same command again" in found.err
         assert not (space.folder.parent / "home/.cursor/mcp.json").exists()
         assert "production" not in state(space, "remote")["channels"]
         far.silent = False
@@ -276,7 +276,7 @@ def test_a_list_for_the_factory_alone_does_not_hide_what_others_get(space):
         assert far.names == {"claude-ai", "mcpfactory-validate"}
         far.tools = [tool("greet", POISON)]
         assert "tool greet has another description" in inbox(space, "--refresh")[0]["message"]
-        assert "may not be approved" in space(*APPROVE, "remote").err
+        assert "cannot be approved" in space(*APPROVE, "remote").err
         assert "is not what was adopted" in space("install", "remote", "--client", "cursor").err
 
 
@@ -288,9 +288,9 @@ def test_a_url_that_is_what_it_was_only_while_it_is_validated_is_stopped(space):
         far.tools = [tool("greet", HONEST)]
         done(space, "pipeline", "run", "remote")  # it passes, and knows of the drift that it does not see
         assert state(space, "remote")["stages"]["validate"]["outcome"] == "passed"
-        assert "may not be approved" in space(*APPROVE, "remote", "--dry-run").err
+        assert "cannot be approved" in space(*APPROVE, "remote", "--dry-run").err
         far.tools = [tool("greet", POISON)]
-        assert "may not be approved" in space(*APPROVE, "remote").err
+        assert "cannot be approved" in space(*APPROVE, "remote").err
         far.tools = [tool("greet", HONEST)]
         done(space, *APPROVE, "remote")  # which takes away what is no longer so
         assert not (space.folder / "servers/remote/drift.json").exists()
@@ -342,7 +342,7 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
         back = space(
             "pipeline", "rollback", "remote", "--channel", "production", "--reason", "nobody is called by name now"
         )
-        assert "install gives it to nobody: candidate" in back.err, back
+        assert "mcpfactory install refuses this release: candidate" in back.err, back
         assert "drifted" in space("install").out
         turned = space("install", "remote", "--client", "cursor", "--from", "production")
         assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned

@@ -84,7 +84,7 @@ def test_a_package_of_an_index_is_pinned_and_only_what_was_pinned_is_built(space
     space.environ["UV_CACHE_DIR"] += "2"
     again = space("pipeline", "run", "greeter", "--until", "build", "--force")
     assert again.code == 1
-    assert "what was adopted is gone, or was replaced" in state(space, "greeter")["stages"]["build"]["message"]
+    assert "the adopted file was removed or replaced" in state(space, "greeter")["stages"]["build"]["message"]
     # the same command with another version moves the pin and the lock, and nothing else
     (space.folder / "servers/greeter/mcpfactory.toml").write_text(
         text.replace('["acme-greeter"]', '["acme-greeter", "-v"]')
@@ -131,16 +131,16 @@ def test_a_package_of_a_registry_is_pinned_and_no_script_of_it_runs(space, regis
     space.environ["npm_config_cache"] += "2"
     again = space("pipeline", "run", "greeter", "--until", "build", "--force")
     assert again.code == 1
-    assert "it was replaced" in state(space, "greeter")["stages"]["build"]["message"]
+    assert "the package was replaced" in state(space, "greeter")["stages"]["build"]["message"]
 
 
 @pytest.mark.parametrize(
     ("what", "says"),
     [
         ("pypi:acme-greeter==9.9", "cannot be adopted"),
-        ("pypi:acme-words", "acme-words does not say by which program it starts: it has no program"),
+        ("pypi:acme-words", "acme-words does not define which program starts it: it has no program"),
         ("npm:@acme/greeter@9.9.9", "cannot be adopted"),
-        ("npm:@acme/words@2.0.0", "words does not say by which program it starts: it has no program"),
+        ("npm:@acme/words@2.0.0", "words does not define which program starts it: it has no program"),
         ("npm:@acme/none", "cannot be adopted"),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_lock_of_another_version_is_refused(space, registry):
     config.write_text(config.read_text().replace('version = "1.0"', 'version = "1.1"'))
     assert space("pipeline", "run", "greeter", "--until", "build").code == 1
     message = state(space, "greeter")["stages"]["build"]["message"]
-    assert "requirements.lock does not name acme-greeter==1.1" in message
+    assert "requirements.lock does not contain acme-greeter==1.1" in message
 
 
 def test_a_table_that_cannot_be_used_is_named(space):
@@ -173,8 +173,8 @@ def test_a_table_that_cannot_be_used_is_named(space):
         ('kind = "cobol"', "adopted.kind is 'cobol'"),
         ('kind = "url"', "adopted.url is missing, and url needs it"),
         ('kind = "url"\nurl = "https://x"\nstart = ["a"]', "start"),
-        ('kind = "command"\nstart = "node x"', "adopted.start is not a list of texts"),
-        ('kind = "command"\nstart = ["node"]\npath = "../out"', "'../out' leaves the workspace"),
+        ('kind = "command"\nstart = "node x"', "adopted.start is not a list of strings"),
+        ('kind = "command"\nstart = ["node"]\npath = "../out"', "'../out' is outside the workspace"),
     ):
         (place / "mcpfactory.toml").write_text(f'[server]\nname = "odd"\n\n[adopted]\n{table}\n')
         found = space("pipeline", "plan", "odd")

@@ -55,10 +55,10 @@ LOOSE = (
     ({"integrity": "sha512-short"}, "", "has no integrity"),
     ({"integrity": f"sha512-short {SHA1}"}, "", "has no integrity"),
     ({"link": True, "resolved": "../evil"}, "", "is a link to a folder"),
-    ({"version": EVIL}, "", "which is none of a package"),
-    ({"version": "npm:evil@1.0.0"}, "", "which is none of a package"),
+    ({"version": EVIL}, "", "which is not a version of a package"),
+    ({"version": "npm:evil@1.0.0"}, "", "which is not a version of a package"),
     ({"inBundle": True}, "integrity", "has no integrity"),
-    ({"hasShrinkwrap": True}, "", "brings a lock of its own"),
+    ({"hasShrinkwrap": True}, "", "brings its own lock"),
 )
 OLD = ('{"lockfileVersion": 1, "dependencies": {"@acme/words": {"version": "2.0.0"}}}', '{"lockfileVersion": 3}', "[]", "{",
        '{"lockfileVersion": 1, "packages": {}}')  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_folder_beside_the_packages_is_no_package(lock):
 
 @rows("text", OLD)
 def test_a_package_lock_of_an_old_form_is_refused(text):
-    with pytest.raises(ConfigError, match=r"package-lock.json is no lock of the form 2 or 3"):
+    with pytest.raises(ConfigError, match=r"package-lock.json is not a lock file of version 2 or 3"):
         check_node_lock(text.encode(), own="@acme/greeter")
 
 
@@ -163,7 +163,7 @@ def test_the_lock_of_a_project_may_say_where_its_packages_are_and_pins_each(spac
         refused(space, registry, "greeter", f"apps/ts/package-lock.json: the entry '{WORDS}'", says)
     (place / "package-lock.json").rename(place / "npm-shrinkwrap.json")
     (place / "package-lock.json").write_text(json.dumps(lock))
-    refused(space, registry, "greeter", "npm-shrinkwrap.json of apps/ts is what npm would take before")
+    refused(space, registry, "greeter", "npm would use npm-shrinkwrap.json of apps/ts instead of")
 
 
 LINES = (

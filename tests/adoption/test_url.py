@@ -73,7 +73,7 @@ def test_a_url_is_watched_and_another_offer_is_found(space, tmp_path):
         assert done(space, "call", "remote", "greet", "--arg", "name=Ada").strip() == "Hello, Ada (3)"
         assert done(space, "inbox", "--refresh", "--json").count("offers something else") == 0
         refused = space("run", "remote")
-        assert (refused.code, "it is not started here" in refused.err) == (6, True)
+        assert (refused.code, "it cannot be started here" in refused.err) == (6, True)
         shown = done(space, "inspect", "remote", "--start").splitlines()
         assert shown[0].startswith("remote: 1 tool, ")
         assert shown[3].split()[:3] == ["greet", "-", "name"]
@@ -115,7 +115,7 @@ def test_what_a_server_says_of_itself_makes_no_line_of_its_own(space, tmp_path):
 def test_a_url_where_nobody_answers_is_said(space):
     found = space("adopt", "http://127.0.0.1:9/mcp", "--yes")
     assert found.code == 6
-    assert "does not say what it offers" in found.err
+    assert "does not list its tools" in found.err
     assert not [*space.folder.glob("servers/*/mcpfactory.toml")]
 
 
@@ -123,7 +123,9 @@ def test_a_url_that_takes_too_long_is_said_in_words(monkeypatch):
     monkeypatch.setattr("mcpfactory_pipeline.adoption.remote._ENOUGH", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
-        with pytest.raises(ServerError, match=r"does not say what it offers: it takes more than 0\.2 s"):
+        with pytest.raises(
+            ServerError, match=r"does not list its tools, resources and prompts: it takes more than 0\.2 s"
+        ):
             asyncio.run(ask_offers(url))
 
 

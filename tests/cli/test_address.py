@@ -155,10 +155,10 @@ def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
     shell = Shell(space.folder, {**space.environ, "MCPFACTORY_BASE_URL": apis["one"].url})
     refused = shell(*command)
     assert refused.code == 4
-    assert "MCPFACTORY_BASE_URL is set, which is no server's own" in refused.err
+    assert "MCPFACTORY_BASE_URL applies to all servers" in refused.err
     assert "MCPF_TWO_BASE_URL=https://…" in refused.err
     assert apis["one"].asked == apis["two"].asked == []
-    assert "MCPFACTORY_BASE_URL is set" in shell("doctor").out
+    assert "MCPFACTORY_BASE_URL applies to all servers" in shell("doctor").out
 
 
 def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_at_once(

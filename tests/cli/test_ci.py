@@ -60,7 +60,7 @@ def test_a_folder_that_can_be_no_server_costs_the_others_nothing(shell):
     (shell.folder / "servers/x --force/mcpfactory.toml").write_text("")
     made = shell("ci", "matrix")
     assert (made.code, made.out) == (0, "1: books tea\n")
-    assert "'servers/x --force' cannot be the folder of a server; no job gets it" in made.err
+    assert "'servers/x --force' cannot be the folder of a server; no CI job includes it" in made.err
 
 
 def test_results_are_folded_with_a_summary(shell, empty, monkeypatch):

@@ -25,7 +25,7 @@ def test_a_tool_that_is_gone_breaks_and_a_version_is_proposed(shop, tmp_path):
     done = shop("diff", "bookshop", "--against", before)
     assert done.code == 1
     assert "tool-removed  burn_book is gone" in done.out
-    assert "propose 0.2.0 (major)" in done.out
+    assert "proposed: 0.2.0 (major)" in done.out
 
 
 def test_a_new_tool_breaks_nobody(shop, tmp_path):
@@ -39,4 +39,4 @@ def test_a_new_tool_breaks_nobody(shop, tmp_path):
 def test_without_a_promoted_candidate_there_is_no_contract(shop):
     done = shop("diff", "bookshop")
     assert done.code == 3
-    assert "nobody has a contract yet" in done.err
+    assert "it has no contract yet" in done.err

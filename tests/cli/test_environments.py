@@ -1,4 +1,4 @@
-"""A server runs in an environment of its own, which has what it declares and nothing else."""
+"""A server runs in an environment of its own, which has its dependencies and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cli.conftest import Inside, Prepared, Shell
 from tests.cli.fruit import NAME, declare, fruit_wheel, write_server
 from tests.patience import PATIENCE
 
-MAKING = "making the environment of notes …"
+MAKING = "creating the environment of notes …"
 USES_FRUIT = "\n\n@server.tool\ndef fruit() -> str:\n    from fruit_of_tests import kind\n\n    return kind\n"
 
 
@@ -102,7 +102,7 @@ def test_a_persons_own_environment_is_used_where_it_has_what_is_needed(space: In
     assert environments(space) == []
     declare(folder, NAME)
     done = space("call", "notes", "where")
-    assert f"servers/notes/.venv is not used, for it lacks {NAME}" in done.err
+    assert f"servers/notes/.venv is not used, because it lacks {NAME}" in done.err
     assert [str(one) for one in environments(space)] == [done.out.strip()]
 
 
@@ -148,7 +148,7 @@ def test_a_python_that_the_server_leaves_out_is_named(space: Inside) -> None:
     file.write_text(file.read_text().replace('requires-python = ">=3.11"', 'requires-python = ">=3.11,<3.11.1"'))
     done = space("inspect", "notes", "--start")
     assert done.code == 6
-    assert "requires-python >=3.11,<3.11.1 leaves out Python" in done.err
+    assert "requires-python >=3.11,<3.11.1 excludes Python" in done.err
 
 
 def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_else_it_is_said(space: Inside) -> None:
@@ -156,7 +156,7 @@ def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_e
     cut_off = Inside(space.folder, {**space.environ, **nowhere, "UV_CACHE_DIR": str(space.folder.parent / "uv")})
     done = cut_off("call", "notes", "where")
     assert (done.code, done.out.strip()) == (0, sys.prefix)
-    assert "notes runs in mcpfactory's own environment, which has what it declares" in done.err
+    assert "notes runs in mcpfactory's own environment, which has its dependencies" in done.err
     declare(space.folder / "servers/notes", NAME)
     done = cut_off("call", "notes", "where")
     assert done.code == 5

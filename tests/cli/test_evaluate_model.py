@@ -95,7 +95,7 @@ def test_a_model_is_asked_in_both_modes_and_the_report_is_kept_compared_and_judg
     assert "full, full against openai:scripted" in text.out
     assert "+0 points" in text.out
     assert "a-new-review: wrong-answer: the answer of list_reviews does not say 'Good.'" in text.out
-    assert "the lower bound of the pass rate is 21%, at least 50% wanted" in text.err
+    assert "the lower bound of the pass rate is 21%, below the required 50%" in text.err
     spent = at(shop)(*ask, "--max-cost", "0.0001", "--json")
     assert (spent.code, len(spent.data["attempts"]) < 3) == (7, True)
     assert "questions have no answer" in spent.err
@@ -147,18 +147,18 @@ def test_cases_are_checked_with_swapped_words_and_confused_tools_are_suggested(s
     assert "list-books" not in names, "a case expects it"
     assert "proposals:" in (evals / proposed.data["file"]).read_text()
     text = at(shop, {})("evaluate", "bookshop", "--suggest")
-    assert "list_books taken for list_reviews, 1 times by openai:scripted" in text.out
+    assert "list_books is confused with list_reviews, 1 times by openai:scripted" in text.out
 
 
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (("--model", "gpt"), 4, "names no model"),
+        (("--model", "gpt"), 4, "'gpt' is not a valid model name"),
         (("--model", "openai:x"), 4, "OPENAI_API_KEY is not set"),
         (
             ("--model", "openai:x", "--endpoint", "http://127.0.0.1:9", "--max-cost", "1"),
             4,
-            "nobody says what openai:x costs",
+            "the price of openai:x is unknown",
         ),
         (("--mode", "search"), 2, "without --model"),
         (("--model", "openai:x", "--mode", "fast"), 2, "one of full, search"),

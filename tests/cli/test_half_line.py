@@ -50,7 +50,7 @@ def test_verify_tells_it_and_its_repair_takes_it_away(broken_off):
     file = broken_off.folder / "pipeline/history/books.jsonl"
     before = file.read_text(encoding="utf-8")
     mended = broken_off("pipeline", "verify", "--repair")
-    assert (mended.code, "1 mended" in mended.err) == (0, True)
+    assert (mended.code, "1 repaired" in mended.err) == (0, True)
     assert file.read_text(encoding="utf-8") == before.removesuffix(HALF)
     assert "half a line" not in broken_off("pipeline", "verify").out
     assert {row["half_written"] for row in broken_off("pipeline", "status", "--json").data} == {None}

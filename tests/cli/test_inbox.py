@@ -38,7 +38,7 @@ def test_the_inbox_says_what_waits_with_the_command_to_type(shell):
 
 
 def test_what_waits_is_told_once_to_whom_the_workspace_names(shell):
-    assert shell("inbox", "--notify").out == "nobody was told anything\n"
+    assert shell("inbox", "--notify").out == "no notifications were sent\n"
     config = shell.folder / "mcpfactory.toml"
     receiver = Receiver()
     try:
@@ -68,7 +68,7 @@ def test_alone_in_a_workspace_it_prints_the_inbox_and_what_comes_next(shell):
 def test_alone_in_a_new_workspace_it_says_how_to_make_a_server(tmp_path):
     done = Inside(make(tmp_path / "ws").root)()
     assert done.code == 0
-    assert "nothing waits for you" in done.out
+    assert "nothing needs your attention" in done.out
     assert "mcpfactory new --from-openapi" in done.out
 
 

@@ -93,7 +93,7 @@ def test_at_a_terminal_it_shows_what_it_would_do_and_asks(repository, answer, co
     command = ("init", ".", "--factory", "index")
     done = run(command, repository.folder, terminal=True, typed=answer)
     assert done.code == code
-    assert ".gitignore" in done.text.partition("Do this?")[0]
+    assert ".gitignore" in done.text.partition("Continue?")[0]
     assert ("nothing was changed" in done.text, (repository.folder / "mcpfactory.toml").exists()) == (not made, made)
 
 
@@ -129,7 +129,7 @@ def test_the_projects_of_a_repository_that_is_no_package_get_members_and_the_run
     ("path", "text", "told"),
     [
         ("servers", "a file", "servers is a file"),
-        ("pipeline/state/ours.json", "{}", "holds other things (ours.json)"),
+        ("pipeline/state/ours.json", "{}", "contains unrelated files (ours.json)"),
         ("mcpfactory.toml", '[server]\nname = "a"\npackage = "a"\n', "is that of a server"),
         ("pyproject.toml", "[project", "cannot be read"),
         (".github/workflows/mcpfactory.yml/x", "a folder", "is a folder"),

@@ -167,16 +167,16 @@ REFUSED = (
     ("pipeline promote rejected", "rejected by tester", "pipeline approve rejected"),
     ("pipeline promote hasty --channel aged", "at least 90 wanted", "mcpfactory validate hasty"),
     ("pipeline promote waiting --channel aged", "2 of 2 approvals missing, from ada, tester; 23 h", ""),
-    ("pipeline promote fresh", "no candidate yet", "pipeline run fresh; what waits"),
-    ("pipeline approve waiting --channel staging", "asks for no approval", "pipeline promote waiting"),
-    ("pipeline approve approved", "has approved candidate", "mcpfactory inbox approved"),
-    ("pipeline approve waiting --channel sealed", "has to be signed", ""),
-    ("pipeline reject moved -m x", "in production already", "pipeline rollback moved"),
+    ("pipeline promote fresh", "no candidate yet", "pipeline run fresh; pending approvals"),
+    ("pipeline approve waiting --channel staging", "requires no approval", "pipeline promote waiting"),
+    ("pipeline approve approved", "has already approved candidate", "mcpfactory inbox approved"),
+    ("pipeline approve waiting --channel sealed", "must be signed", ""),
+    ("pipeline reject moved -m x", "already in production", "pipeline rollback moved"),
     ("pipeline rollback waiting -m x", "nothing to roll back", "pipeline status waiting"),
     ("pipeline hold held -m x", "is held by tester", "pipeline unhold held"),
     ("pipeline retire retired -m x", "is retired", "pipeline revive retired"),
     ("pipeline revive waiting", "is not retired", "mcpfactory pipeline status"),
-    ("waive x.y --server waiting -m x --expires 2999-01-01", "no rule 'x.y'", "mcpfactory validate --explain descriptions.tool"),
+    ("waive x.y --server waiting -m x --expires 2999-01-01", "unknown rule 'x.y'", "mcpfactory validate --explain descriptions.tool"),
     ("waive descriptions.arguments --server waiting -m x --expires 2999-01-01", "not allowed", "max_days"),
 )  # fmt: skip
 
@@ -239,4 +239,4 @@ def test_a_run_that_ends_at_an_approval_says_what_to_type(tmp_path: Path) -> Non
         (space.root / "servers" / name / "mcpfactory.toml").write_text(
             f'[server]\nname = "{name}"\npackage = "{name}"\ntemplate = "none"\n'
         )
-    assert "what waits for a person: mcpfactory inbox\n" in Inside(space.root)("pipeline", "run").err
+    assert "see what needs your attention: mcpfactory inbox\n" in Inside(space.root)("pipeline", "run").err

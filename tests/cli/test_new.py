@@ -114,7 +114,7 @@ HOOK = {"made": {"post": {"responses": {"200": {"description": "ok"}}}}}
 EMPTY = {
     "no operations": ({"paths": {}}, "has no operations"),
     "none that can be made": ({"paths": {"/bad": {"get": ["not an operation"]}}}, "none of 1 operations"),
-    "nothing but webhooks": ({"webhooks": HOOK}, "has webhooks only"),
+    "nothing but webhooks": ({"webhooks": HOOK}, "has only webhooks"),
 }
 
 

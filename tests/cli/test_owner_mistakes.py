@@ -58,7 +58,7 @@ def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str
     assert done.code == 6
     assert f"error: {what}\n    {mistake}" in done.err
     assert f"hint: {hint}" in done.err
-    assert "mcpfactory made a mistake" not in done.err
+    assert "internal error" not in done.err
 
 
 @rows("before, after, what, hint", [

@@ -70,7 +70,7 @@ def test_a_removed_server_is_in_no_channel_and_its_history_says_who_removed_it(s
     assert (state["channels"], state["retired"]["gone"]) == ({}, "removed")
     assert [item["server"] for item in shell("inbox", "--json").data] == ["notes"]
     again = shell("remove", "shop", "--yes")
-    assert (again.code, "removed already" in again.err, "hint:" in again.err) == (1, True, True)
+    assert (again.code, "was already removed" in again.err, "hint:" in again.err) == (1, True, True)
     assert shell("inspect", "--json").data[0]["server"] == "notes"
 
 

@@ -56,7 +56,7 @@ def test_what_would_run_something_is_said_to_be_refused(workspace, tmp_path):
     own.mkdir()
     (own / "copier.yml").write_text("_tasks: [touch ran]\nname: x\n")
     assert workspace("template", "show", str(own), "--json").data["refused"] == ["_tasks"]
-    assert "templates may not run anything" in workspace("template", "show", str(own)).err
+    assert "templates must not run anything" in workspace("template", "show", str(own)).err
     assert workspace("new", "mine", "--template", str(own)).code == 4
 
 

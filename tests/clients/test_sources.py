@@ -151,7 +151,7 @@ def test_a_channel_without_the_runtime_is_refused(desk):
     publish_files(desk.channels, "staging", wheel, hash_bytes(wheel.read_bytes()))
     done = desk.install()
     assert done.code == 4
-    assert "does not hold the runtime" in done.err
+    assert "does not contain the runtime" in done.err
     assert not (desk.home / ".claude.json").exists()
 
 
@@ -161,7 +161,7 @@ def test_a_name_that_nobody_published_is_not_written(desk):
 
     desk.shelf.put()
     absent = desk.install("--from", "index")
-    assert (absent.code, "a stranger could publish one" in absent.err) == (4, True)
+    assert (absent.code, "someone else could publish that version" in absent.err) == (4, True)
     assert "mcpfactory publish books --target pypi" in absent.err
     assert not (desk.home / ".claude.json").exists()
 
@@ -189,7 +189,7 @@ def test_a_name_that_another_has_is_not_written(desk):
     desk.shelf.put()
     desk.index.files |= packages("1.0.0", code=THEIRS)
     done = desk.install("--from", "index")
-    assert (done.code, "this is not our books-mcp" in done.err) == (4, True)
+    assert (done.code, "books-mcp on the index is not from this workspace" in done.err) == (4, True)
     assert not (desk.home / ".claude.json").exists()
 
 
@@ -197,5 +197,5 @@ def test_an_index_that_cannot_be_asked_is_not_believed(desk):
     desk.shelf.put()
     desk.shelf.configure('[publish.pypi]\nindex = "http://127.0.0.1:9/simple/"\n')
     done = desk.install("--from", "index")
-    assert (done.code, "nobody knows whose books-mcp is" in done.err) == (4, True)
+    assert (done.code, "the origin of books-mcp cannot be checked" in done.err) == (4, True)
     assert not (desk.home / ".claude.json").exists()

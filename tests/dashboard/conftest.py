@@ -110,7 +110,7 @@ FINDING = {
     "rule": "behaviour.tools-work",
     "severity": 5,
     "gate": True,
-    "message": f"every tool answered an error: {EVIL}",
+    "message": f"every called tool returned an error: {EVIL}",
     "where": "get_book",
     "hint": "implement the tools",
     "source": "a server that does nothing is of no use",

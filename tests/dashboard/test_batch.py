@@ -123,7 +123,7 @@ def test_what_cannot_be_done_is_said_and_has_no_ticket(library: Bench, acting: s
     found = marks(ada)
     gone = "nobody production 1.0-ab "
     page = unescape(check(ada, "promote", found["bookshop"], gone).text)
-    assert "bookshop: 1.3.0 (1.3.0-fedcba987654) may not be promoted to production" in page or "missing" in page
+    assert "bookshop: 1.3.0 (1.3.0-fedcba987654) cannot be promoted to production" in page or "missing" in page
     assert "nobody: " in page
     assert 'name="ticket-1"' not in page
     assert check(ada, "hold", found["bookshop"]).status == 404

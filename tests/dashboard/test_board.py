@@ -32,7 +32,7 @@ ZOO = WorkspaceFacts(
         server("sick", "passed", stage("failed", "blocked", message="score 12", summary={"score": 12})),
         server("dead", "errored", None),
         server("busy", "passed", None, at_work=["validate"]),
-        server("gone", problem={"message": "pipeline/state/gone.json is not a state", "hint": "delete it"}),
+        server("gone", problem={"message": "pipeline/state/gone.json is not a valid state", "hint": "delete it"}),
     ),
 )
 
@@ -65,7 +65,7 @@ def test_filters_keep_names_that_contain_the_words_and_servers_of_that_status() 
 
 def test_a_server_whose_state_cannot_be_read_is_shown_with_the_reason() -> None:
     gone = board(ZOO).servers[0]
-    assert (gone.status.key, gone.problem) == ("broken", "pipeline/state/gone.json is not a state")
+    assert (gone.status.key, gone.problem) == ("broken", "pipeline/state/gone.json is not a valid state")
 
 
 def test_the_same_facts_are_there_for_programs() -> None:

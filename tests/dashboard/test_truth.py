@@ -55,11 +55,11 @@ def test_what_is_wrong_with_a_state_is_said_where_one_would_decide(shop: Bench, 
     headers = {"Authorization": f"Bearer {PEOPLE['Ada']}", "Accept": "application/json"}
     path, values = f"/servers/bookshop/actions/{action}/", {"channel": "production", "reason": "because"}
     answer = client.get(path, params=values, headers=headers).json()
-    assert "is not what its history says" in answer["problem"]
+    assert "does not match its history" in answer["problem"]
     assert "mcpfactory pipeline verify --repair bookshop" in answer["hint"]
     assert (answer["ready"], answer["ticket"]) == (False, "")
     decide = client.get("/servers/bookshop/decide/production/", headers=headers)
-    assert "is not what its history says" in decide.json()["error"]["message"]
+    assert "does not match its history" in decide.json()["error"]["message"]
     assert "no candidate" not in decide.text
 
 

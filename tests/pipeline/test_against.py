@@ -81,7 +81,7 @@ def test_a_history_that_git_cannot_read_is_not_taken_for_an_empty_one(kept):
     git(kept.workspace.root, "commit", "-qam", "nothing to see")
     blob = git_text(kept.workspace.root, "rev-parse", "kept:pipeline/history/books.jsonl")
     (kept.workspace.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(NotFoundError, match="git cannot read what kept has"):
+    with pytest.raises(NotFoundError, match="git cannot read pipeline/history at kept"):
         verify(kept.workspace, against="kept")
 
 

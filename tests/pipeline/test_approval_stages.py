@@ -98,10 +98,10 @@ def test_what_stands_behind_waits_until_the_people_who_are_named_have_approved(g
     (item,) = read_inbox(gated.space, ["books"], stages=gated.stages)
     assert "Are these the tools that callers need?" in item.message
     assert "servers/books/TOOLS.md" in item.message
-    with refused("eve may not decide tools-approved"):
+    with refused("eve has no permission to decide tools-approved"):
         gated.approve("eve")
     assert gated.approve("ada")["missing"] == "1 of 2 approvals missing, from grace"
-    with refused("ada has approved what tools-approved of books shows already"):
+    with refused("ada has already approved the output of tools-approved of books"):
         gated.approve("ada")
     assert gated.run() == "passed"
     assert gated.state.candidate is None, "one of two is not enough"
@@ -168,9 +168,9 @@ def test_a_rejection_may_send_the_work_back_to_an_earlier_stage_with_what_was_sa
 
 def test_what_is_not_shown_yet_cannot_be_decided(gated):
     gated.configure()
-    with refused("has nothing to decide yet: curate: never run"):
+    with refused("tools-approved of books cannot be decided yet: curate: never run"):
         gated.approve("ada")
-    with refused("stage curate is run, not decided"):
+    with refused("stage curate is not an approval stage"):
         gated.approve("ada", "curate")
     with pytest.raises(NotFoundError, match="unknown stage 'curated'"):
         gated.approve("ada", "curated")
@@ -209,7 +209,7 @@ def test_a_report_that_was_changed_after_its_stage_kept_it_is_not_approved_and_m
     report = gated.space.artifacts / "books" / (gated.state.candidate or "") / "test" / "report.txt"
     kept = report.read_bytes()
     report.write_text("all is well")
-    with refused("is not what its stage kept"):
+    with refused("report.txt has changed since its stage ran"):
         gated.approve("ada", "report-approved")
     gated.reject("ada", "who wrote this?", "report-approved")
     report.write_bytes(kept)

@@ -8,7 +8,7 @@ from tests.pipeline.space import refused
 
 
 def test_verified_in_staging_is_not_approved_for_production(books):
-    with refused("may not be promoted to production: 1 of 1 approval missing") as caught:
+    with refused("cannot be promoted to production: 1 of 1 approval missing") as caught:
         books.promote()
     assert caught.value.hint == (
         f"mcpfactory pipeline approve books --channel production --candidate {books.state.candidate}"
@@ -34,7 +34,7 @@ def test_an_approval_is_for_these_bytes_and_no_others(books):
 def test_so_many_different_people_must_approve_as_the_policy_says(books, act):
     books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 2\n')
     books.decide("approve")
-    with refused("tester has approved candidate .* already"):
+    with refused("tester has already approved candidate .* for production"):
         books.decide("approve")
     with refused("1 of 2 approvals missing"):
         books.promote()
@@ -48,7 +48,7 @@ def test_only_those_whom_the_policy_names_may_approve_and_reject(books, act):
     table = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\napprovers = ["ada"]\n'
     books.configure(table)
     for what, options in (("approve", {}), ("reject", {"reason": "no"})):
-        with refused(f"tester may not {what} for production") as caught:
+        with refused(f"tester has no permission to {what} for production") as caught:
             books.decide(what, **options)
         assert "approvers: ada" in caught.value.hint
     act("ada")
@@ -78,7 +78,7 @@ def test_a_rejection_takes_the_approvals_away_and_a_later_approval_lifts_it(book
 def test_what_is_in_a_channel_is_rolled_back_not_rejected(books):
     books.decide("approve")
     books.promote()
-    with refused("is in production already") as caught:
+    with refused("is already in production") as caught:
         books.decide("reject", reason="no")
     assert "mcpfactory pipeline rollback books --channel production" in caught.value.hint
 
@@ -86,7 +86,7 @@ def test_what_is_in_a_channel_is_rolled_back_not_rejected(books):
 def test_what_did_not_pass_or_never_was_in_staging_cannot_be_approved(books):
     (books.folder / "tests" / "outcome.txt").write_text("failed")
     books.next("two")
-    with refused("has nothing to approve yet: test failed"):
+    with refused("cannot be approved yet: test failed"):
         books.decide("approve", candidate=books.state.candidate)
     (books.folder / "tests" / "outcome.txt").write_text("passed")
     (books.folder / "source.txt").write_text("three")
@@ -98,5 +98,5 @@ def test_what_did_not_pass_or_never_was_in_staging_cannot_be_approved(books):
 
 
 def test_a_channel_that_asks_for_no_approval_takes_none(books):
-    with refused("channel staging asks for no approval"):
+    with refused("channel staging requires no approval"):
         books.decide("approve", "staging")

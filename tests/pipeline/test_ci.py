@@ -180,7 +180,7 @@ def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_hande
     outcome = run_pipeline(clone, ["a", "b"], stages=STAGES, executor=Here(), jobs=1)
     wheel(clone).write_bytes(b"another")
     (clone.pipeline / "history" / "b.jsonl").write_text("planted\n")
-    with pytest.raises(StateError, match=r"a: .*is not what was checked"):
+    with pytest.raises(StateError, match=r"a: .*differs from the checked file"):
         pack_run(clone, tmp_path / "shard-result", outcome.recorded)
     (file,) = (tmp_path / "shard-result" / "history").iterdir()
     assert file.name == "b.jsonl"
@@ -190,9 +190,9 @@ def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_hande
 def test_a_folder_that_is_not_there_and_a_matrix_that_is_none_are_refused(tmp_path):
     with pytest.raises(NotFoundError, match="no folder"):
         named_results([tmp_path / "nowhere"], ["a"])
-    with pytest.raises(ConfigError, match="no matrix"):
+    with pytest.raises(ConfigError, match="not a valid matrix"):
         assigned_results([tmp_path], "[]")
-    with pytest.raises(ConfigError, match="no id of a run"):
+    with pytest.raises(ConfigError, match="'run-1' is not a valid run id"):
         read_run("run-1")
 
 
@@ -275,12 +275,12 @@ def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
     [
         (3, "ci is not a table"),
         ({"job": 3}, "unknown field 'job'"),
-        ({"jobs": 257}, "ci.jobs is 257"),
-        ({"servers": 0}, "ci.servers is 0"),
-        ({"branch": "a b"}, "ci.branch is 'a b'"),
-        ({"branch": "x]\npermissions: write-all"}, "ci.branch is"),
-        ({"python": "3.12\n"}, "ci.python is"),
-        ({"install": "a\nb"}, "ci.install is"),
+        ({"jobs": 257}, "ci.jobs is not valid: 257"),
+        ({"servers": 0}, "ci.servers is not valid: 0"),
+        ({"branch": "a b"}, "ci.branch is not valid: 'a b'"),
+        ({"branch": "x]\npermissions: write-all"}, "ci.branch is not valid"),
+        ({"python": "3.12\n"}, "ci.python is not valid"),
+        ({"install": "a\nb"}, "ci.install is not valid"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(table, message):

@@ -213,7 +213,7 @@ RESULT: dict[str, Any] = {"content": [{"type": "text", "text": '{"n": 1, "ok": t
         ({"path": "$.n", "schema": {"type": "string"}}, "is 1"),
         ({"path": "$.n", "schema": {"type": "nonsense"}}, "is 1"),
         ({"path": "$.n", "schema": {"minimum": 1}}, ""),
-        ({"path": "n ==", "exists": True}, "no JSONPath"),
+        ({"path": "n ==", "exists": True}, "'n ==' is not a valid JSONPath"),
     ],
 )
 def test_an_expectation_holds_or_says_why_not(expected, words) -> None:
@@ -224,20 +224,20 @@ def test_an_expectation_holds_or_says_why_not(expected, words) -> None:
 @rows(
     "text, words",
     [
-        ("tests: 3", "no list of tests"),
-        ("test: []", "no list of tests"),
-        ("tests: [{name: a}]", "names no tool"),
+        ("tests: 3", "is not a list of tests"),
+        ("test: []", "is not a list of tests"),
+        ("tests: [{name: a}]", "has no tool"),
         ("tests: [{tool: a, argument: {}}]", "unknown field 'argument'"),
-        ("tests: [{tool: a, arguments: [1]}]", "arguments is"),
-        ("tests: [{tool: a, status: good}]", "status is 'good'"),
+        ("tests: [{tool: a, arguments: [1]}]", r"arguments has the invalid value \[1\]"),
+        ("tests: [{tool: a, status: good}]", "status has the invalid value 'good'"),
         ("tests: [{tool: a, expect: [{equals: 1}]}]", "has no path"),
-        ("tests: [{tool: a, expect: [{path: $.a}]}]", "expects nothing"),
+        ("tests: [{tool: a, expect: [{path: $.a}]}]", "has no expected value"),
         ("tests: [{tool: a, expect: [{path: $.a, equal: 1}]}]", "unknown field 'equal'"),
         ("tests: [{tool: a, expect: [{path: $.a, count: true}]}]", "count of"),
-        ("tests: [{tool: a, upstream: [{request: 1}]}]", "no request and response"),
-        ("tests: [{tool: a, name: b}, {tool: c, name: b}]", "two tests 'b'"),
+        ("tests: [{tool: a, upstream: [{request: 1}]}]", "needs a request and a response"),
+        ("tests: [{tool: a, name: b}, {tool: c, name: b}]", "two tests have the name 'b'"),
         ("tests: [", "cannot be read"),
-        ("tests: [{tool: a}]\ntests: [{tool: b}]", "stands here twice"),
+        ("tests: [{tool: a}]\ntests: [{tool: b}]", "appears twice"),
     ],
 )
 def test_a_slip_of_the_pen_is_refused(tmp_path, text, words) -> None:

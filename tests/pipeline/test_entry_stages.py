@@ -86,24 +86,24 @@ def test_a_change_in_its_package_or_its_settings_makes_it_stale(rules):
 @pytest.mark.parametrize(
     ("entry", "body", "message"),
     [
-        ("house_rules.nowhere:size", STAGE, "there is no module house_rules.nowhere"),
+        ("house_rules.nowhere:size", STAGE, "no module house_rules.nowhere"),
         ("house_rules.wheels:weight", STAGE, "the module has no weight"),
-        ("house_rules.wheels:size", "def size(inputs): return True", "gave bool instead of StageOutputs"),
+        ("house_rules.wheels:size", "def size(inputs): return True", "returned bool instead of StageOutputs"),
         ("house_rules.wheels:size", "def size(inputs): raise KeyError('moon')", "KeyError: 'moon'"),
         (
             "house_rules.wheels:size",
             "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('fine', '')",
-            "gave the outcome 'fine', which is none",
+            "returned the unknown outcome 'fine'",
         ),
         (
             "house_rules.wheels:size",
             "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('passed', '', channel='production')",
-            "judges only",
+            "must not make a candidate or move a channel",
         ),
         (
             "house_rules.wheels:size",
             "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('passed', '', {'a': {1}})",
-            "its summary is no JSON",
+            "its summary is not valid JSON",
         ),
     ],
 )

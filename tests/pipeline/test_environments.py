@@ -80,7 +80,7 @@ def test_what_somebody_changed_in_the_cache_of_uv_is_fetched_again(inputs, candi
         stream.write(b"WORD = 'forged'\n")
     again = environment.environment_for_tests(inputs, candidate, copied=False)
     assert next(again.folder.rglob("iniconfig/__init__.py")).read_bytes() == right
-    assert "iniconfig/__init__.py; fetched again" in capfd.readouterr().out
+    assert "iniconfig/__init__.py; fetching again" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("damage", ["deleted", "changed", "added", "interpreter", "list"])

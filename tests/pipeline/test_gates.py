@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.gates import GATES, closed_gates
@@ -53,7 +53,8 @@ def candidate(**summaries) -> Candidate:
 
 MEASURED = {"start_ms": 120, "call_ms": 8, "memory_mb": 40}
 TESTED = {"passed": 20, "tool_tests": 12, "skipped": 2, "deselected": 1, "lost": {"offered": 3}}
-TEN_DAYS_AGO = (datetime.now(UTC) - timedelta(days=10)).date().isoformat()
+TODAY = date(2026, 3, 11)
+TEN_DAYS_AGO = "2026-03-01"
 ASKED = {
     "models": {"openai:a": {"lower": 0.71, "asked": TEN_DAYS_AGO}, "openai:b": {"lower": 0.9, "asked": "2999-01-01"}}
 }
@@ -79,8 +80,8 @@ LIMITS = {
 def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_known(name):
     within, beyond, words = LIMITS[name]
     offered = Release("offered", "1.0")
-    assert closed_gates({name: within}, GOOD, offered) == {}
-    assert words in closed_gates({name: beyond}, GOOD, offered)[name]
+    assert closed_gates({name: within}, GOOD, offered, today=TODAY) == {}
+    assert words in closed_gates({name: beyond}, GOOD, offered, today=TODAY)[name]
     assert "cannot be checked" in closed_gates({name: within}, Candidate("1.0", 1, {}), offered)[name]
 
 

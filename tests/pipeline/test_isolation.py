@@ -248,7 +248,8 @@ def test_where_a_level_is_required_a_run_on_a_bare_machine_is_refused_before_any
     add_server(workspace.root, "books")
     space = configured(workspace, 'isolation = "required"')
     with pytest.raises(
-        StageError, match="there is no level here: landlock: it is gone; bubblewrap: it is gone"
+        StageError,
+        match="no isolation level is available on this machine: landlock: it is gone; bubblewrap: it is gone",
     ) as told:
         run_pipeline(space, stages=[replace(stage, sandboxed=True) for stage in cheap.STAGES], executor=HereLocal(1))
     assert told.value.hint
@@ -268,7 +269,7 @@ def test_nothing_that_keeps_code_apart_is_warned_of_where_nobody_chose_it(worksp
     for ran, text in ((0, ""), (1, ""), (1, 'isolation = "none"')):
         warn_of_isolation(configured(workspace, text), SimpleNamespace(ran=ran, isolation="none"))
         told = capsys.readouterr().err
-        assert ("nothing that keeps it apart (landlock: it is gone" in told) == (ran == 1 and not text)
+        assert ("ran without isolation (landlock: it is gone" in told) == (ran == 1 and not text)
 
 
 def test_a_level_that_is_demanded_and_not_to_be_had_breaks_the_stage(monkeypatch):

@@ -27,7 +27,7 @@ def test_a_stage_that_takes_more_memory_than_it_may_is_ended_and_the_others_go_o
     bounded = replace(TEST, memory=200 * 2**20)
     assert run(stages=(BUILD, bounded, SHIP)).servers == {"greedy": "errored", "modest": "passed"}
     record = Store(workspace).state("greedy").stages["test"]
-    assert record.message == "took more than its 200 MiB of memory"
+    assert record.message == "used more memory than its limit of 200 MiB"
     events = [event["event"] for event in Store(workspace).history("greedy") if event.get("stage") == "test"]
     assert events == ["stage.started", "stage.finished"] * 2, "the machinery broke: it is tried again"
     assert verify(workspace) == []
@@ -49,7 +49,7 @@ def test_limits_of_a_stage_are_set_in_the_workspace(workspace):
         ("limits = { test = 3 }", "not a table of tables"),
         ("[pipeline.limits.flight]\ntimeout = 3", "unknown stage 'flight'"),
         ("[pipeline.limits.test]\nmemroy = 3", "unknown field 'memroy'"),
-        ("[pipeline.limits.test]\ntimeout = 0", "timeout is not a number of seconds"),
+        ("[pipeline.limits.test]\ntimeout = 0", "timeout must be a positive number of seconds"),
         ("[pipeline.limits.test]\nmemory = 1.5", "memory is 1.5"),
     ],
 )

@@ -183,15 +183,15 @@ def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran
     ("settings", "message"),
     [
         ('kinds = ["step.exploded"]', "unknown kind 'step.exploded'"),
-        ('kinds = "promoted"', "kinds is not a list"),
-        ('log = "../events.jsonl"', "leaves the workspace"),
-        ('log = "/tmp/events.jsonl"', "leaves the workspace"),
-        ('webhook = "chat.example.org"', "webhook is no URL"),
-        ('webhook = "https://a.example"\nwebhook_variable = "A"', "has webhook and webhook_variable"),
-        ('secret_variable = "a b"', "is no name of an environment variable"),
+        ('kinds = "promoted"', "kinds must be a list of strings"),
+        ('log = "../events.jsonl"', "is outside the workspace"),
+        ('log = "/tmp/events.jsonl"', "is outside the workspace"),
+        ('webhook = "chat.example.org"', "webhook is not a valid URL"),
+        ('webhook = "https://a.example"\nwebhook_variable = "A"', "both webhook and webhook_variable"),
+        ('secret_variable = "a b"', "is not a valid name of an environment variable"),
         ("timeout = 0", "timeout is 0"),
         ("attempts = 99", "attempts is 99"),
-        ("log = 3", "log is not text"),
+        ("log = 3", "log must be a string"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused_before_anything_runs(workspace, settings, message):

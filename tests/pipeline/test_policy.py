@@ -101,15 +101,15 @@ BAD = {
     FIRST + FIRST: "two channels a",
     FIRST + '[[pipeline.channels]]\nname = "b"\n': "from is None",
     FIRST + '[[pipeline.channels]]\nname = "b"\nfrom = "c"\n': "from is 'c'",
-    FIRST + "approvals = 1\n": "has gates only",
-    FIRST + 'soak = "1h"\n': "has gates only",
+    FIRST + "approvals = 1\n": "must not have from, soak, approvals or approvers",
+    FIRST + 'soak = "1h"\n': "must not have from, soak, approvals or approvers",
     SECOND + "approvals = -1\n": "approvals is -1",
     SECOND + "approvals = true\n": "approvals is True",
-    SECOND + 'approvals = 2\napprovers = ["ada", "ada"]\n': "wants 2 approvals and names 1",
+    SECOND + 'approvals = 2\napprovers = ["ada", "ada"]\n': "requires 2 approvals, but names only 1 approver$",
     SECOND + 'approvers = "ada"\n': "approvers is not a list",
     SECOND + "soak = 24\n": "soak is 24",
     SECOND + 'soak = "1 week"\n': "soak is '1 week'",
-    SECOND + "gates = { min_scores = 3 }\n": "no gate 'min_scores'",
+    SECOND + "gates = { min_scores = 3 }\n": "unknown gate 'min_scores'",
     SECOND + 'gates = { min_score = "A" }\n': "gate min_score is 'A'",
     SECOND + "gates = 3\n": "gates is not a table",
     SECOND + "colour = 3\n": "unknown field 'colour'",
@@ -126,9 +126,9 @@ def test_a_policy_that_cannot_be_used_is_refused_by_what_is_wrong_with_it(worksp
 def test_unknown_servers_and_channels_are_not_found(books):
     with pytest.raises(NotFoundError):
         decision.approve(books.workspace, "nope", "production")
-    with pytest.raises(NotFoundError, match="no channel 'live'"):
+    with pytest.raises(NotFoundError, match="unknown channel 'live'"):
         books.decide("hold", "live", reason="x")
-    with pytest.raises(NotFoundError, match="no channel 'live'"):
+    with pytest.raises(NotFoundError, match="unknown channel 'live'"):
         books.decide("retire", "live", reason="x")
 
 

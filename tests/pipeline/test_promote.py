@@ -59,7 +59,7 @@ def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, fol
 def test_a_candidate_that_failed_is_refused_by_the_name_of_the_check(workspace, run, move):
     add_server(workspace.root, "books", outcome="failed")
     run("books")
-    with pytest.raises(PromotionError, match="may not be promoted to production: test failed") as caught:
+    with pytest.raises(PromotionError, match="cannot be promoted to production: test failed") as caught:
         move()
     assert "mcpfactory pipeline run books" in caught.value.hint
     assert not (workspace.pipeline / "channels").exists()
@@ -90,7 +90,7 @@ def test_without_a_candidate_there_is_nothing_to_promote(workspace, move):
 def test_other_bytes_than_those_that_were_checked_are_refused(workspace, folder, move):
     state = Store(workspace).state("books")
     (workspace.artifacts / "books" / state.candidate / "books-1.0-py3-none-any.whl").write_bytes(b"evil")
-    with pytest.raises(PromotionError, match="is not what was checked") as caught:
+    with pytest.raises(PromotionError, match="differs from the checked file") as caught:
         move()
     assert caught.value.hint
     assert not (workspace.pipeline / "channels" / "production" / "simple").exists()
@@ -114,7 +114,7 @@ def test_an_older_candidate_does_not_take_the_place_of_a_newer_one_unnoticed(wor
     run("books")
     move()
     assert offered(workspace, "production") == [b"two"]
-    with pytest.raises(PromotionError, match="is older than what production offers") as caught:
+    with pytest.raises(PromotionError, match="is older than the candidate in production") as caught:
         move(candidate=old[:6])
     assert f"mcpfactory pipeline rollback books --channel production --candidate {old}" in caught.value.hint
     rollback(workspace, "books", "production", reason="two was bad", stages=STAGES)
@@ -145,6 +145,6 @@ def test_what_was_offered_before_stays_for_those_who_are_installing_it_and_no_lo
 
 def test_a_wheel_with_another_hash_is_not_published(tmp_path):
     file, _ = put(tmp_path, "a-1.0-py3-none-any.whl", b"a")
-    with pytest.raises(StateError, match="is not what was checked"):
+    with pytest.raises(StateError, match="differs from the checked file"):
         publish_files(tmp_path / "channels", "staging", file, hash_bytes(b"b"))
     assert not (tmp_path / "channels" / "staging").exists()

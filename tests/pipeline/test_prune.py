@@ -57,7 +57,7 @@ def test_a_server_that_is_being_run_is_left_alone(workspace, run):
     (workspace.artifacts / "books" / "0123456789abcdef").mkdir()
     with file_lock(workspace.pipeline / "locks" / "books.run.lock"):
         (entry,) = prune(workspace)
-    assert "is held by another mcpfactory" in entry.kept
+    assert "is locked by another mcpfactory process" in entry.kept
     assert "0123456789abcdef" in folders(workspace)
 
 
@@ -67,7 +67,7 @@ def test_where_the_state_cannot_be_read_nothing_is_taken(workspace, run):
     before = folders(workspace)
     Store(workspace).state_file("books").write_text("{")
     (entry,) = prune(workspace, keep=1)
-    assert "is not a state" in entry.kept
+    assert "is not a valid state" in entry.kept
     assert folders(workspace) == before
 
 

@@ -48,7 +48,7 @@ def test_trouble_is_told_with_its_hint(workspace, run):
     run()
     Store(workspace).state_file("books").write_text("{")
     text = shown(run, "plain")
-    assert "books: error: pipeline/state/books.json is not a state" in text
+    assert "books: error: pipeline/state/books.json is not a valid state" in text
     assert "books: hint: mcpfactory pipeline verify --repair books" in text
 
 

@@ -29,5 +29,5 @@ def test_a_server_can_leave_one_channel_which_is_then_held(books):
     assert (list(books.state.channels), list(books.state.holds)) == (["staging"], ["production"])
     assert not (books.workspace.pipeline / "channels/production/simple/books").exists()
     assert books.offered("staging") == [b"two"]
-    with refused("production offers nothing"):
+    with refused("books has no release in production"):
         books.decide("retire", "production", reason="again")

@@ -52,18 +52,18 @@ def test_when_the_hold_of_a_rollback_is_released_the_run_brings_the_newest_back(
 
 
 def test_a_rollback_needs_something_that_was_there_before(books):
-    with refused("production offers nothing of books"):
+    with refused("books has no release in production"):
         books.rollback()
-    with refused("staging offered no older candidate of books") as caught:
+    with refused("staging has no older candidate of books") as caught:
         books.rollback("staging")
     assert "mcpfactory pipeline retire books --channel staging" in caught.value.hint
     first, second = two_in_production(books)
-    with refused("is not one that production offered before"):
+    with refused("is not an earlier release of production"):
         books.rollback(candidate=second)
     books.rollback()
-    with refused("production offered no older candidate"):
+    with refused("production has no older candidate"):
         books.rollback()
-    with refused("may not return to production: it was rolled back by tester"):
+    with refused("cannot return to production: it was rolled back by tester"):
         books.rollback(candidate=second)
     assert books.state.channels["production"].candidate == first
 
@@ -72,7 +72,7 @@ def test_a_rollback_to_bytes_that_are_gone_or_changed_is_refused_and_changes_not
     first, _ = two_in_production(books)
     wheel = books.workspace.artifacts / "books" / first / "books-1.0-py3-none-any.whl"
     for spoil, words in (
-        (lambda: wheel.write_bytes(b"evil"), "is not what was checked"),
+        (lambda: wheel.write_bytes(b"evil"), "differs from the checked file"),
         (wheel.unlink, "not on this machine"),
     ):
         spoil()

@@ -181,7 +181,7 @@ def test_a_stage_over_its_time_limit_is_ended(workspace, run, recorder):
     add_server(workspace.root, "books", outcome="held")
     ended = run("books", stages=IMPATIENT, reporter=recorder)
     assert ended.errored
-    assert recorder.of(StepFinished)[-1].message == "took longer than its 0.5 seconds"
+    assert recorder.of(StepFinished)[-1].message == "took longer than its limit of 0.5 seconds"
 
 
 def test_no_path_of_this_machine_gets_into_the_state(workspace, run):
@@ -224,7 +224,7 @@ def test_one_bad_server_does_not_hurt_the_others(workspace, run, recorder):
     assert run(reporter=recorder).servers == {"bad": "errored", "good": "passed"}
     (trouble,) = recorder.of(ServerTrouble)
     assert trouble.server == "bad"
-    assert "leads out of the server's folder" in trouble.message
+    assert "points outside the server's folder" in trouble.message
     assert trouble.hint
 
 
@@ -232,7 +232,7 @@ def test_unknown_names_are_refused_before_anything_runs(workspace, run):
     add_server(workspace.root, "books")
     with pytest.raises(NotFoundError, match="no server 'boks'"):
         run("books", "boks")
-    with pytest.raises(NotFoundError, match="no stage 'tset'") as caught:
+    with pytest.raises(NotFoundError, match="unknown stage 'tset'") as caught:
         run("books", until="tset")
     assert "build, test, staging" in caught.value.hint
     assert Store(workspace).servers() == []

@@ -219,7 +219,7 @@ def test_what_somebody_rejected_while_the_job_ran_moves_no_channel(approved):
     assert during > shard_result.events()[1]["id"]
     shard_result.decide("rejected", during, stage="read", shown=shown, reason="too many")
     (refused,) = shard_result.fold(stages=BEHIND)[1]
-    assert (refused.code, "ada rejected it meanwhile" in refused.message) == ("channel", True)
+    assert (refused.code, "ada rejected it during the job" in refused.message) == ("channel", True)
 
 
 def test_as_it_was_handed_over_it_is_taken(shard_result):

@@ -56,12 +56,12 @@ def test_an_approval_that_is_signed_counts(signed):
 
 
 def test_without_a_key_or_with_one_that_is_not_theirs_nobody_approves(signed, act):
-    with refused("has to be signed"):
+    with refused("must be signed"):
         signed.decide("approve")
-    with refused("is not tester's"):
+    with refused("is not a key of tester"):
         signed.decide("approve", sign_with=signed.other)
     act("mallory")
-    with refused("is not mallory's"):
+    with refused("is not a key of mallory"):
         signed.decide("approve", sign_with=signed.key)
     with pytest.raises(ConfigError, match="cannot sign"):
         signed.decide("approve", sign_with=signed.folder / "source.txt")
@@ -137,7 +137,7 @@ TAKEN_BACK = {"reject": {"reason": "it leaks"}, "hold": {"reason": "wait"}, "unh
 def test_rejections_holds_and_releases_are_signed_too_where_approvals_are(signed, what):
     if what == "unhold":
         signed.decide("hold", reason="wait", sign_with=signed.key)
-    with refused("has to be signed"):
+    with refused("must be signed"):
         signed.decide(what, **TAKEN_BACK[what])
     signed.decide(what, **TAKEN_BACK[what], sign_with=signed.key)
     assert faults(signed.workspace) == []
@@ -175,12 +175,12 @@ def test_an_approval_of_a_stage_counts_with_its_signature_alone(gated):
     command = next(item.command for item in read_inbox(signed.workspace, stages=stages) if item.about == "seen")
     assert command.startswith("mcpfactory pipeline approve books --stage seen ")
     assert command.endswith(" --sign-with ~/.ssh/id_ed25519")
-    with refused("a decision about seen has to be signed"):
+    with refused("a decision about seen must be signed"):
         approve_stage(signed.workspace, "books", "seen", stages=stages)
     approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
     assert faults(signed.workspace) == []
     assert verdict(signed, stages) == "up-to-date"
-    with refused("has approved what seen"):
+    with refused("has already approved the output of seen"):
         approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
 
 

@@ -92,7 +92,7 @@ def test_the_marks_of_a_merge_in_a_history_go_and_both_sides_stay(store, workspa
     file, events = store.history_file("books"), store.history("books")
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([*lines[:2], "<<<<<<< HEAD\n", *lines[2:4], "=======\n", *lines[4:], ">>>>>>> theirs\n"]))
-    with pytest.raises(StateError, match=r"line 3 is not a valid event.*mark of a merge") as caught:
+    with pytest.raises(StateError, match=r"line 3 is not a valid event.*merge conflict marker") as caught:
         store.history("books")
     assert "verify --repair books" in caught.value.hint
     (entry,) = mend(workspace)

@@ -50,7 +50,7 @@ def holding(entries: list[str]) -> dict[str, str]:
 def test_build_refuses_every_entry_that_is_not_the_servers_own(build_of):
     record = build_of(holding(FOREIGN))
     assert record.outcome == "failed"
-    named = record.message.partition("not its own: ")[2].partition(";")[0]
+    named = record.message.partition("how other packages run: ")[2].partition(";")[0]
     assert sorted(named.split(", ")) == sorted(FOREIGN)
     proposed = json.loads(record.message.partition(" allow = ")[2])
     assert "books-*.data/scripts/x" in proposed
@@ -66,4 +66,4 @@ def test_build_accepts_own_entries_and_those_that_the_server_allows(build_of):
 def test_build_refuses_an_allowlist_that_is_not_a_list_of_texts(build_of):
     record = build_of({}, 1)
     assert record.outcome == "failed"
-    assert "build.allow is not a list of texts" in record.message
+    assert "build.allow must be a list of strings" in record.message

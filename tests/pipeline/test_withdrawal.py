@@ -19,9 +19,9 @@ def test_a_rollback_skips_what_was_rejected_and_says_so(books):
     books.decide("reject", candidate=second, reason="worse")
     back = books.rollback()
     assert (back["candidate"], back["skipped"]) == (first, {second: "rejected by tester: worse"})
-    with refused("no older candidate of books that it may return to"):
+    with refused("no older candidate of books to return to"):
         books.rollback()
-    with refused(f"candidate {second} of books may not return to production: it was rejected by tester: worse"):
+    with refused(f"candidate {second} of books cannot return to production: it was rejected by tester: worse"):
         books.rollback(candidate=second)
     assert third != second
 
@@ -83,7 +83,7 @@ def test_one_person_in_several_spellings_is_one(books, act):
     act("Grace")
     books.decide("approve")
     act("GRACE\u200b")
-    with refused("has approved candidate .* already"):
+    with refused("has already approved candidate"):
         books.decide("approve")
 
 

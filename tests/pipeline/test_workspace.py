@@ -99,12 +99,12 @@ def test_an_unknown_server_is_named_together_with_those_that_exist(workspace):
     [
         ("[server", "is not TOML"),
         ("", "has no .server. table"),
-        ('[server]\npackage = "p"\nname = 3', r"server\.name is not text"),
+        ('[server]\npackage = "p"\nname = 3', r"server\.name must be a string"),
         ('[server]\npackage = "p"\nname = "other"', "but the folder is 'a'"),
-        ('[server]\npackage = "no-name"', "no import name"),
-        ('[server]\npackage = "p; import os"', "no import name"),
-        ('[server]\npackage = "p"\n[api]\ndocument = "../../secret"', "leaves the server's folder"),
-        ('[server]\npackage = "p"\n[api]\ndocument = 3', r"api\.document is not text"),
+        ('[server]\npackage = "no-name"', "'no-name' is not a valid import name"),
+        ('[server]\npackage = "p; import os"', "is not a valid import name"),
+        ('[server]\npackage = "p"\n[api]\ndocument = "../../secret"', "is outside the server's folder"),
+        ('[server]\npackage = "p"\n[api]\ndocument = 3', r"api\.document must be a string"),
     ],
 )
 def test_a_bad_server_configuration_is_named_with_what_mends_it(workspace, text, message):
@@ -133,10 +133,10 @@ def test_a_link_below_servers_is_no_server_wherever_it_leads(workspace, tmp_path
     (workspace.root / "servers/b").symlink_to(elsewhere)
     servers, broken = workspace.survey()
     assert [server.name for server in servers] == ["a"]
-    assert [(one.name, "is a link" in one.message, one.hint) for one in broken] == [
+    assert [(one.name, "is a symbolic link" in one.message, one.hint) for one in broken] == [
         ("b", True, "move the server's folder here")
     ]
-    with pytest.raises(ConfigError, match="is a link"):
+    with pytest.raises(ConfigError, match="is a symbolic link"):
         workspace.server("b")
 
 

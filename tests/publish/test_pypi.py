@@ -133,14 +133,14 @@ def test_what_only_looks_sends_nothing_and_writes_nothing(shelf, index, send, mo
 
 def test_only_what_was_promoted_is_published(shelf, send):
     shelf.put(channel="staging")
-    with pytest.raises(PublishError, match="production offers nothing"):
+    with pytest.raises(PublishError, match="production has no release"):
         send()
 
 
 def test_bytes_that_were_changed_after_the_checks_are_not_published(shelf, index, send):
     folder = shelf.workspace.artifacts / "books" / shelf.put()
     next(folder.glob("*.whl")).write_bytes(b"other")
-    with pytest.raises(StateError, match="not what was checked"):
+    with pytest.raises(StateError, match="differs from the checked file"):
         send()
     assert index.forms == []
 
@@ -168,7 +168,7 @@ def test_trusted_publishing_needs_no_secret(shelf, index, send, monkeypatch, pro
         monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", REQUEST_TOKEN)
     else:
         monkeypatch.setenv("PYPI_ID_TOKEN", "another-job")
-        with pytest.raises(PublishError, match="gave no token: it answered 422"):
+        with pytest.raises(PublishError, match="returned no token: HTTP 422"):
             send(given={"pypi": {"auth": "trusted"}})
         monkeypatch.setenv("PYPI_ID_TOKEN", "job-identity")
     assert send(given={"pypi": {"auth": "trusted"}}).outcome == "published"
@@ -177,7 +177,7 @@ def test_trusted_publishing_needs_no_secret(shelf, index, send, monkeypatch, pro
 @pytest.mark.parametrize("mode", ["send", "dry-run"])
 def test_a_token_never_travels_in_the_clear(shelf, index, send, mode):
     shelf.put()
-    with pytest.raises(ConfigError, match="in the clear"):
+    with pytest.raises(ConfigError, match="unencrypted"):
         send(given={"pypi": {"url": "http://index.example/legacy/"}}, mode=mode)
     index.private = True
     assert send(mode="dry-run").outcome == "would"
@@ -209,11 +209,11 @@ def test_what_an_index_would_refuse_is_refused_before_it_is_asked(shelf, index, 
 
 def test_a_server_whose_runtime_the_index_lacks_is_refused_unless_the_runtime_is_published_too(shelf, index, send):
     shelf.put(requires=("mcpfactory-runtime>=0.1,<0.2",))
-    with pytest.raises(PublishError, match="nobody could install"):
+    with pytest.raises(PublishError, match="books-mcp could not be installed"):
         send()
     assert index.forms == []
     assert send(given={"pypi": {"runtime": "assume"}}).outcome == "published"
-    with pytest.raises(PublishError, match="nobody could install"):
+    with pytest.raises(PublishError, match="books-mcp could not be installed"):
         send()
     index.files["mcpfactory_runtime-0.1.7-py3-none-any.whl"] = b"x"
     assert send().outcome == "there"
@@ -224,9 +224,9 @@ def test_the_targets_are_those_that_the_candidate_names_and_no_others(shelf, ind
     shelf.put(config='[publish]\ntargets = ["pypi"]\n')
     assert [one.target for one in publish(shelf.workspace, "books", mode="check")] == ["pypi"]
     shelf.put("1.0.1", config="")
-    with pytest.raises(ConfigError, match="does not say where"):
+    with pytest.raises(ConfigError, match="has no publish targets"):
         publish(shelf.workspace, "books", mode="check")
-    with pytest.raises(NotFoundError, match="no target"):
+    with pytest.raises(NotFoundError, match="unknown target 'npm'"):
         publish(shelf.workspace, "books", ["npm"], mode="check")
 
 

@@ -122,7 +122,7 @@ def test_a_publish_that_broke_off_is_continued(shelf, registry, send, moment):
 
 def test_the_package_comes_first(shelf, registry, send):
     shelf.put()
-    with pytest.raises(PublishError, match="at pypi first"):
+    with pytest.raises(PublishError, match="published to pypi first"):
         send("registry")
     send("pypi")
     assert send("registry") == {"registry": "published"}

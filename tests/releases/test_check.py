@@ -23,11 +23,11 @@ def test_a_tag_that_is_checked_out_and_on_the_branch_may_be_published(space):
 @pytest.mark.parametrize(
     ("words", "tag", "message"),
     [
-        ((), "v1.0.0", "is no tag of a release"),
-        ((), "books-v1.0.0\nx=y", "is no tag of a release"),
-        ((), "books-v9.9.9", "there is no tag"),
+        ((), "v1.0.0", "is not a valid release tag"),
+        ((), "books-v1.0.0\nx=y", "is not a valid release tag"),
+        ((), "books-v9.9.9", "books-v9.9.9 does not exist"),
         (("commit", "-q", "--allow-empty", "-m", "more"), "books-v1.0.0", "not checked out"),
-        (("tag", "books-v2.0.0"), "books-v2.0.0", "not the version of its sources, 1.0.0"),
+        (("tag", "books-v2.0.0"), "books-v2.0.0", "does not match the version of its sources, 1.0.0"),
     ],
 )
 def test_any_other_tag_is_refused(space, words, tag, message):

@@ -68,7 +68,7 @@ def test_a_tag_is_checked_against_what_all_packages_state(both):
     found = check_tag(Workspace.find(both.root), "acme-v0.1.0", branch="HEAD")
     assert (found.server, found.version, found.candidate) == ("acme", "0.1.0", "")
     both.git("tag", "acme-v0.3.0")
-    with pytest.raises(ReleaseError, match=r"not the version of its sources, 0\.1\.0"):
+    with pytest.raises(ReleaseError, match=r"does not match the version of its sources, 0\.1\.0"):
         check_tag(Workspace.find(both.root), "acme-v0.3.0")
 
 
@@ -95,11 +95,11 @@ def test_what_is_wrong_is_said_and_nothing_is_released(both):
     [
         ("release = 1", "not a table"),
         ("[release]\npackage = []", "unknown field 'package'"),
-        ("[release]\npackages = []", "no list of folders"),
-        ('[release]\npackages = ["packages/gone"]', "packages/gone is no folder with a pyproject.toml"),
-        ('[release]\npackages = ["../packages"]', "no folder with"),
+        ("[release]\npackages = []", "must be a list of folders"),
+        ('[release]\npackages = ["packages/gone"]', "packages/gone is not a folder with a pyproject.toml"),
+        ('[release]\npackages = ["../packages"]', "is not a folder with"),
         ('[release]\nname = "a b"\npackages = ["packages/core"]', "release.name is 'a b'"),
-        ('[release]\nname = "books"\npackages = ["packages/core"]', "as a server is called"),
+        ('[release]\nname = "books"\npackages = ["packages/core"]', "also the name of a server"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused(space, table, said):

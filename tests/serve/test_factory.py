@@ -75,9 +75,9 @@ async def test_without_a_policy_every_decision_is_refused_and_nobody_is_asked(sp
     for name in ("approve", "reject", "promote", "rollback", "hold", "unhold"):
         result = await ask(space, name, person)
         assert result["isError"]
-        assert f"does not let agents {name}" in text(result)
+        assert f"does not permit agents to {name}" in text(result)
         assert f'agents = ["{name}"]' in text(result)
-        assert "not for an agent" in text(result)
+        assert "not an agent" in text(result)
     assert person.asked == []
     assert Store(space).history("notes") == before
 
@@ -89,10 +89,10 @@ async def test_a_stage_is_decided_when_it_leaves_that_to_agents_and_a_person_sai
     config, person = space.root / "mcpfactory.toml", Person()
     config.write_text(config.read_text() + STAGE)
     result = await ask(space, "approve", person, stage="seen")
-    assert "the policy of stage seen does not let agents approve" in text(result)
+    assert "the stage seen does not permit agents to approve" in text(result)
     assert person.asked == []
     config.write_text(config.read_text() + 'agents = ["approve"]\n')
-    assert "does not let agents reject" in text(await ask(space, "reject", person, stage="seen"))
+    assert "does not permit agents to reject" in text(await ask(space, "reject", person, stage="seen"))
     result = await ask(space, "approve", person, stage="seen")
     assert result["structuredContent"]["stage"] == "seen", text(result)
     assert "file:README.md  servers/notes/README.md" in person.asked[0]
@@ -103,7 +103,7 @@ async def test_a_stage_is_decided_when_it_leaves_that_to_agents_and_a_person_sai
         "agent:robot",
         "Ada",
     )
-    with pytest.raises(decision.PromotionError, match="Ada has approved what seen"):
+    with pytest.raises(decision.PromotionError, match="Ada has already approved the output of seen"):
         approve_stage(Workspace.find(space.root), "notes", "seen")
 
 
@@ -201,8 +201,8 @@ async def test_what_cannot_be_is_refused_before_anybody_is_asked(space):
 async def test_a_person_counts_once_whether_she_approves_herself_or_says_yes_to_agents(space):
     policy(space, "true", approvals=2)
     assert not (await ask(space, "approve", Person())).get("isError")
-    assert "Ada has approved" in text(await ask(space, "approve", Person()))
-    with pytest.raises(decision.PromotionError, match="Ada has approved"):
+    assert "Ada has already approved" in text(await ask(space, "approve", Person()))
+    with pytest.raises(decision.PromotionError, match="Ada has already approved"):
         decision.approve(Workspace.find(space.root), "notes", "production")
 
 
@@ -349,7 +349,7 @@ def test_documents_come_from_the_workspace_and_from_where_a_person_said(tmp_path
     ):
         assert known.document(name) == name
     for name in ("http://localhost:8001/x", "https://rebound.example/x"):
-        with pytest.raises(ConfigError, match="at no public address") as caught:
+        with pytest.raises(ConfigError, match="is not at a public address") as caught:
             known.document(name)
         assert "mcpfactory serve --documents" in caught.value.hint
 

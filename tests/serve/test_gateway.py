@@ -287,7 +287,7 @@ async def test_calls_go_to_the_server_that_runs_now_however_many_came_before(tmp
             os.kill(int(await text(client, "able_pid")), signal.SIGKILL)
             ended = await waiting
             assert ended["isError"]
-            assert "it is started anew by the next call" in ended["content"][0]["text"]
+            assert "call again, which restarts it" in ended["content"][0]["text"]
             given = {"traceparent": PARENT, "tracestate": "vendor=1", "baggage": "tenant=blue"}
             for meta in ({}, given, {}):
                 call = {"name": "able_trace", "arguments": {}, **({"_meta": meta} if meta else {})}

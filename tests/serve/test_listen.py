@@ -39,12 +39,12 @@ def shell(tmp_path_factory) -> Inside:
 @rows(
     "place, message, hint",
     [
-        (HttpAddress("0.0.0.0"), "can be reached by others", "--token env:NAME"),
+        (HttpAddress("0.0.0.0"), "reachable from other machines", "--token env:NAME"),
         (HttpAddress("0.0.0.0", token="env:TOKEN"), "--token needs --public-url", "--public-url https://"),
         (HttpAddress("0.0.0.0", token="env:TOKEN", url="http://mcp.example.com/mcp"), "without encryption", "https"),
-        (HttpAddress(token=SECRET), "no reference", "never the token itself"),
-        (HttpAddress(token="env:ABSENT"), "holds no token", "16 or more"),
-        (HttpAddress(token="env:SHORT"), "can be guessed", "16 or more"),
+        (HttpAddress(token=SECRET), "not a valid reference", "never the token itself"),
+        (HttpAddress(token="env:ABSENT"), "ABSENT has no token, or one that is too short", "16 characters or more"),
+        (HttpAddress(token="env:SHORT"), "SHORT has no token, or one that is too short: 4", "16 characters or more"),
         (HttpAddress(token="file:absent"), "cannot be read", "file:PATH"),
     ],
 )
@@ -59,14 +59,14 @@ def test_there_is_one_authorization_or_none():
     issued = {f"MCPFACTORY_AUTH_{name}": "https://login.example.com/x" for name in ("ISSUER", "JWKS_URL", "RESOURCE")}
     assert authorization(HttpAddress(), {}) is None
     assert authorization(HttpAddress("0.0.0.0"), issued) is not None
-    with pytest.raises(ConfigError, match="two authorizations"):
+    with pytest.raises(ConfigError, match="two kinds of authorization"):
         authorization(HttpAddress(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
 
 
 def test_an_open_address_is_refused_by_the_command(shell):
     done = shell("serve", "--http", "--host", "0.0.0.0", "--port", "0")
     assert done.code == 4
-    assert "hint: --token env:NAME" in done.err
+    assert "hint: use --token env:NAME" in done.err
 
 
 def test_a_token_without_http_is_a_mistake(shell):
@@ -76,7 +76,7 @@ def test_a_token_without_http_is_a_mistake(shell):
 def test_a_list_without_a_name_is_not_taken_for_all_servers(shell):
     done = shell("serve", "--server", " ,")
     assert done.code == 2
-    assert "--server names none" in done.err
+    assert "--server is empty" in done.err
 
 
 @pytest.fixture(scope="module")

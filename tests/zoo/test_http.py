@@ -122,7 +122,7 @@ class Trickling(Redirecting):
     ("handler", "told", "limit"),
     [
         (Redirecting, "which is another origin and not followed", PATIENCE),
-        (Website, "the answer is no JSON-RPC message", PATIENCE),
+        (Website, "the answer is not a JSON-RPC message", PATIENCE),
         (Dripping, "no answer within", 2.0),  # both would go on for hours
         (Trickling, "no answer within", 2.0),
     ],

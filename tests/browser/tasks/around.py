@@ -176,7 +176,7 @@ def back_button(at: Setting) -> None:
     ada.back()
     if "What will happen" in ada.reads():
         ada.press("Approve bookshop")
-        ada.sees("you have confirmed this already")
+        ada.sees("you have already confirmed this action")
     assert at.shop.decisions("bookshop").count(_APPROVED) == 1
 
 

@@ -15,7 +15,7 @@ def _begin_run(person: Person, server: str) -> None:
     person.follow("Board")
     person.follow(server)
     person.follow("Run")
-    person.tick("Also what is up to date")
+    person.tick("Also stages that are up to date")
     person.press("Check")
     person.sees("What will happen")
     person.press(f"Run {server}")

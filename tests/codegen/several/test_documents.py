@@ -158,7 +158,7 @@ def test_a_server_of_one_document_takes_a_second_and_keeps_what_it_had(tmp_path:
 @pytest.mark.parametrize(
     ("source", "labels", "words"),
     [
-        ("new.json", (), "nothing says which document"),
+        ("new.json", (), r"label of the document new\.json is missing"),
         (None, ("shop",), "no API document 'shop'"),
         (["stock=a.json", "stock=b.json"], (), "two documents"),
     ],
@@ -201,7 +201,7 @@ def test_an_overlay_changes_the_document_that_it_is_for(tmp_path: Path) -> None:
     assert set(names(made.path)) == {"list_items", "create_order", "list_shelves"}
     assert read_config(made.path).apis[1].overlays == ("api/stock/overlays/fix.json",)
     assert update_server(made.path).changes == ()
-    with pytest.raises(CreateError, match="which document the overlay"):
+    with pytest.raises(CreateError, match=r"fix\.json is not assigned to a document"):
         create_server(tmp_path / "more", name="acme", source=sources, overlays=[tmp_path / "fix.json"])
 
 

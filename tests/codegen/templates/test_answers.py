@@ -78,9 +78,9 @@ def test_answers_become_what_the_question_wants() -> None:
         ({"wrods": "x"}, "did you mean 'words'"),
         ({"secret": "x"}, "it asks words"),
         ({"kind": "c"}, "one of a, b"),
-        ({"many": "x"}, "it wants int"),
-        ({"many": True}, "it wants int"),
-        ({"loud": "perhaps"}, "it wants bool"),
+        ({"many": "x"}, "a value of type int"),
+        ({"many": True}, "a value of type int"),
+        ({"loud": "perhaps"}, "a value of type bool"),
     ],
 )
 def test_an_answer_that_cannot_be_taken_is_told(given: dict[str, str], said: str) -> None:
@@ -110,7 +110,7 @@ def test_answers_are_used_again_by_update(tmp_path: Path) -> None:
     Path(template, "a.txt.jinja").write_text("now {{ words }}")
     update_server(made.path)
     assert (made.path / "a.txt").read_text() == "now of mine"
-    with pytest.raises(CreateError, match="does not ask 'name'"):
+    with pytest.raises(CreateError, match="has no question 'name'"):
         create_server(tmp_path / "servers", name="other", template=template, answers={"name": "x"})
 
 
@@ -138,7 +138,8 @@ def test_questions_are_read_as_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"), [("[1]", "is no table"), ("a: !include /etc/passwd", "!include"), ("a: [", "cannot be read")]
+    ("settings", "says"),
+    [("[1]", "is not a mapping"), ("a: !include /etc/passwd", "!include"), ("a: [", "cannot be read")],
 )
 def test_settings_that_are_no_table_are_refused(tmp_path: Path, settings: str, says: str) -> None:
     template = find_template(own(tmp_path / "own", settings))

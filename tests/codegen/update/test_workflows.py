@@ -60,7 +60,7 @@ def test_a_workflow_ends_where_an_answer_lacks_what_the_next_step_needs(server: 
     )
     assert (result["isError"], result["content"][0]["text"]) == (
         True,
-        "The workflow ends here: the answer has no [0].",
+        "The workflow stops here: the answer has no [0].",
     )
     assert requests == ["/books?author=nobody"]
 

@@ -40,5 +40,5 @@ def test_a_case_is_called_as_it_was_given_instead_of_a_guess() -> None:
 def test_a_file_that_holds_no_cases_is_told_as_such(text: str, tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     file.write_text(text)
-    with pytest.raises(ExamineError, match="is no file of cases"):
+    with pytest.raises(ExamineError, match="is not a valid file of cases"):
         read_examples(file)

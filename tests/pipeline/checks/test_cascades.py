@@ -37,7 +37,7 @@ def test_a_call_that_fails_because_its_request_was_wrong_is_told_under_that() ->
     report = astray()
     (finding,) = report.findings
     assert finding.rule == "behaviour.requests"
-    assert finding.follows == ("behaviour.cases at search_books: case 1: answered an error: 'the API answered 400'",)
+    assert finding.follows == ("behaviour.cases at search_books: case 1: returned an error: 'the API answered 400'",)
     assert report.not_applicable["behaviour.cases"] == "cannot be judged because of behaviour.requests"
     assert "behaviour.cases" not in report.checked
 

@@ -137,7 +137,7 @@ def test_a_wrong_answer_closes_the_gate_and_tells_what_was_expected(tmp_path):
 def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
     report = examined(tmp_path, model="")
     (message,) = found(report, "behaviour.evaluated")
-    assert message.startswith("not every evaluation case could be asked: the model of the API does not start")
+    assert message.startswith("not every evaluation case could be run: the model of the API does not start")
     assert "behaviour.evaluated" not in report.failed_gates
 
 

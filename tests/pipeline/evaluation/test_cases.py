@@ -54,7 +54,7 @@ def test_values_replace_their_names_everywhere_and_others_stay(tmp_path):
         ("cases: [{name: a, question: '', right: []}]", "case 1.question"),
         ("cases: [{name: a, question: q, right: []}, {name: a, question: r, right: []}]", "two cases 'a'"),
         ("cases: {}", "Input should be a valid list"),
-        ("tests: []", "is no list of cases"),
+        ("tests: []", "must contain a list of cases"),
         ("cases: [", "cannot be read"),
     ],
 )

@@ -129,7 +129,7 @@ def test_without_a_report_it_is_closed_and_one_that_cannot_be_read_is_a_failure(
     recorded(inputs)
     report_file(inputs.folder, MODEL).write_text("{}")
     outputs = run(inputs)
-    assert (outputs.outcome, "is no report" in outputs.message) == ("failed", True)
+    assert (outputs.outcome, "is not a valid evaluation report" in outputs.message) == ("failed", True)
 
 
 GATED = '[[pipeline.channels]]\nname = "staging"\ngates = { min_pass_rate = %s }\n'
@@ -157,14 +157,17 @@ def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tm
 @rows(
     "text, words",
     [
-        (GATED % 0.8, "channel staging has the gate min_pass_rate, and pipeline.evaluation names no model that counts"),
-        (GATED % 80, "gate min_pass_rate is 80, at most 1"),
-        ('[pipeline.evaluation]\nmodels = "openai:x"\n', "models is no list of names"),
-        ('[pipeline.evaluation]\nmodels = ["gpt"]\n', "names no model"),
-        ('[pipeline.evaluation]\nmode = "fast"\n', "mode is 'fast'"),
+        (GATED % 0.8, "channel staging has the gate min_pass_rate, but pipeline.evaluation has no models"),
+        (GATED % 80, "gate min_pass_rate is 80, but must be at most 1"),
+        ('[pipeline.evaluation]\nmodels = "openai:x"\n', "models is not a list of names"),
+        ('[pipeline.evaluation]\nmodels = ["gpt"]\n', "'gpt' is not a valid model name"),
+        ('[pipeline.evaluation]\nmode = "fast"\n', "mode has the invalid value 'fast'"),
         ("[pipeline.evaluation]\nmodel = 1\n", "unknown field 'model'"),
         ('[pipeline.evaluation.endpoints."openai:x"]\nprice = 1\n', "unknown field 'price'"),
-        ('[pipeline.evaluation.endpoints."openai:x"]\nread = 1\n', "the price written of a model is None"),
+        (
+            '[pipeline.evaluation.endpoints."openai:x"]\nread = 1\n',
+            "the price written of a model has the invalid value None",
+        ),
     ],
 )
 def test_a_slip_in_the_settings_is_an_error(tmp_path, text, words):

@@ -118,7 +118,7 @@ def test_what_is_no_report_is_an_error(spoil):
     data = report(*MIXED).to_json()
     read_report(json.dumps(data).encode(), "here")
     spoil(data)
-    with pytest.raises(StateError, match=r"^here is no report"):
+    with pytest.raises(StateError, match=r"^here is not a valid evaluation report"):
         read_report(json.dumps(data).encode(), "here")
 
 

@@ -208,13 +208,13 @@ def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows
 @rows(
     "name, url, words",
     [
-        ("gpt", "", "names no model"),
-        ("other:gpt", "", "names no model"),
-        ("openai:", "", "names no model"),
+        ("gpt", "", "'gpt' is not a valid model name"),
+        ("other:gpt", "", "'other:gpt' is not a valid model name"),
+        ("openai:", "", "'openai:' is not a valid model name"),
         ("openai:x", "", "OPENAI_API_KEY is not set"),
         ("anthropic:x", "", "ANTHROPIC_API_KEY is not set"),
-        ("openai:x", "file:///etc/passwd", "no http or https address"),
-        ("openai:x", "http://h:99999/v1", "no http or https address"),
+        ("openai:x", "file:///etc/passwd", "is not a valid http or https URL"),
+        ("openai:x", "http://h:99999/v1", "is not a valid http or https URL"),
     ],
 )
 def test_what_cannot_be_an_endpoint_is_said(name, url, words):

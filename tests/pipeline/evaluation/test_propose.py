@@ -54,7 +54,7 @@ def test_the_file_is_not_asked_and_its_entries_are_cases_once_they_are_moved(tmp
     file.write_text(text)
     assert read_cases(tmp_path) == ()
     (tmp_path / "evals/copied.yaml").write_text(text)
-    with pytest.raises(ConfigError, match="is no list of cases"):
+    with pytest.raises(ConfigError, match="must contain a list of cases"):
         read_cases(tmp_path)
     (tmp_path / "evals/copied.yaml").write_text(text.replace("proposals:", "cases:"))
     assert [case.name for case in read_cases(tmp_path)] == ["buy-tea-2", "tea-party"]

@@ -67,9 +67,9 @@ def test_keys_are_for_those_who_are_named() -> None:
 @rows(
     "provider, given, words",
     [
-        ("gitlab", {}, "there is no 'gitlab'"),
+        ("gitlab", {}, "unknown provider 'gitlab'"),
         ("github", {**APPLICATION, "ALLOW": ""}, "ALLOW is missing"),
-        ("github", {**APPLICATION, "ALLOW": " "}, "who may call"),
+        ("github", {**APPLICATION, "ALLOW": " "}, "permitted users are missing"),
         ("github", {"ALLOW": "ada"}, "CLIENT_ID is missing; MCPFACTORY_AUTH_CLIENT_SECRET is missing"),
         ("github", {**APPLICATION, "ISSUER": "https://x.example"}, "ISSUER is not for github"),
         ("github", {**APPLICATION, "RESOURCE": ""}, "RESOURCE is missing"),
@@ -78,7 +78,7 @@ def test_keys_are_for_those_who_are_named() -> None:
         ("keys", {"KEYS": "ada"}, "one key for each name"),
         ("keys", {"KEYS": f"ada={'x' * 24} ada={'y' * 24}"}, "one key for each name"),
         ("keys", {"KEYS": "ada=short"}, "can be guessed"),
-        ("keys", {"KEYS": f"ada={'x' * 24}", "SCOPES": "a"}, "not for keys"),
+        ("keys", {"KEYS": f"ada={'x' * 24}", "SCOPES": "a"}, "SCOPES does not apply to keys"),
     ],
 )
 def test_half_a_provider_opens_nothing(provider: str, given: dict[str, str], words: str) -> None:

@@ -41,7 +41,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 @rows("rate", ["", "600", "0/m", "-1/m", "5/d", "1e3/m", "٣/m"])
 def test_what_is_no_rate_is_refused(rate: str) -> None:
-    with pytest.raises(AuthorizationError, match="hint: 600/m"):
+    with pytest.raises(AuthorizationError, match=f"failures={rate!r} is not a valid rate\nhint: use 600/m"):
         Authorization(issuer="https://a.example", resource="https://b.example/mcp", jwks={"keys": []}, failures=rate)
 
 

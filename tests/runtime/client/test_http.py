@@ -183,7 +183,7 @@ async def test_a_server_that_names_its_versions_is_asked_again_with_one_of_them(
             ProtocolError,
             "another id",
         ),
-        ((200, {"Content-Type": "text/event-stream"}, b""), ConnectionLostError, "without an answer"),
+        ((200, {"Content-Type": "text/event-stream"}, b""), ConnectionLostError, "without a response"),
         (
             (302, {"Location": "http://169.254.169.254/"}, b""),
             HttpError,
@@ -246,6 +246,6 @@ async def test_a_server_that_takes_no_notification_is_left_in_time(monkeypatch: 
         return 405, {}, b""
 
     async with peer(answer) as server:
-        with pytest.raises(ConnectionLostError, match=r"did not take a message within 0\.05 seconds"):
+        with pytest.raises(ConnectionLostError, match=r"did not accept a message within 0\.05 seconds"):
             async with Client.connect_http(server.url, timeout=PATIENCE):
                 pass

@@ -50,7 +50,7 @@ async def test_a_client_gets_models_lists_and_plain_values() -> None:
         assert await client.call_tool_as(list[str], "titles") == ["Emma"]
         with pytest.raises(ResultError, match="no books today"):
             await client.call_tool_as(str, "fails")
-        with pytest.raises(ResultError, match=r"the answer is no .*Place"):
+        with pytest.raises(ResultError, match=r"the result is not a valid .*Place"):
             await client.call_tool_as(Place, "titles")
 
 

@@ -46,6 +46,6 @@ async def test_the_browser_that_comes_back_with_the_right_state_ends_the_wait() 
 
 
 async def test_nobody_who_comes_is_told_after_a_while() -> None:
-    with pytest.raises(OAuthError, match="nobody agreed") as caught:
+    with pytest.raises(OAuthError, match="not approved within 0 seconds") as caught:
         await Loopback(free_port(), lambda _url: None, timeout=0)(PAGE)
     assert caught.value.code == "no_browser"

@@ -189,7 +189,7 @@ def test_a_route_of_ones_own_does_not_stand_where_logins_are() -> None:
     server = books()
     server.route("/token", methods=["POST"])(lambda request: "mine")
     proxy = OAuthProxy(github(client_id="app", client_secret=SECRET), "https://mcp.example/mcp", allow=("ada",))
-    with pytest.raises(ValueError, match="/token is where"):
+    with pytest.raises(ValueError, match="/token is already used"):
         server.http_app(auth=proxy)
 
 

@@ -49,17 +49,17 @@ async def test_all_servers_of_a_file_are_parts_under_their_names(
     [
         (
             {"a": {"command": "x", "url": "https://y"}},
-            "mcpServers, a: it has neither or both of command and url\nhint: ",
+            "mcpServers, a: exactly one of command and url is required\nhint: ",
         ),
-        ({"a": {}}, "mcpServers, a: it has neither or both"),
-        ({"a": {"url": "ftp://y"}}, "mcpServers, a: 'ftp://y' is no URL"),
-        ({"a": {"url": "http://["}}, "mcpServers, a: 'http://[' is no URL"),
-        ({"a": {"command": "x", "args": [1]}}, "mcpServers, a: 1 is no text"),
+        ({"a": {}}, "mcpServers, a: exactly one of command and url"),
+        ({"a": {"url": "ftp://y"}}, "mcpServers, a: 'ftp://y' is not a valid URL"),
+        ({"a": {"url": "http://["}}, "mcpServers, a: 'http://[' is not a valid URL"),
+        ({"a": {"command": "x", "args": [1]}}, "mcpServers, a: 1 is not a string"),
         (
             {"a": {"command": "${NOT_SET}"}},
-            "mcpServers, a: the variable NOT_SET is not set\nhint: set it, or ${NOT_SET:-default}",
+            "mcpServers, a: the variable NOT_SET is not set\nhint: set it, or write ${NOT_SET:-default}",
         ),
-        ({"a b": {"command": "x"}, "a/b": {"command": "x"}}, "mcpServers: two servers would be called 'a-b'"),
+        ({"a b": {"command": "x"}, "a/b": {"command": "x"}}, "mcpServers: two servers would have the name 'a-b'"),
         ([], "mcpServers has no mcpServers\nhint: "),
     ],
 )

@@ -276,7 +276,7 @@ def test_a_rate_limit_of_a_tool_holds_for_each_client() -> None:
     flaky.server.add_middleware(RateLimit({"read": "2/m"}, clock=clock))
     found = flaky.texts(*[("read", {})] * 3, ("write", {}))
     assert found[:2] == ["call 1", "call 2"]
-    assert "2 times in 60 s; the next call may come in 30 s" in found[2]
+    assert "2 calls in 60 s; try again in 30 s" in found[2]
     assert found[3] == "call 3"
     clock.now = 30
     assert flaky.texts(("read", {})) == ["call 4"]

@@ -43,33 +43,33 @@ def mounted(prefix: str) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
-    "two contexts": (lambda server: server.tool(two_contexts), TypeError, "first and second both take the Context\nhint: one"),
+    "two contexts": (lambda server: server.tool(two_contexts), TypeError, "first and second both take the Context\nhint: remove one"),
     "a default of another type": (lambda server: server.tool(wrong_default), TypeError, "the default of count cannot be 'many'"),
     "an empty text as the default of a number": (lambda server: server.tool(empty_default), TypeError, "the default of count cannot be ''"),
     "a default that is no choice": (lambda server: server.tool(wrong_choice), TypeError, "the default of speed cannot be 'quick'"),
     "a default with an item of another type": (lambda server: server.tool(wrong_list), TypeError, r"the default of words cannot be \[1\]"),
     "a class that nobody knows": (lambda server: server.tool(unknown_class), TypeError, "unknown_class: thing: "),
     "a result of such a class": (lambda server: server.tool(unknown_result), TypeError, "tool unknown_result: the return annotation"),
-    "a misspelt annotation": (lambda server: server.tool(annotations={"readonly": True})(plain), TypeError, "no annotation is called readonly\nhint: title, readOnlyHint"),
-    "a hint that is no boolean": (lambda server: server.tool(annotations={"readOnlyHint": "yes"})(plain), TypeError, "readOnlyHint cannot be 'yes'\nhint: True or False"),
-    "a timeout that is text": (lambda server: server.tool(timeout="a")(plain), ValueError, "timeout cannot be 'a'\nhint: seconds"),  # type: ignore[call-overload] # on purpose
-    "a function as a built tool": (lambda server: server.add_tool(plain), TypeError, r"hint: server.tool\(function\)"),  # type: ignore[arg-type] # on purpose
-    "middleware with one parameter": (lambda server: server.middleware(alone), TypeError, r"hint: async def alone\(call, call_next\)"),
-    "middleware of tools with one": (lambda server: server.tool_middleware(alone), TypeError, "middleware alone takes two values"),
-    "completion with four": (lambda server: server.completion(four), TypeError, r"hint: def complete\(ref, argument, context\)"),
-    "a lifespan that is awaited": (lambda server: server.lifespan(no_generator), TypeError, "the lifespan no_generator is no async generator\nhint: async def"),
-    "a lifespan of a plain generator": (lambda server: server.lifespan(one_yield), TypeError, "hint: async def one_yield"),
-    "a route without a path": (lambda server: server.route(plain), TypeError, r'a route needs a path\nhint: @server.route\("/'),  # type: ignore[arg-type] # on purpose
-    "a version that is no text": (lambda _: Server("x", version=1), TypeError, "the version of a server is text, not 1\nhint:"),  # type: ignore[arg-type] # on purpose
+    "a misspelt annotation": (lambda server: server.tool(annotations={"readonly": True})(plain), TypeError, "unknown annotation readonly\nhint: use title, readOnlyHint"),
+    "a hint that is no boolean": (lambda server: server.tool(annotations={"readOnlyHint": "yes"})(plain), TypeError, "readOnlyHint cannot be 'yes'\nhint: use True or False"),
+    "a timeout that is text": (lambda server: server.tool(timeout="a")(plain), ValueError, "timeout cannot be 'a'\nhint: set a number of seconds"),  # type: ignore[call-overload] # on purpose
+    "a function as a built tool": (lambda server: server.add_tool(plain), TypeError, r"hint: use server.tool\(function\)"),  # type: ignore[arg-type] # on purpose
+    "middleware with one parameter": (lambda server: server.middleware(alone), TypeError, r"hint: write async def alone\(call, call_next\)"),
+    "middleware of tools with one": (lambda server: server.tool_middleware(alone), TypeError, "middleware alone must take two arguments"),
+    "completion with four": (lambda server: server.completion(four), TypeError, r"hint: write def complete\(ref, argument, context\)"),
+    "a lifespan that is awaited": (lambda server: server.lifespan(no_generator), TypeError, "the lifespan no_generator is not an async generator\nhint: write async def"),
+    "a lifespan of a plain generator": (lambda server: server.lifespan(one_yield), TypeError, "hint: write async def one_yield"),
+    "a route without a path": (lambda server: server.route(plain), TypeError, r'a route needs a path\nhint: write @server.route\("/'),  # type: ignore[arg-type] # on purpose
+    "a version that is no text": (lambda _: Server("x", version=1), TypeError, "the version of a server must be a string, not 1\nhint:"),  # type: ignore[arg-type] # on purpose
     "a server without a name": (lambda _: Server(" "), ValueError, "a server needs a name\nhint:"),
     "a prefix before its server": (lambda server: server.mount("p", Server("part")), TypeError, r"hint: mount\(server, 'p'\)"),  # type: ignore[arg-type] # on purpose
-    "a part that is no server": (lambda server: server.mount(5), TypeError, r"5 is no server\nhint: mount\(Server"),
-    "a prefix that no tool can have": (lambda _: mounted("bad prefix"), ValueError, "'bad prefix_' is no name for a tool\nhint:"),
-    "a change of a tool that is not there": (lambda server: server.transform_tool("nope"), KeyError, "no tool 'nope'; tools: none is registered yet"),
-    "text that is no base64": (lambda _: Image(data="not base64!!"), ValueError, "text that is no base64: .*\nhint: give bytes"),
-    "text with something else among its base64": (lambda _: Image(data="YWJj!!"), ValueError, "text that is no base64: .*\nhint: give bytes"),
-    "text with something behind its base64": (lambda _: Image(data="YQ==YQ=="), ValueError, "text that is no base64: .*\nhint: give bytes"),
-    "text that is not even ASCII": (lambda _: Image(data="é"), ValueError, "text that is no base64: .*\nhint: give bytes"),
+    "a part that is no server": (lambda server: server.mount(5), TypeError, r"5 is not a server\nhint: mount\(Server"),
+    "a prefix that no tool can have": (lambda _: mounted("bad prefix"), ValueError, "'bad prefix_' is not a valid tool name\nhint:"),
+    "a change of a tool that is not there": (lambda server: server.transform_tool("nope"), KeyError, "unknown tool 'nope'; tools: none registered yet"),
+    "text that is no base64": (lambda _: Image(data="not base64!!"), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
+    "text with something else among its base64": (lambda _: Image(data="YWJj!!"), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
+    "text with something behind its base64": (lambda _: Image(data="YQ==YQ=="), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
+    "text that is not even ASCII": (lambda _: Image(data="é"), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
 }  # fmt: skip
 
 

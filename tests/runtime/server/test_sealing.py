@@ -64,7 +64,7 @@ def test_a_state_is_used_once() -> None:
     first = Sealer(b"key", "shop")
     state = first.open(first.seal(ANSWERS, ["name"], now=0, **BOUND), now=0, **BOUND)
     asyncio.run(first.use(state, now=LIFETIME))
-    with pytest.raises(McpError, match="was used already"):
+    with pytest.raises(McpError, match="requestState was already used"):
         asyncio.run(first.use(state, now=LIFETIME))
 
 
@@ -81,7 +81,7 @@ async def test_processes_that_share_a_store_share_the_key_and_what_was_used(monk
         stranger.open(text, now=0, **BOUND)
     await other.use(state, now=LIFETIME)
     for one in (first, other):
-        with pytest.raises(McpError, match="was used already"):
+        with pytest.raises(McpError, match="requestState was already used"):
             await one.use(state, now=LIFETIME)
     monkeypatch.setenv("MCPFACTORY_STATE_KEY", "given")
     given = Sealer.from_environment("shop")

@@ -217,14 +217,14 @@ def test_decorators_say_what_to_write() -> None:
     assert list(server.registry.tools) == ["named"]
     assert list(server.registry.prompts) == ["asked"]
     for wrong, words in (
-        (lambda: server.tool(5), "5 is no function and no name"),  # type: ignore[call-overload]
+        (lambda: server.tool(5), "5 is neither a function nor a name"),  # type: ignore[call-overload]
         (lambda: server.tool("a", name="b"), "two names for one tool: 'a' and 'b'"),
-        (lambda: server.resource(nothing), 'a resource needs a URI\nhint: @server.resource\\("notes'),  # type: ignore[arg-type]
+        (lambda: server.resource(nothing), 'a resource needs a URI\nhint: write @server.resource\\("notes'),  # type: ignore[arg-type]
     ):
         with pytest.raises(TypeError, match=words):
             wrong()
     for wrong_uri in ("today", "notes/today", "//host/x", "1a:b"):
-        with pytest.raises(ValueError, match="a URI begins with a scheme"):
+        with pytest.raises(ValueError, match="the URI has no scheme"):
             server.resource(wrong_uri)(nothing)
 
     async def any_of(uri: str) -> str:

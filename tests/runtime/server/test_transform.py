@@ -82,9 +82,9 @@ async def test_callers_see_the_new_names_and_the_other_tool_gets_its_own():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"words": "tea", "kind": "map"}, "there is no kind"),
-        ({"words": "tea", "shelf": "secret"}, "there is no shelf"),
-        ({"q": "tea"}, "there is no q"),
+        ({"words": "tea", "kind": "map"}, "unknown argument kind"),
+        ({"words": "tea", "shelf": "secret"}, "unknown argument shelf"),
+        ({"q": "tea"}, "unknown argument q"),
         ({"words": "tea", "limit": 0}, "limit"),
         ({"words": "tea", "other": 1}, "other"),
         ({}, "words"),
@@ -151,15 +151,23 @@ def plain_schema(**more: Any) -> Server:
     "options, error, said",
     [
         ({"arguments": {"x": {"hide": True}}}, ValueError, "has no argument x"),
-        ({"arguments": {"q": {"hidden": True}}}, TypeError, "there is no hidden"),
-        ({"arguments": {"q": {"hide": True}}}, ValueError, "hide it with a default"),
-        ({"arguments": {"q": {"fix": "a", "rename": "b"}}}, ValueError, "fix goes with nothing else"),
-        ({"arguments": {"kind": {"fix": "song"}}}, ValueError, "a value that it takes"),
-        ({"arguments": {"limit": {"default": 51}}}, ValueError, "a value that it takes"),
-        ({"arguments": {"q": {"rename": "limit"}}}, ValueError, "two arguments would be called 'limit'"),
-        ({"rename": "plain"}, ValueError, "exists already"),
-        ({"rename": "a b"}, ValueError, "no name for a tool"),
-        ({"result": lambda a, b: a}, TypeError, "takes one value"),
+        ({"arguments": {"q": {"hidden": True}}}, TypeError, "unknown option hidden"),
+        ({"arguments": {"q": {"hide": True}}}, ValueError, "cannot be hidden without a default"),
+        ({"arguments": {"q": {"fix": "a", "rename": "b"}}}, ValueError, "fix cannot be combined"),
+        (
+            {"arguments": {"kind": {"fix": "song"}}},
+            ValueError,
+            "kind must be one of .*\nhint: use a value that the tool accepts",
+        ),
+        (
+            {"arguments": {"limit": {"default": 51}}},
+            ValueError,
+            "limit must be at most 50.*\nhint: use a value that the tool accepts",
+        ),
+        ({"arguments": {"q": {"rename": "limit"}}}, ValueError, "two arguments would have the name 'limit'"),
+        ({"rename": "plain"}, ValueError, "tool 'plain' already exists"),
+        ({"rename": "a b"}, ValueError, "'a b' is not a valid tool name"),
+        ({"result": lambda a, b: a}, TypeError, "must take one argument"),
     ],
 )
 def test_what_cannot_be_is_refused_when_it_is_written(options, error, said):

@@ -170,7 +170,7 @@ WRONG = {
     "no name": ("brew-tea", "description: x", "name None"),
     "capitals": ("Brew", "name: Brew\ndescription: x", "name 'Brew'"),
     "hyphens": ("a--b", "name: a--b\ndescription: x", "name 'a--b'"),
-    "other name": ("brew-tea", "name: brew-coffee\ndescription: x", "hint: folder and name"),
+    "other name": ("brew-tea", "name: brew-coffee\ndescription: x", "hint: use the same name for the folder"),
     "no description": ("brew-tea", "name: brew-tea", "description must be"),
     "long description": ("brew-tea", "name: brew-tea\ndescription: " + "x" * 1025, "description must be"),
     "yaml": ("brew-tea", "name: brew-tea\ndescription: [x]", "line 3: lists"),
@@ -190,7 +190,7 @@ def test_a_folder_without_skills_is_refused(tmp_path: Path) -> None:
         Server("x").add_skill(tmp_path / "empty")
     with pytest.raises(SkillError, match="no such folder"):
         Server("x").add_skill(tmp_path / "nothing")
-    with pytest.raises(SkillError, match="hint: add_skill"):
+    with pytest.raises(SkillError, match="hint: use add_skill"):
         Server("x").add_skills(tmp_path)
 
 
@@ -220,5 +220,5 @@ def test_all_skills_of_a_folder_are_added_in_the_order_of_names_and_each_once(ma
     folder = make_skill("a").parent
     server = Server("x")
     assert server.add_skills(folder) == ["skill://a/SKILL.md", "skill://b/SKILL.md"]
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match=r"skill://a/SKILL\.md' already exists"):
         server.add_skill(folder / "a")

@@ -167,7 +167,7 @@ server.run()
 @pytest.mark.parametrize(
     ("before", "arguments", "said"),
     [
-        ("", ["--metrics"], "hint: --http --metrics"),
+        ("", ["--metrics"], "hint: use --http --metrics"),
         (
             "sys.modules['prometheus_client'] = None",
             ["--http", "--metrics"],

@@ -134,12 +134,12 @@ async def test_foreign_pages_and_hosts_are_refused_and_named_pages_are_served():
     "path, methods, said",
     [
         ("hooks", ["GET"], "does not begin with a slash"),
-        ("/hooks", ["FETCH"], "no method of HTTP: FETCH"),
-        ("/hooks", [], "answers no method"),
-        ("/health", ["GET"], "is answered by the server itself"),
-        ("/metrics/", ["POST"], "is answered by the server itself"),
-        ("/.well-known/oauth-protected-resource", ["GET"], "is answered by the server itself"),
-        ("/taken", ["POST", "GET"], "GET /taken is taken"),
+        ("/hooks", ["FETCH"], "unknown HTTP method: FETCH"),
+        ("/hooks", [], "/hooks has no HTTP methods"),
+        ("/health", ["GET"], "/health is reserved"),
+        ("/metrics/", ["POST"], "/metrics/ is reserved"),
+        ("/.well-known/oauth-protected-resource", ["GET"], "oauth-protected-resource is reserved"),
+        ("/taken", ["POST", "GET"], "GET /taken is already taken"),
     ],
 )
 def test_a_route_that_cannot_be_served_is_refused_when_it_is_written(path, methods, said):
@@ -152,7 +152,7 @@ def test_a_route_that_cannot_be_served_is_refused_when_it_is_written(path, metho
 def test_a_route_where_mcp_or_a_page_is_served_is_refused_by_the_application():
     server = Server("routed", version="1")
     server.route("/rpc", methods=["POST"])(lambda request: "")
-    with pytest.raises(ValueError, match="/rpc is where MCP, a login or a page is served"):
+    with pytest.raises(ValueError, match="/rpc is already used for MCP, a login or a page"):
         server.http_app(path="/rpc")
     server.http_app()
 
@@ -163,6 +163,6 @@ async def test_routes_of_parts_come_along_unless_their_path_is_taken():
     assert (await asked(whole.http_app(), "GET", "/books/7")).json()["isbn"] == "7"
     other = Server("other", version="1")
     other.route("/books/{isbn}")(lambda request: "")
-    with pytest.raises(ValueError, match="is taken"):
+    with pytest.raises(ValueError, match="is already taken"):
         other.mount(part)
     assert (len(other.routes), other.parts) == (1, [])

@@ -179,4 +179,4 @@ def test_metrics_of_several_workers_are_refused(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert refused.returncode != 0
-    assert "hint: --otel" in refused.stderr
+    assert "hint: use --otel" in refused.stderr

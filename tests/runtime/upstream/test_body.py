@@ -120,7 +120,7 @@ def test_a_part_cannot_forge_another() -> None:
     ("value", "match"),
     [
         ({"path": "/etc/passwd"}, "local paths are not read"),
-        ({"base64": "$$"}, "not valid base64"),
+        ({"base64": "$$"}, "invalid base64"),
         ({"text": "x", "content_type": "a/b\r\nX: 1"}, "control character"),
     ],
 )

@@ -132,11 +132,11 @@ async def test_a_variable_of_the_servers_own_goes_before_the_one_of_all() -> Non
         environ = {"MCPFACTORY_ALLOW_PRIVATE": "1", "SHOP_ALLOW_PRIVATE": "0"}
         async with Upstream(stub.base_url, environ=environ, prefix="SHOP") as upstream:
             told = await refused(upstream.send(GET, {}))
-            assert "sets SHOP_BASE_URL to the API's address, or SHOP_ALLOW_PRIVATE=1" in told
+            assert "to set SHOP_BASE_URL to the API's address, or SHOP_ALLOW_PRIVATE=1" in told
         async with Upstream(
             "", environ={"SHOP_BASE_URL": "", "OTHER_BASE_URL": stub.base_url}, prefix="SHOP"
         ) as upstream:
-            assert "sets SHOP_BASE_URL" in await refused(upstream.send(GET, {}))
+            assert "to set SHOP_BASE_URL" in await refused(upstream.send(GET, {}))
         async with Upstream(stub.base_url, environ={**shared, "SHOP_TIMEOUT": "later"}, prefix="SHOP") as upstream:
             assert "SHOP_TIMEOUT is 'later'" in await refused(upstream.send(GET, {}))
     assert len(stub.requests) == 1

@@ -169,7 +169,7 @@ def test_a_raw_cookie_cannot_end_early(value: Any) -> None:
 
 @rows("name", ["Host", "Content-Length", "transfer-encoding", "Proxy-Authorization", "X Y"])
 def test_headers_of_the_http_client_are_not_for_arguments(name: str) -> None:
-    with pytest.raises(ToolError, match="not for arguments"):
+    with pytest.raises(ToolError, match=f"header {name!r}, which arguments must not set"):
         one("header", "x", name=name)
 
 

@@ -35,13 +35,13 @@ async def test_the_selection_comes_before_the_bound() -> None:
 async def test_an_expression_that_is_none_is_refused_before_anything_is_sent() -> None:
     for expression in ("books[", "x" * 1001, "("):
         _, (told,), requests = await ask(expression)
-        assert "is no JMESPath expression" in told
+        assert "is not a valid JMESPath expression" in told
         assert requests == 0
 
 
 async def test_an_expression_that_does_not_fit_says_that_the_call_was_made() -> None:
     _, (told,), requests = await ask("length(books[0].id)")
-    assert told.startswith("The call was carried out, but its answer does not fit the expression")
+    assert told.startswith("The call was made, but its answer does not fit the expression")
     assert requests == 1
 
 

@@ -108,7 +108,7 @@ async def test_the_variable_of_a_server_permits_its_host_and_is_named_when_it_is
     async with StubUpstream([ANSWER]) as stub:
         private = ServerAddress("uploads", stub.base_url)
         async with Upstream("https://api.test", servers=[private], environ={}, prefix="SHOP") as api:
-            with pytest.raises(ToolError, match="sets SHOP_UPLOADS_BASE_URL to the API's address"):
+            with pytest.raises(ToolError, match="to set SHOP_UPLOADS_BASE_URL to the API's address"):
                 await api.send(Operation("GET", "/a", server="uploads"), {})
         chosen = {"SHOP_UPLOADS_BASE_URL": stub.base_url}
         async with Upstream("https://api.test", servers=[private], environ=chosen, prefix="SHOP") as api:

@@ -87,11 +87,11 @@ def test_a_new_style_is_refused_until_each_writer_has_its_row(tmp_path: Path, pl
 @rows(
     "place, style, said",
     [
-        ("path", "form", "the style 'form' does not exist in path (there are: simple, label, matrix, segments)"),
+        ("path", "form", "the style 'form' does not exist in path (known styles: simple, label, matrix, segments)"),
         ("query", "starred", "the style 'starred' does not exist in query"),
-        ("querystring", "form", "the style 'form' does not exist in querystring (there are: none)"),
+        ("querystring", "form", "the style 'form' does not exist in querystring (known styles: none)"),
         ("header", "form", "the style 'form' does not exist in header"),
-        ("matrix", "form", "no parameter is in 'matrix'"),
+        ("matrix", "form", "'matrix' is not a valid place for a parameter"),
     ],
 )
 def test_a_parameter_in_a_style_that_its_place_lacks_is_not_made(place: Any, style: Any, said: str) -> None:

@@ -56,7 +56,7 @@ def watch(server: WorkspaceServer) -> list[Watched]:
         try:
             return list(look(server, adopted, Path(work)))
         except (PipelineError, ProgramRefusedError, OSError) as error:
-            message, means = f"it cannot be looked at: {error}", "whether it is still what was adopted is not known"
+            message, means = f"the current version is unknown: {error}", "drift from the adopted one cannot be checked"
             return [Watched("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
 
 

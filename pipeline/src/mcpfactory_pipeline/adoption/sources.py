@@ -145,13 +145,13 @@ def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):
-        return "is a link to a folder, whose content nothing pins"
+        return "is a link to a folder, whose content is not pinned"
     if not _PACKAGE.fullmatch(path):
-        return "is a folder and no package below node_modules, so that nothing pins its content"
+        return "is a folder and no package below node_modules, so its content is not pinned"
     if row.get("hasShrinkwrap"):
-        return "brings a lock of its own, which would be taken and which nobody has looked at"
+        return "brings its own lock file, which npm would use without a check"
     if not _VERSION.fullmatch(str(row.get("version", ""))):
-        return f"has the version {str(row.get('version', ''))[:_SHOWN]!r}, which is none of a package"
+        return f"has the version {str(row.get('version', ''))[:_SHOWN]!r}, which is not a version of a package"
     resolved = row.get("resolved")
     if resolved is not None and not _resolved_well(path, resolved, own=own, addresses=addresses):
         return f"leads to another place ({str(resolved)[:_SHOWN]!r})"

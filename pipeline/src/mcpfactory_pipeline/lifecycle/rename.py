@@ -120,7 +120,7 @@ def _source(workspace: Workspace, old: str, new: str) -> Path:
             return servers / new
         return workspace.server(old).folder
     if (servers / new).exists():
-        raise RefusedError(f"servers/{new} exists already", hint=f"choose another name, or mcpfactory remove {new}")
+        raise RefusedError(f"servers/{new} already exists", hint=f"choose another name, or mcpfactory remove {new}")
     return workspace.server(old).folder
 
 

@@ -372,7 +372,9 @@ def _conflicts(folder: Path) -> Iterator[SetupChange]:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):
             yield SetupChange(
-                path, BLOCKED, note=f"holds other things ({', '.join(held[:3])}): mcpfactory needs this place"
+                path,
+                BLOCKED,
+                note=f"contains unrelated files ({', '.join(held[:3])}), but mcpfactory needs this folder",
             )
 
 

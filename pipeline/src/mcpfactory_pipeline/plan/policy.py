@@ -119,7 +119,7 @@ def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
         raise setting_error(f"channel {name}: approvers is not a list of names", 'approvers = ["Ada", "Grace"]')
     if approvers and len(set(approvers)) < approvals:
         raise setting_error(
-            f"channel {name} requires {approvals} approvals, but names only {len(set(approvers))} approvers",
+            f"channel {name} requires {approvals} approvals, but names only {pluralize(len(set(approvers)), 'approver')}",
             "name more approvers",
         )
     soak = read_duration(table.get("soak", "0s"), f"channel {name}: soak")

@@ -15,6 +15,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.build.programs import run_program
 from mcpfactory_pipeline.plan.fingerprint import SHOWN
 from mcpfactory_pipeline.plan.policy import read_duration
@@ -95,7 +96,7 @@ def _policy(name: str, table: Mapping[str, Any], message: str) -> ApprovalPolicy
         )
     if approvers and len(set(approvers)) < approvals:
         raise setting_error(
-            f"stage {name} requires {approvals} approvals, but names only {len(set(approvers))} approvers",
+            f"stage {name} requires {approvals} approvals, but names only {pluralize(len(set(approvers)), 'approver')}",
             "name more approvers",
         )
     rejected = table.get("on_rejection", "stop")

@@ -236,11 +236,12 @@ def unknown_kind(error: ValueError) -> str:
     return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
 
 
-def explain(error: ValueError) -> str:
-    """Describe the first invalid member of a line."""
+def explain(error: ValueError, *, in_event: bool = True) -> str:
+    """Describe the first invalid member of an event, or of a state: its fields can have the names of kinds."""
     if not (found := _first(error)):
         return str(error)
-    member = ".".join(str(part) for part in found["loc"] if part not in KINDS)
+    path = found["loc"][1:] if in_event else found["loc"]
+    member = ".".join(str(part) for part in path)
     if found["type"] == "missing":
         return f"{member} is missing"
     if found["type"] == "string_pattern_mismatch":

@@ -396,7 +396,7 @@ def parse(text: str, where: str) -> ServerState:
             sent_back=data.get("sent_back", {}),
         )
     except ValueError as error:
-        raise _no_state(text, where, explain(error)) from error
+        raise _no_state(text, where, explain(error, in_event=False)) from error
     except TypeError as error:
         raise StateError(f"{where} is not a valid state: {error}", hint=hint) from error
 

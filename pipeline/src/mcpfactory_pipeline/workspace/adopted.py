@@ -132,7 +132,7 @@ def read_adopted(file: Path, config: Mapping[str, Any]) -> Adopted | None:
     for name, value in table.items():
         wanted = _texts(value) if name in _LISTS else value if isinstance(value, str) else None
         if wanted is None:
-            word = "a list of texts" if name in _LISTS else "text"
+            word = "a list of strings" if name in _LISTS else "text"
             raise ConfigError(f"{file}: adopted.{name} is not {word}", hint="mcpfactory adopt writes it")
         values[name] = wanted
     for name in (values.get("path", ""), *values.get("files", ()), values.get("report", "")):

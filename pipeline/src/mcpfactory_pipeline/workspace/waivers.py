@@ -121,9 +121,9 @@ def uncovering(waiver: Waiver, offer: str) -> str:
     if waiver.rule != DRIFT_RULE:
         return ""
     if waiver.tool:
-        return f"it names a tool, and {DRIFT_RULE} is about all that a server offers"
+        return f"it names a tool, and {DRIFT_RULE} is about the whole server"
     if not waiver.offer:
-        return f"it does not say what was offered: mcpfactory waive {DRIFT_RULE} makes it anew"
+        return f"it does not say what was offered: mcpfactory waive {DRIFT_RULE} writes it again"
     if offer and waiver.offer != offer:
         return f"it {waiver.covers}, and this is another offer"
     return ""

@@ -95,7 +95,7 @@ def _confirm_setup(setup: Setup, *, as_json: bool) -> None:
             Exit.USAGE,
         )
     _show_setup(setup, as_json=False)
-    if not typer.confirm(f"{setup.folder} holds other things, which stay as they are. Do this?"):
+    if not typer.confirm(f"{setup.folder} contains unrelated files, which are not changed. Continue?"):
         output.note("nothing was changed")
         raise typer.Exit(Exit.NO)
 

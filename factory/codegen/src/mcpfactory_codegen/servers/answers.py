@@ -60,7 +60,7 @@ def _settings(template: ServerTemplate) -> dict[str, Any]:
         raise TemplateSourceError(f"{SETTINGS} of template {template.name} cannot be read: {said}", "mend it") from None
     if not isinstance(data, dict):
         raise TemplateSourceError(
-            f"{SETTINGS} of template {template.name} is not a table", "write NAME: and a question for each answer"
+            f"{SETTINGS} of template {template.name} is not a mapping", "write NAME: and a question for each answer"
         )
     return {str(name): value for name, value in data.items()}
 

@@ -256,7 +256,7 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
     for one in sources_of(source):
         if not config.document:
             hint = "leave out --from-openapi, or make a new server: mcpfactory new --from-openapi"
-            raise CreateError(f"{config.name} is not made from an API document", hint, "source")
+            raise CreateError(f"{config.name} is not generated from an API document", hint, "source")
         label = one.label or (
             next(iter(labels)) if len(labels) == 1 else "" if "" in known or len(known) > 1 else known[0]
         )

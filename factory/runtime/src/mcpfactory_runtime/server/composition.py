@@ -119,7 +119,7 @@ class Composed:
         tool = self.registry.tools.get(name)
         if tool is None:
             if not self.may_have(name):
-                known = ", ".join(self.registry.tools) or "none is registered yet, so transform it later"
+                known = ", ".join(self.registry.tools) or "none registered yet (transform it after it is registered)"
                 raise KeyError(f"unknown tool {name!r}; tools: {known}")
             check_options(name, **options)
             self._transforms.append(change)

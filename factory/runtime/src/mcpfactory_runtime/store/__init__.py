@@ -28,4 +28,4 @@ def create_store(address: str) -> SharedStore:
 
         return RedisStore(address.replace("valkey", "redis", 1) if scheme.startswith("valkey") else address)
     # The address is not repeated: it may hold a password.
-    raise ValueError(f"{scheme!r} is not a valid scheme of a store address\nhint: use one of {', '.join(_SCHEMES)}")
+    raise ValueError(f"invalid store address (scheme {scheme!r})\nhint: use one of {', '.join(_SCHEMES)}")

@@ -163,7 +163,7 @@ class HttpConversation:
         answers = [one for one in _messages(value) if is_answer(one)]
         for answer in answers:
             self.watch.received(answer)
-        return answers, "" if answers or response.status != 200 else "the answer is no JSON-RPC message"
+        return answers, "" if answers or response.status != 200 else "the answer is not a JSON-RPC message"
 
     def _read_events(
         self, response: http.client.HTTPResponse, deadline: float, *, several: bool

@@ -179,7 +179,7 @@ def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
     server = None if shared else workspace.server(wanted.server)
     there = repository.tags().get(name)
     if there is None:
-        raise ReleaseError("tag", f"tag {name} not found in this repository", hint="git fetch --tags")
+        raise ReleaseError("tag", f"{name} does not exist in this repository", hint="git fetch --tags")
     if there.commit != repository.head():
         raise ReleaseError(
             "tag", f"{name} points to {there.commit[:12]}, which is not checked out", hint=f"git checkout {name}"
