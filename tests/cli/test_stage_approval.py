@@ -78,7 +78,7 @@ def test_approve_stage_shows_question_tools_and_changes_since_the_last_approval(
         "tool-removed",
         "tool-added",
     )
-    for text in (shown.out, page):
+    for text in (shown.out + shown.err, page):
         assert [words for words in expected if words not in text] == []
 
 

@@ -75,7 +75,7 @@ MISTAKES = (
     _("inbox --jsn", 2, "--jsn", "--json"),
     _("call", 2, "Missing argument 'NAME'", "mcpfactory call --help"),
     _("inspect", 3, "is not in a workspace", "mcpfactory init", place=".."),
-    _("pipeline run shop --jobs -2", 2, "--jobs", "greater than or equal to 0"),
+    _("pipeline run shop --jobs -2", 2, "jobs must be at least 0"),
     _("run shop --http --port 99999", 2, "--port", "65535"),
     # names
     _("inspect shpo", 3, "no server 'shpo'", "did you mean 'shop'?"),
@@ -94,7 +94,7 @@ MISTAKES = (
     _("ci --factory somewhere", 3, "'somewhere' is not a valid location of a factory", "vendored"),
     _("new", 2, "from an API document or from a template"),
     _(f"{NEW} --template minimal", 2, "exactly one of the two"),
-    _("new a --name b --template minimal", 2, "two names"),
+    _("new a --name b --template minimal", 2, "name was given twice", "a and b"),
     _("new --from-openapi nope.yaml", 4, "nope.yaml does not exist", "check the path"),
     _("new --from-openapi servers", 4, "is a folder", "path of the document in it"),
     _("new --from-openapi e.json", 4, "it is empty", change=written("e.json", "")),
@@ -151,7 +151,7 @@ MISTAKES = (
     _("pipeline history books", 5, "merge conflict marker", change=written("pipeline/history/books.jsonl", "<<<<<<< HEAD\n")),
     # the pipeline and people's decisions
     _("pipeline run shop --executor kubernetes", 4, "'kubernetes'", "local, dask"),
-    _("pipeline promote", 2, "either NAME or --due"),
+    _("pipeline promote", 2, "either a server or due"),
     _("pipeline promote shop --channel staging", 1, "shop has no candidate yet", "mcpfactory pipeline run shop"),
     _("pipeline promote books --channel production", 1, "approval missing", "mcpfactory pipeline approve books"),
     _("pipeline promote books --channel production --candidate zz", 3, "'zz'", "candidates:"),
@@ -166,7 +166,7 @@ MISTAKES = (
     _("waive descriptions.arguments --server shop --tool get_bok --reason x --expires 2031-01-01", 3, "no tool 'get_bok'", "did you mean 'get_book'?"),
     _("waive descriptions.arguments --server shop --reason x --expires 2031-01-01", 4, "unknown field 'limt'", change=added(CONFIG, "\n[waivers]\nlimt = 3\n")),
     _(f"waive descriptions.arguments --server shop --reason {'x' * 501} --expires 2031-01-01", 2, "at most 500 characters, and this one has 501", "shorten it"),
-    _("waive descriptions.arguments --server shop --reason x --expires soon", 2, "the last day of the waiver is not a valid date: 'soon'", "YYYY-MM-DD"),
+    _("waive descriptions.arguments --server shop --reason x --expires soon", 2, "expires: 'soon' is not a valid date", "YYYY-MM-DD"),
     _("diff shop", 3, "no channel offers shop"),
     # examining
     _("validate", 2, "exactly one of NAME, --command and --url"),

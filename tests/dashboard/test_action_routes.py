@@ -23,6 +23,7 @@ from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
@@ -116,7 +117,7 @@ def test_hold_release_reject_and_waive_are_done_by_whoever_confirmed_them(librar
     ada.act("bookshop", "hold", channel="staging", reason="audit")
     assert library.store.state("bookshop").holds["staging"] == {"actor": "Ada", "reason": "audit"}
     ada.act("bookshop", "unhold", channel="staging")
-    ada.act("atlas", "waive", rule="descriptions.arguments", until=NEXT_MONTH, reason="soon")
+    ada.act("atlas", "waive", rule="descriptions.arguments", expires=NEXT_MONTH, reason="soon")
     assert happened(library, "bookshop") == [("rejected", "Ada"), ("held", "Ada"), ("released", "Ada")]
     assert happened(library, "atlas") == [("waived", "Ada")]
     assert 'person = "Ada"' in (library.root / "servers/atlas/waivers.toml").read_text()
@@ -150,7 +151,8 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Ben
 
 
 def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(library: Bench) -> None:
-    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process", str(library.root), "nobody", new_id()]
+    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process", str(library.root), new_id()]
+    command.append(Run(servers=("nobody",)).model_dump_json())
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: workspace")
@@ -245,7 +247,7 @@ def test_a_ticket_is_for_one_session_one_server_and_one_action(library: Bench, a
     assert grace.post("/servers/bookshop/actions/hold/", form).status == 403
     assert ada.post("/servers/atlas/actions/hold/", form).status == 403
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
-    assert ada.post("/servers/bookshop/actions/release/", form).status == 403
+    assert ada.post("/servers/bookshop/actions/unhold/", form).status == 403
     assert kept(library.root) == before
 
 

@@ -116,8 +116,8 @@ def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: Be
         decision.reject(shop.workspace, "bookshop", "production", reason="no")
         body = json.dumps({**asked["settled"], "ticket": asked["ticket"]})
         told = ada.send("POST", path, body, Content_Type="application/json", Accept="application/json")
-        assert (told.status, "--expect" in told.text) == (409, False)
-        assert f"`precondition` is {told.data['settled']['expect']}" in told.data["error"]["hint"]
+        assert (told.status, "--precondition" in told.text) == (409, False)
+        assert f"`precondition` is {told.data['settled']['precondition']}" in told.data["error"]["hint"]
 
 
 def told(shop: Bench) -> dict[str, Any]:

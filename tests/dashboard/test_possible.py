@@ -90,7 +90,11 @@ def test_a_retired_server_says_so_and_is_revived(shop: Bench, ada: Browser) -> N
     assert "retired by Cli: replaced, since" in page
     assert since in page
     assert "mcpfactory pipeline revive bookshop" in page
-    assert (data["retired"], data["retired_since"], data["actions"]) == ("Cli: replaced", since, ["revive"])
+    assert (data["retired"], data["retired_since"], [one["name"] for one in data["actions"]]) == (
+        "Cli: replaced",
+        since,
+        ["revive"],
+    )
     assert buttons(page) == ["revive"]
     assert "/decide/" not in page
     for force in ("", "1"):
@@ -116,7 +120,7 @@ def test_a_held_channel_says_who_holds_it_since_when_and_why_where_one_decides(s
     assert "production is held by Cli: freeze of the year, since" in page
     assert since in page
     assert lift in page
-    assert f"{SERVER}actions/release/?channel=production" in page.replace('href="../../', f'href="{SERVER}')
+    assert f"{SERVER}actions/unhold/?channel=production" in page.replace('href="../../', f'href="{SERVER}')
     assert lift in Browser(ada.address).get(DECIDE).text, "for whoever is not logged in the command"
     assert ">Approve <kbd>" in page, "that is possible, and moves nothing"
     checked = shown(ada, f"{SERVER}actions/approve/?channel=production").partition("What will happen")[2]

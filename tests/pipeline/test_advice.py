@@ -23,11 +23,13 @@ from mcpfactory_pipeline.base.ids import acting_as
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionCall, next_action
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
+from mcpfactory_pipeline.operations.decisions import Approve
+from mcpfactory_pipeline.operations.table import read_command
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
 from mcpfactory_pipeline.plan.stage import RUN_DIED
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.advice import hinted_command, read_suggestion
+from mcpfactory_pipeline.views.advice import hinted_command
 from mcpfactory_pipeline.views.drift import look_again
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
@@ -194,19 +196,18 @@ def live(shop: Shop, happened: tuple[Any, ...]) -> None:
 
 def eligible(command: str, space: Workspace) -> str:
     """Somebody who may give the command: for an approval, who has not given one."""
-    found = read_suggestion(command)
-    if found is None or found.verb != "pipeline approve":
+    found = read_command(command)
+    if not isinstance(found, Approve):
         return "Ada"
     state = Store(space).state("notes")
-    known = state.candidates[found.options["candidate"]]
-    return next(who for who in (*PEOPLE, "Margaret") if who not in known.approvals.get(found.options["channel"], {}))
+    known = state.candidates[found.candidate]
+    return next(who for who in (*PEOPLE, "Margaret") if who not in known.approvals.get(found.channel, {}))
 
 
 def followed(shop: Shop, command: str) -> Done:
     """What a suggestion comes to when it is typed, without its consequences: words for what a person has to find, and a dry run."""
     _, *words = shlex.split(command.replace("…", "because"))
-    changing = words[:2] == ["pipeline", "run"] or (read_suggestion(command) and words[:2] != ["pipeline", "history"])
-    dry = ["--dry-run"] if changing else []
+    dry = ["--dry-run"] if read_command(command) else []
     shell = Inside(shop.root, {"MCPFACTORY_ACTOR": eligible(command, shop.fresh())})
     return shell(*words, *dry)
 
@@ -245,8 +246,10 @@ def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]
             found = next_action(item.command)
             if found:  # the button beside it
                 action, values = found
+                fields = {one.name for one in ACTIONS[action].fields}
+                given = {**values, **({"reason": "because"} if "reason" in fields else {})}
                 with acting_as(eligible(item.command, shop.fresh())):
-                    call = ActionCall(shop.fresh(), "notes", {**values, "reason": "because"}, dry_run=True)
+                    call = ActionCall(shop.fresh(), "notes", given, dry_run=True)
                     assert ACTIONS[action].perform(call).message
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import last_id, utc_now
-from mcpfactory_pipeline.decisions.decision import hold, release
+from mcpfactory_pipeline.decisions.decision import hold, unhold
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.history import event_line
@@ -221,7 +221,7 @@ def test_unhold_fails_if_the_history_still_shows_the_hold(store, workspace):
         return utc_now()
 
     with pytest.raises(StateError, match="does not match"):
-        release(workspace, "books", "staging", clock=another_hold)
+        unhold(workspace, "books", "staging", clock=another_hold)
 
 
 def test_after_a_crash_what_is_read_is_what_history_says(store, workspace):

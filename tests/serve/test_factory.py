@@ -77,7 +77,7 @@ async def test_without_a_policy_every_decision_is_refused_and_nobody_is_asked(sp
         assert result["isError"]
         assert f"does not permit agents to {name}" in text(result)
         assert f'agents = ["{name}"]' in text(result)
-        assert "not an agent" in text(result)
+        assert "not for an agent" in text(result)
     assert person.asked == []
     assert Store(space).history("notes") == before
 
@@ -89,7 +89,7 @@ async def test_a_stage_is_decided_when_it_leaves_that_to_agents_and_a_person_sai
     config, person = space.root / "mcpfactory.toml", Person()
     config.write_text(config.read_text() + STAGE)
     result = await ask(space, "approve", person, stage="seen")
-    assert "the stage seen does not permit agents to approve" in text(result)
+    assert "stage seen does not permit agents to approve" in text(result)
     assert person.asked == []
     config.write_text(config.read_text() + 'agents = ["approve"]\n')
     assert "does not permit agents to reject" in text(await ask(space, "reject", person, stage="seen"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
@@ -48,7 +49,9 @@ def _perform(operation: Operation, context: OperationContext, *, as_json: bool) 
 
 
 def print_result(done: OperationResult) -> None:
-    """Print the message on stdout, details and the next command as notes."""
+    """Print the message and the tools to decide about on stdout, details and the next command as notes."""
+    for tool in getattr(done, "tools", ()):
+        output.line(json.dumps(tool, ensure_ascii=False))
     output.line(f"would be: {done.message}" if done.dry_run else done.message)
     for line in done.details:
         output.note(line)

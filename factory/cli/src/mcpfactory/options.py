@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,17 +15,7 @@ from mcpfactory_runtime.errors import Exit
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-Answers = Annotated[
-    list[str] | None, typer.Option("--answer", metavar="NAME=VALUE", help="Answer to a template question (repeatable)")
-]
-AnswersFile = Annotated[
-    Path | None,
-    typer.Option("--answers", metavar="FILE", help="File with answers to template questions: TOML, YAML or JSON"),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text")]
-Candidate = Annotated[
-    str, typer.Option(metavar="CANDIDATE", help="Candidate ID prefix [default: candidate in the previous channel]")
-]
 Channel = Annotated[
     str, typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=complete.channels)
 ]
@@ -77,9 +67,8 @@ Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on (0: a
 Provider = Annotated[
     str, typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=complete.providers)
 ]
-Reason = Annotated[str, typer.Option("--reason", "-m", help="Reason, recorded with the decision (optional)")]
-RequiredReason = Annotated[
-    str, typer.Option("--reason", "-m", help="Reason, recorded with the decision", show_default=False)
+Reason = Annotated[
+    str, typer.Option("--reason", "-m", metavar="REASON", help="Reason, recorded with the decision (optional)")
 ]
 Refresh = Annotated[
     bool,
@@ -97,10 +86,6 @@ Show = Annotated[
     int,
     typer.Option("--show", metavar="N", min=0, help="Maximum number of entries, newest or most urgent first (0: all)"),
 ]
-SignWith = Annotated[
-    Path | None,
-    typer.Option("--sign-with", metavar="KEY", help="SSH key to sign with, for channels and stages with `signed`"),
-]
 Stage = Annotated[
     str,
     typer.Option(
@@ -116,29 +101,6 @@ def check_provider(name: str) -> None:
 
     if name and name not in PROVIDERS:
         output.fail(f"unknown provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
-
-
-TemplateOption = Annotated[
-    str,
-    typer.Option(
-        "--template",
-        metavar="TEMPLATE",
-        help="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
-        autocompletion=complete.templates,
-    ),
-]
-Trust = Annotated[bool, typer.Option("--trust", help="Use a template from git or a package without confirmation")]
-
-
-def answers_of(file: Path | None, typed: list[str] | None) -> dict[str, Any]:
-    """Return the answers of a file, and those that were typed, which go before.
-
-    Raises:
-        TemplateSourceError: one cannot be read.
-    """
-    from mcpfactory_codegen.servers.answers import load_answers, typed_answers
-
-    return {**(load_answers(file) if file else {}), **typed_answers(typed or [])}
 
 
 def trusted(template: str, files: Callable[[], Iterable[str]], *, trust: bool, as_json: bool) -> None:

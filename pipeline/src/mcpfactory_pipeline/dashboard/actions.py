@@ -212,8 +212,8 @@ def next_action(command: str) -> tuple[str, dict[str, str]] | None:
     operation = read_command(command)
     if operation is None or operation.id() not in ACTIONS or getattr(operation, "sign_with", None):
         return None
-    fields = {one.name for one in ACTIONS[operation.id()].fields} & operation.model_fields_set
-    values = {name: str(getattr(operation, name)) for name in sorted(fields)}
+    fields = (one.name for one in ACTIONS[operation.id()].fields if one.name in operation.model_fields_set)
+    values = {name: str(getattr(operation, name)) for name in fields}
     return operation.id(), {name: value for name, value in values.items() if "…" not in value}
 
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -213,7 +213,24 @@ def _explain(operation: type[Operation], error: ValidationError) -> OperationErr
     known = list(operation.model_fields)
     if first["type"] == "extra_forbidden":
         return OperationError(f"{operation.id()} has no field {name!r}", hint=listed(name, known, "fields"))
-    if first["type"] == "missing":
-        return OperationError(f"{name} is missing", hint=str(operation.model_fields[name].description))
-    hint = operation.model_fields[name].description if name in operation.model_fields else ""
-    return OperationError(f"{name}: {first['msg']}", hint=hint or f"fields: {', '.join(known)}")
+    info = operation.model_fields[name]
+    given, bounds, kind = first.get("input"), first.get("ctx", {}), str(first["type"])
+    if kind == "missing":
+        return OperationError(f"{name} is missing", hint=f"{name}: {info.description}")
+    if kind == "literal_error":
+        return OperationError(
+            f"unknown {name} {given!r}",
+            hint=listed(str(given), [one for one in get_args(info.annotation) if one], "values"),
+        )
+    if kind == "string_too_long":
+        length = len(str(given))
+        return OperationError(
+            f"{name} has at most {bounds['max_length']} characters, and this one has {length:,}", hint="shorten it"
+        )
+    if kind == "string_too_short":
+        return OperationError(f"{name} is empty", hint=f"{name}: {info.description}")
+    if kind.startswith("date"):
+        return OperationError(f"{name}: {given!r} is not a valid date", hint="write YYYY-MM-DD")
+    if kind == "greater_than_equal":
+        return OperationError(f"{name} must be at least {bounds['ge']}, not {given!r}", hint=str(info.description))
+    return OperationError(f"{name}: {first['msg']}", hint=f"{name}: {info.description}")

@@ -111,7 +111,7 @@ def _refuse_agents(workspace: Workspace, asked: Decision) -> None:
         what, table, option = f"channel {asked.channel}", "channels", f" --channel {asked.channel}"
     if not permitted:
         raise PromotionError(
-            f"the policy of {what} does not let agents {name}",
+            f"{what} does not permit agents to {name}",
             hint=f'ask a person: mcpfactory {asked.command} {asked.server}{option}. agents = ["{name}"] in the '
             f"[[pipeline.{table}]] named {what.partition(' ')[2]} of {CONFIG} permits it; that is for a person to "
             "write, not for an agent",

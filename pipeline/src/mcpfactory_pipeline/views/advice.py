@@ -12,10 +12,11 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.ids import acting_as, actor
 from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.decisions.promote import require_promotable
-from mcpfactory_pipeline.operations.decisions import Approve, Promote, Reject
+from mcpfactory_pipeline.operations.decisions import Approve, Decision, Promote, Reject, Retire, Revive
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.operations.table import read_command
+from mcpfactory_pipeline.operations.waive import Waive
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_channel, person_key
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
@@ -25,6 +26,7 @@ _STEPS: Final = 4  # hints that are followed, one after another, for a suggestio
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
 # Behind a command a verb with its object; a server may be called `lists`, and have options or nothing behind it.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
+_TRIED: Final = (Decision, Retire, Revive, Waive)  # a dry run of others starts servers, or reads documents
 _STRANGER: Final = "somebody"  # an actor who has decided nothing yet
 
 
@@ -83,7 +85,7 @@ class Adviser:
             if not operation.force and not self.row.get("stale"):
                 server = self.state.server
                 raise NotFoundError(f"{server} has no stages to run", hint=f"mcpfactory pipeline status {server}")
-        elif getattr(operation, "sign_with", None) is None:
+        elif isinstance(operation, _TRIED) and getattr(operation, "sign_with", None) is None:
             operation.run(context)
 
     def _require_log(self, server: str, stage: str) -> None:

@@ -47,7 +47,9 @@ _Start = Annotated[
 def adopt(
     what: _What = "",
     command: Annotated[str, typer.Option(help="Command that starts an MCP server on stdio")] = "",
-    name: Annotated[str, typer.Option(help="Server name in this workspace [default: from the package or host]")] = "",
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Server name in this workspace [default: from the package or host]")
+    ] = "",
     start: _Start = "",
     test: Annotated[str, typer.Option(help="Command that runs its own tests, if not detected")] = "",
     env: _Variables = None,

@@ -55,7 +55,9 @@ def install(
         ),
     ] = "",
     clients: Annotated[list[str] | None, _CLIENT] = None,
-    name: Annotated[str, typer.Option(help="Name in the client [default: server name, or made from the host]")] = "",
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name in the client [default: server name, or made from the host]")
+    ] = "",
     source: _Source = "",
     env: Annotated[
         list[str] | None,
