@@ -104,7 +104,7 @@ def test_a_command_line_that_is_wrong_is_told_with_place_and_hint(shell: Inside)
         "hint: mcpfactory pipeline --help",
     ]
     assert shell("inspect", "--frobnicate").err.startswith("error: mcpfactory inspect: No such option")
-    assert "Commands:" in shell("pipeline").err
+    assert "Decide:" in shell("pipeline").err
 
 
 ROWS = [

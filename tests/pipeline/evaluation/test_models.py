@@ -159,7 +159,7 @@ async def test_who_never_ends_is_stopped(endpoint, server, kind):
     ("habits", "options", "words"),
     [
         ("broken", {}, "500"),
-        ("nonsense", {}, "no answer"),
+        ("nonsense", {}, "unexpected response"),
         ("slow", {"timeout": 0.2}, "timed out"),
     ],
 )
