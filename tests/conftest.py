@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.fuzzing import FACTOR, SEARCHING, examples, tried
 from tests.machine import unexplained
-from tests.tiers import assign_tier, is_left_out
+from tests.tiers import FIRST, assign_tier, is_left_out
 
 # Thousands of processes are started: each would compile all that it imports, where a machine forbids to keep what was compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -82,6 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(slow)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=slow)
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
     for item in items:
         fixtures = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
         shared = any(one.scope == "module" for found in fixtures.values() for one in found)

@@ -129,6 +129,9 @@ FILES: Final[Mapping[str, str]] = {
 }
 """Path of a folder or a file, or node id of a test, without parameters → why it is in the second tier."""
 
+FIRST: Final = ("tests/cli/test_tutorial.py", "tests/pipeline/test_first_push.py", "tests/pipeline/test_trials.py")
+"""Files whose tests take longest: they begin first, so that no worker runs one of them when the others have ended."""
+
 FIXTURES: Final[Mapping[str, str]] = {"drive": "drives the pipeline in a process that is ended or killed"}
 """Name of a fixture → why tests that use it are in the second tier."""
 
