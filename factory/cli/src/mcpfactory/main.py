@@ -76,7 +76,17 @@ def _options(
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit", callback=_print_version, is_eager=True)
     ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose", "-v", count=True, show_default=False, help="Log to stderr what a command does; -vv logs more"
+        ),
+    ] = 0,
 ) -> None:
+    if level := os.environ.get("MCPFACTORY_LOG", "") or ("", "info", "debug")[min(verbose, 2)]:
+        from mcpfactory.log import log_to_stderr
+
+        log_to_stderr(level)
     from mcpfactory.commands.inbox import greet
     from mcpfactory_pipeline.isolation.processes import hide_process
 

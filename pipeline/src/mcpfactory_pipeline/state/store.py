@@ -18,6 +18,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
 from mcpfactory_pipeline.state.state import ServerState, apply, parse, repair_hint, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
+
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ class Transaction:
         self.alone, self.size = self.alone and start <= self.size + 1, end  # 1: the end of a last line that lacked it
         self.state = state
         self.appended.append(event)
+        _log.info("%s: recorded %s", self._server, kind)
         return event
 
     def folded(self) -> FoldedHistory:

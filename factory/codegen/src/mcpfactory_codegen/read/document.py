@@ -7,6 +7,7 @@ following `$ref`s, and only below the folder of the document; addresses only on 
 from __future__ import annotations
 
 import json
+import logging
 import posixpath
 import re
 import socket
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     import httpx
 
 
+_log: Final = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
 _PORTS: Final = {"http": 80, "https": 443}
 _BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", default=None)
@@ -233,6 +235,7 @@ def load(
         DocumentError: not found, not JSON or YAML, not an object, too big, or of a kind unknown to `sources`.
     """
     text = str(source)
+    _log.info("read %s", text)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
         return _Loading(_Remote(text, allowed_hosts), max_bytes).document()
     return _Loading(_Local(Path(source), root, allowed_hosts), max_bytes).document()

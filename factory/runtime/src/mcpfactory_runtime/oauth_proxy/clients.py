@@ -140,7 +140,7 @@ def _loopback(uri: str) -> str:
 
 Described = tuple[str, tuple[str, ...]]
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _KEPT: Final = 300.0  # seconds that a document counts, or its absence
 _MOST: Final = 200  # documents that are kept

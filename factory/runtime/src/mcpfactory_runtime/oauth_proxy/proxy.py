@@ -44,7 +44,7 @@ from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefu
 from mcpfactory_runtime.store.base import MemoryStore, SharedStore
 from mcpfactory_runtime.types import Json
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _SHORTEST_SECRET: Final = 16
 _LONGEST_STATE: Final = 2000

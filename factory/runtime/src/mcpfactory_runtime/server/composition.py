@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.transform import TransformOptions
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 
 class Composed:

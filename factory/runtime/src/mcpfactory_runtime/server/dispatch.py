@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Answer = Callable[[Call, "ReplyChannel"], Json | Awaitable[Json]]
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 # method → (collection of the registry, member of the result)
 _LISTS: Final[dict[str, tuple[str, str]]] = {

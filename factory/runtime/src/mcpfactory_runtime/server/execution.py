@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import Around, Registry, Tool
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 _RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set in tests, to record the tools that ran
 
 

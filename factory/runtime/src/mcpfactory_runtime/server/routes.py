@@ -83,7 +83,7 @@ class HttpRoutes:
                     )
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _PATIENCE: Final = 5.0  # seconds for one check
 _KEEP: Final = 1.0  # seconds that an outcome is kept: strangers may ask, and a check may cost a query

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Icons = Sequence[Mapping[str, Any]] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 RatesOption = Rates | Mapping[str, str | None] | None
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 

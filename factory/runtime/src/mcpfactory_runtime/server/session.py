@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 
 class Session:

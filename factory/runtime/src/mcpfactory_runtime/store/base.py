@@ -200,7 +200,7 @@ LEASE: Final = 3.0
 _DAY: Final = 86_400.0
 _ALL: Final = "processes"
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 
 class Processes:

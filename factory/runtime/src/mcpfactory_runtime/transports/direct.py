@@ -49,7 +49,7 @@ _SOON: Final = 0.002  # seconds that an answer may wait for others to be written
 _BACKLOG: Final = 0.01  # seconds after a read at which the event loop gets the unanswered rest of it
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 
 class DirectWriter(Protocol):

@@ -21,7 +21,7 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import SessionChannel
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _EVERYTHING: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 """Capabilities declared by the first connection, for all callers; unanswerable questions are refused."""

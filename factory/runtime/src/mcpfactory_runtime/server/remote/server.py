@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.client.oauth import OAuth
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached is tried again; doubled each time
 _LONGEST_PAUSE: Final = 60.0

@@ -121,7 +121,7 @@ ENVIRONMENT: Final = "MCPFACTORY_TASKS_DB"
 Watcher = Callable[[Task | None], None]
 """Is given each version of a task; None when the task's time is over."""
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _GRACE: Final = 1.0  # seconds for handlers that clean up when the server ends
 _STOPPED: Final = {"code": INTERNAL_ERROR, "message": "The server ended before the task did. hint: call the tool again"}

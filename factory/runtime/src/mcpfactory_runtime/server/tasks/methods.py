@@ -154,7 +154,7 @@ def _read(question: Question[Any], answer: Json) -> Any:
     return question.read(answer["result"])
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _PAGE: Final = 100  # tasks of one page of tasks/list, unless the server says otherwise
 

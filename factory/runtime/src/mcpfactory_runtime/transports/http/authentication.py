@@ -112,7 +112,7 @@ def hash_token(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 # What calls a tool, whichever revision the peer speaks: scopes are asked for before that is known.
 _CALLS: Final = wire_names(CALL_TOOL)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.rates import Allowance
 
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
 _WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need no watch for a disconnect

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.authentication import AccessGate, OpenGate
     from mcpfactory_runtime.transports.http.wire import Life
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 HEALTH: Final = "/health"
 READY: Final = "/ready"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.routes import HttpRoute
     from mcpfactory_runtime.transports.http.authentication import AccessGate, OpenGate
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _FAILED: Final = "The server made a mistake; its log says more.\n"
 

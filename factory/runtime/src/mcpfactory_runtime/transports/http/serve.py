@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end
 _BACKLOG: Final = 2048

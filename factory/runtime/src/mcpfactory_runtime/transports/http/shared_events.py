@@ -21,7 +21,7 @@ from mcpfactory_runtime.types import Json
 
 Changes = list[tuple[str, bytes | None]]
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _STREAMS_KEPT: Final = 64  # finished ones of a session
 _PENDING_AT_MOST: Final = 32 << 20  # bytes of events that wait to be written; more are not recorded

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-log = logging.getLogger("mcpfactory_runtime")
+log = logging.getLogger(__name__)
 
 _KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
 _TAKEN_WITHIN: Final = 30.0  # seconds in which a living process takes a request
