@@ -63,6 +63,9 @@ def _judge(tree: Any, command: Command) -> str:
     """What is wrong with a command; "" when nothing is."""
     at, words = tree, list(command.words[1:])
     while words and hasattr(at, "commands"):
+        if any(words[0] in param.opts and param.count for param in at.params if hasattr(param, "count")):
+            words.pop(0)  # an option of the group, such as -v
+            continue
         choices = words[0].split("|")
         if words[0].startswith("-"):
             break
