@@ -145,7 +145,7 @@ def test_a_waiver_covers_the_offer_that_was_seen_and_no_other(space):
         assert one_tool.code == 2
         assert "a waiver for one tool has no effect" in one_tool.err
         assert "leave out --tool" in one_tool.err
-        made = waived(space, "remote").out
+        made = waived(space, "remote").err
         known = json.loads((space.folder / "servers/remote/drift.json").read_bytes())["found"][0]
         covers = f"covers what was offered on {known['seen']}, sha256 {known['offer'][7:19]}"
         assert f"it {covers}: {far.url} offers something else than was adopted: tool greet has another" in made

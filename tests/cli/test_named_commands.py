@@ -210,7 +210,7 @@ def test_an_approval_that_leaves_the_soak_says_in_how_long_to_promote(tmp_path: 
     config.write_text(config.read_text() + CHANNELS.replace("approvals = 2", "approvals = 1"))
     stage(space, "books", "one")
     done = Inside(space.root)("pipeline", "approve", "books", "--channel", "aged")
-    assert re.search(r"\nnext, in \S.*: mcpfactory pipeline promote books --channel aged\n", done.err), done.err
+    assert re.search(r"\nnext: in \S.*: mcpfactory pipeline promote books --channel aged\n", done.err), done.err
 
 
 ASKED = """

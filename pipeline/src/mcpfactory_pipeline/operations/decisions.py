@@ -275,7 +275,7 @@ class Rollback(Decision):
         made = promote.rollback(context.workspace, self.server, self.channel, **self._arguments(context))
         details = (
             *(f"skipped {skipped}: {why}" for skipped, why in made["skipped"].items()),
-            *(f"install does not offer it: {words}" for words in made["drift"]),
+            *(f"mcpfactory install refuses this release: {words}" for words in made["drift"]),
         )
         sentence = "{server} {version} ({candidate}) is back in {channel}, which is held"
         return _result(made, sentence, details=details, next=made["unhold"])

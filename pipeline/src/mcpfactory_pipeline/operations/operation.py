@@ -174,7 +174,7 @@ class Operation(BaseModel):
         options: list[str] = []
         for name, info, param in self.fields("cli"):
             value = getattr(self, name)
-            if value == info.default:
+            if value == info.default and not value:  # a default that says something, as a channel does, is written
                 continue
             for one in value if isinstance(value, tuple) else (value,):
                 if param.argument:

@@ -82,7 +82,7 @@ class Adviser:
                 with acting_as(self._decider(operation)):
                     operation.run(context)
         elif isinstance(operation, Run):
-            if not operation.force and not self.row.get("stale"):
+            if not (operation.force or operation.again) and not self.row.get("stale"):
                 server = self.state.server
                 raise NotFoundError(f"{server} has no stages to run", hint=f"mcpfactory pipeline status {server}")
         elif isinstance(operation, _TRIED) and getattr(operation, "sign_with", None) is None:
