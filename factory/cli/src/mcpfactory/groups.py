@@ -16,7 +16,7 @@ CONTEXT: Final[dict[Any, Any]] = {"help_option_names": ["-h", "--help"], "max_co
 
 
 class Place(NamedTuple):
-    """Where a command is (`module:name` of a function, an app or an operation), and how help texts list it.
+    """Location of a command (`module:name` of a function, an app or an operation), and its entry in help texts.
 
     `summary` is the first sentence of its help, which a test compares: help texts list commands without importing them.
     """

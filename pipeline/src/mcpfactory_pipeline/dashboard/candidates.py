@@ -1,4 +1,4 @@
-"""The candidates of a server as its page shows them: what they are, where they come from, and what was found. Pure.
+"""Candidates of a server for its page: version, origin and findings. Pure.
 
 Findings of a validation: alike ones together, worst first, with as much evidence as a page has room for.
 """

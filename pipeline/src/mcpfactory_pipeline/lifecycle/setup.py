@@ -334,7 +334,7 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | N
 
 
 def _file_above(folder: Path, place: Path) -> Path | None:
-    """Return the file that stands below the folder where `place`, or a folder above it, has to be."""
+    """Return the file that occupies the path of `place` or of a folder above it."""
     above = (one for one in (place, *place.parents) if one.is_relative_to(folder))
     return next((one for one in above if one.exists() and not one.is_dir()), None)
 

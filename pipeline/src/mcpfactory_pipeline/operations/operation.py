@@ -1,4 +1,4 @@
-"""What a user can do, declared once: the base of all operations.
+"""The base of operations: actions of users, each declared once.
 
 An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, `run` carries it out.
 The command line (`mcpfactory.operations`), the forms and JSON endpoints of the dashboard (`dashboard.actions`), the
@@ -41,7 +41,7 @@ Names = Literal["", "servers", "channels", "stages", "templates", "tools"]
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """How a field is offered, beyond its type, default and description.
+    """Presentation of a field, in addition to its type, default and description.
 
     Attributes:
         flags: options of the command line; by default `--` and the name, in the singular for a list.
@@ -79,7 +79,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class OperationContext:
-    """Where and how an operation runs.
+    """Workspace and circumstances of an operation.
 
     Attributes:
         dry_run: check everything and write nothing.
@@ -103,7 +103,7 @@ class OperationContext:
 
 
 class OperationResult(BaseModel):
-    """What an operation did, or would do in a dry run."""
+    """Result of an operation, or of its dry run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -207,7 +207,7 @@ _PLAIN: Final = Param()
 
 
 def _explain(operation: type[Operation], error: ValidationError) -> OperationError:
-    """Return the first problem as an error: the field, what is wrong, and what it takes."""
+    """Return the first problem as an error with field, value and permitted values."""
     first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     name = str(first["loc"][0]) if first["loc"] else ""
     known = list(operation.model_fields)

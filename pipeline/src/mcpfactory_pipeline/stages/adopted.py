@@ -170,7 +170,7 @@ def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[De
 
 
 def run_declared(declared: Sequence[DeclaredTest], bench: ServerSetup) -> list[DeclaredOutcome]:
-    """Run declared tests, and print what came of each: stdout of a job is the log of its stage."""
+    """Run declared tests and print their results: stdout of a job is the log of its stage."""
     from mcpfactory_pipeline.checks.declared_tests import run_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     outcomes = asyncio.run(run_tests(declared, bench))

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.operations.operation import OperationContext
 
 
 def _new(wanted: New, context: OperationContext, *, as_json: bool) -> None:
-    """Create the server and print what was made, and what to do before the first call."""
+    """Create the server, print it, and print the steps before the first call."""
     dry = replace(context, dry_run=True)
     sure = wanted.trust or context.dry_run
     trusted(wanted.template, lambda: wanted.carry_out(dry).files, trust=sure, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Tools as a model sees them: name, description, input schema, hints, what makes them hard, and what a person decided about them."""
+"""Tools as a model sees them: name, description, input schema, hints, difficulties, and decisions of people about them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def as_xml(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
 
 
 class _XmlReader:
-    """Reads one body. What is referred to becomes a shape once, so that cycles end and nothing is multiplied."""
+    """Reads one body. Each referenced schema becomes a shape once, so that cycles end and nothing is multiplied."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

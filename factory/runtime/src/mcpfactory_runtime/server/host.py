@@ -1,4 +1,4 @@
-"""What parts of a server require from the whole, and what is read from the author of a server."""
+"""Protocols: the server as its parts use it, and the objects of a server's author."""
 
 from __future__ import annotations
 

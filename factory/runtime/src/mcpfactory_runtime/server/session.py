@@ -115,7 +115,7 @@ class Session:
                 self._start_task(call, outcome)
 
     def _start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Start a task. Where Python can (from 3.12), it runs to its first wait here: most handlers end without a round of the loop."""
+        """Start a task. From Python 3.12 on, it runs to its first wait here: most handlers end without a round of the loop."""
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self._loop, eager_start=True)

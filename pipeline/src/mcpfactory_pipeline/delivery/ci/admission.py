@@ -246,7 +246,7 @@ def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
 
 
 def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
-    """Return who rejected the candidate for the stage's channel, or a required approval stage's output, during the job."""
+    """Return the actor who rejected the candidate for the stage's channel, or the output of a required approval stage, during the job."""
     known = walk.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(walk.terms.stages.values()), stage.name):

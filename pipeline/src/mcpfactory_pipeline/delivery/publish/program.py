@@ -32,7 +32,7 @@ _LAUNCHER: Final = '''\
 import os
 import sys
 
-for _name in {variables!r}:  # a setting that nobody filled in is none
+for _name in {variables!r}:  # an empty setting is treated as unset
     if os.environ.get(_name, "").startswith("${{user_config.") or not os.environ.get(_name):
         os.environ.pop(_name, None)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), {library!r}))
