@@ -9,7 +9,7 @@ from mcpfactory.reference import commands
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
-    "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--from-openapi",
+    "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--from-openapi", "--json",
     "--mode", "--name", "--port", "--public-url", "--reason", "--server", "--timeout",
 }  # fmt: skip
 

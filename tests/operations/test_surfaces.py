@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import re
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,14 +15,16 @@ from mcpfactory.main import COMMANDS, build_command
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext, is_list, option_names, param_of
-from mcpfactory_pipeline.operations.table import OPERATIONS, read_command
+from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS, read_command
+from mcpfactory_pipeline.plan.policy import AGENT_ACTIONS
+from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
 from tests.rows import rows
 
 PLACE = ("factory/cli/src/mcpfactory/commands/pipeline.py", "factory/cli/src/mcpfactory/main.py")
-EXPLAINED = "reason"  # an agent gives a reason for each decision, people for some
+ASKED_OF_AGENTS = {"reason", "server"}  # an agent always names the server, and a reason for each decision
 
 
 def command_of(operation: type[Operation]) -> Any:
@@ -75,9 +77,9 @@ async def test_agents_have_a_tool_with_each_field(tmp_path):
         for name, info, _ in operation.fields("mcp"):
             told = schema["properties"][name]
             assert told["description"] == info.description
-            if name != EXPLAINED:
+            if name not in ASKED_OF_AGENTS:
                 assert (name in schema.get("required", ())) == info.is_required()
-            if not info.is_required() and name != EXPLAINED:
+            if not info.is_required() and name not in ASKED_OF_AGENTS:
                 default = list(info.default) if is_list(info) else info.default
                 assert told.get("default", default) == default
 
@@ -125,8 +127,12 @@ def test_each_field_has_an_effect(operation, monkeypatch):
     for alternative, dry in product(ALTERNATIVES, (True, False)):
         values = {**given, **{name: value for name, value in alternative.items() if name in given}}
         context = OperationContext(Workspace(Path("nowhere"), "nowhere", {}), dry_run=dry)
-        with contextlib.suppress(Exception):  # there is no such workspace; what was read until then counts
+        try:
             Watched.read(values).run(context)
+        except TypeError:  # the function does not take a field
+            raise
+        except Exception:  # noqa: BLE001 - there is no such workspace; what was read until then counts
+            pass
     assert set(operation.model_fields) - read - {"trust"} == set(), "only `trust` is read elsewhere: before it runs"
 
 
@@ -141,3 +147,15 @@ ALTERNATIVES = (
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def test_a_policy_can_leave_each_decision_to_agents():
+    assert tuple(operation.id() for operation in DECISIONS) == AGENT_ACTIONS, "plan/policy.py lists the decisions"
+
+
+def test_prompts_name_tools_that_there_are(tmp_path):
+    factory = make_factory(init_workspace(tmp_path, git=False).root)
+    text = Path(resources.__file__).read_text("utf-8")
+    prompts = text[text.index("def bring_to_production") :]
+    called = set(re.findall(r"`([a-z_]+)`(?= (?:with|of|without))", prompts))
+    assert called - factory.registry.tools.keys() == set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, get_origin
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.options import AsJson, DryRun, workspace_in
+from mcpfactory.options import DryRun, workspace_in
 from mcpfactory_pipeline.operations.operation import (
     Operation,
     OperationContext,
@@ -49,11 +48,10 @@ def _perform(operation: Operation, context: OperationContext, *, as_json: bool) 
 
 
 def print_result(done: OperationResult) -> None:
-    """Print the message and the tools to decide about on stdout, details and the next command as notes."""
-    for tool in getattr(done, "tools", ()):
-        output.line(json.dumps(tool, ensure_ascii=False))
-    output.line(f"would be: {done.message}" if done.dry_run else done.message)
-    for line in done.details:
+    """Print the answer on stdout, notes and the next command on stderr."""
+    for line in done.lines():
+        output.line(line)
+    for line in done.notes():
         output.note(line)
     if done.next:
         output.note(f"next: {done.next}")
@@ -90,7 +88,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
             option = f"{name}{_OPTION}" if param.argument else name
             yield _parameter(option, Annotated[kind, typer.Option(*flags, **texts)], default)
     yield _parameter("dry_run", DryRun, False)
-    yield _parameter("as_json", AsJson, False)
+    yield _parameter("as_json", Annotated[bool, typer.Option("--json", help=operation.json_help)], False)
 
 
 def _metavar(name: str, kind: Any) -> str | None:

@@ -154,12 +154,15 @@ class Action:
         if getattr(done, "already", False):
             raise PromotionError(done.message, hint="no action is needed")
         names = {one.name for one in self.fields} & {"candidate", "precondition"}
+        if getattr(done, "stage", ""):  # the facts contain what the stage shows
+            names -= {"candidate"}
         resolved = {name: str(value) for name in sorted(names) if (value := getattr(done, name, None))}
         facts, tools = getattr(done, "facts", {}), getattr(done, "tools", ())
         return ActionResult(done.message, done.details, resolved, facts=facts, tools=tuple(tools))
 
     def _read(self, call: ActionCall) -> Operation:
-        return self.operation.read({"server": call.server, **call.values})
+        server = {"server": call.server} if "server" in self.operation.model_fields else {}
+        return self.operation.read({**server, **call.values})
 
 
 def _run(call: ActionCall) -> ActionResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Self
 
@@ -31,7 +32,10 @@ from mcpfactory_pipeline.operations.operation import (
 )
 from mcpfactory_pipeline.reporting.lines import pruned_lines
 
-_FACTS: Final = ("server", "channel", "stage", "candidate", "version", "dry_run", "precondition", "facts", "already")
+_FACTS: Final = (
+    "server", "channel", "stage", "candidate", "version", "dry_run", "precondition", "facts", "already",
+    "proof", "callers", "lifted", "skipped", "drift", "question", "shown", "changes", "missing",
+)  # fmt: skip
 
 
 class DecisionResult(OperationResult):
@@ -49,7 +53,28 @@ class DecisionResult(OperationResult):
         default=(), description="What still keeps the candidate out of the channel."
     )
     pruned: dict[str, int] = Field(default_factory=dict, description="Deleted files of old candidates, with bytes.")
+    proof: tuple[str, ...] = Field(default=(), description="What tests and checks showed.")
+    callers: str = Field(default="", description="Changes that break callers of the channel.")
+    lifted: tuple[str, ...] = Field(default=(), description="Earlier rejections that the approval lifts.")
+    skipped: dict[str, str] = Field(default_factory=dict, description="Candidates that a rollback skips, with reasons.")
+    drift: tuple[str, ...] = Field(default=(), description="Why `install` refuses the candidate.")
+    question: str = Field(default="", description="Question of an approval stage.")
+    shown: tuple[dict[str, Any], ...] = Field(default=(), description="Parts that an approval stage shows.")
+    changes: tuple[dict[str, Any], ...] | None = Field(
+        default=None, description="Changes of the tool list since the last approval; null before the first."
+    )
+    missing: str = Field(default="", description="Approvals that an approval stage still needs.")
     tools: tuple[dict[str, Any], ...] = Field(default=(), description="Tool list that an approval stage shows.")
+
+    def lines(self) -> list[str]:
+        """Return the text for stdout; for a decision about a stage with what it shows."""
+        if not self.stage:
+            return super().lines()
+        return [*self.details, *(json.dumps(tool, ensure_ascii=False) for tool in self.tools), *super().lines()]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the text for stderr."""
+        return () if self.stage else self.details
 
 
 class PromoteResult(DecisionResult):
@@ -57,6 +82,17 @@ class PromoteResult(DecisionResult):
 
     promoted: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: the promoted candidates.")
     failed: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: servers with an error and a hint.")
+
+    def lines(self) -> list[str]:
+        """Return the text for stdout; with `due` a line for each promoted candidate."""
+        return super().lines() if self.server else list(self.details)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the text for stderr."""
+        if self.server:
+            return self.details
+        none = f"no candidate to promote to {self.channel}; mcpfactory inbox lists what needs your attention"
+        return () if self.promoted or self.failed else (none,)
 
 
 class RetireResult(OperationResult):
@@ -91,8 +127,13 @@ class Decision(Operation):
         return self.question.format(what=what, channel=self.channel, server=self.server)
 
     def bind(self, tried: DecisionResult) -> Self:
-        """Return the decision about exactly the candidate and the facts of the trial."""
-        found = {"precondition": tried.precondition, "candidate": tried.candidate or ""}
+        """Return the decision about exactly the candidate and the facts of the trial.
+
+        The facts of a stage contain what it shows, so that its candidate need not be named.
+        """
+        found = {"precondition": tried.precondition}
+        if not tried.stage:
+            found["candidate"] = tried.candidate or ""
         return self.model_copy(update={name: value for name, value in found.items() if name in type(self).model_fields})
 
     def _arguments(self, context: OperationContext) -> dict[str, Any]:
@@ -134,7 +175,9 @@ class Approve(Decision):
         arguments = self._arguments(context)
         if self.stage:
             made = stage_decision.approve_stage(context.workspace, self.server, self.stage, **arguments)
-            return _stage_result(made, "approved", next=made["missing"] or f"mcpfactory pipeline run {self.server}")
+            return _stage_result(
+                made, "approved", next="" if made["missing"] else f"mcpfactory pipeline run {self.server}"
+            )
         made = decision.approve(context.workspace, self.server, self.channel, **arguments)
         details = (
             *(f"it lifts the rejection by {one}" for one in made["lifted"]),
@@ -193,7 +236,9 @@ class Reject(Decision):
 def _stage_result(made: Mapping[str, Any], outcome: str, **more: Any) -> DecisionResult:
     """Return the result of a decision about a stage, with what the stage shows as details."""
     shown = ("  ".join(filter(None, (item["part"], item["text"], item["file"]))) for item in made["shown"])
-    changes = (f"{one['kind']}: {one['code']}: {one['message']}" for one in made["changes"] or ())
+    changes = [f"{one['kind']}: {one['code']}: {one['message']}" for one in made["changes"] or ()]
+    if made["changes"] is not None:
+        changes = ["changes since the last approval:", *changes] if changes else ["no changes since the last approval"]
     details = tuple(filter(None, (made["question"], *shown, *changes, made["missing"])))
     of = " (candidate {candidate})" if made["candidate"] else ""
     sentence = f"{{stage}} of {{server}}{of} is {outcome}"
@@ -209,7 +254,7 @@ class Promote(Decision):
     question: ClassVar[str] = "Promote {what} to {channel}? Users of the channel get it."
     destructive: ClassVar[bool] = True
 
-    server: Annotated[Server, Param(argument=True, metavar="NAME", names="servers")] = ""
+    server: Server = ""
     channel: Channel = "production"
     candidate: Candidate = ""
     reason: Reason = ""
@@ -224,6 +269,8 @@ class Promote(Decision):
         """Move the candidate, or with `due` that of each server that may move."""
         if self.due == bool(self.server):
             raise OperationError("give either a server or due", hint=f"mcpfactory {self.command} NAME, or --due")
+        if self.due and (self.candidate or self.reason):
+            raise OperationError("due promotes what the policy allows", hint="leave out candidate and reason")
         if self.due:
             return self._promote_due(context)
         made = promote.promote(context.workspace, self.server, self.channel, **self._arguments(context))
@@ -276,9 +323,10 @@ class Rollback(Decision):
         details = (
             *(f"skipped {skipped}: {why}" for skipped, why in made["skipped"].items()),
             *(f"mcpfactory install refuses this release: {words}" for words in made["drift"]),
+            f"when the channel may move again: {made['unhold']}",
         )
         sentence = "{server} {version} ({candidate}) is back in {channel}, which is held"
-        return _result(made, sentence, details=details, next=made["unhold"])
+        return _result(made, sentence, details=details)
 
 
 class Hold(Decision):

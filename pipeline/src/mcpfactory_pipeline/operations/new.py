@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from mcpfactory_codegen.servers.update import Updated
 
 _TERMINAL: Final[Omitted] = {"dashboard": "servers are created at a terminal, or by an agent"}
+_CREDENTIALS: Final[Omitted] = {"mcp": "a person decides where credentials are sent"}
 _TRUSTED: Final[Omitted] = {"mcp": "a person decides about code of other people"}
 
 Sources = Annotated[
     tuple[str, ...],
     Field(
-        description="API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)"
+        description="API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
+        examples=[["api.yaml"], ["stock=https://example.com/openapi.json", "shop=api/shop.yaml"]],
     ),
     Param(flags=("--from-openapi", "--from"), metavar="[LABEL=]FILE|URL"),
 ]
@@ -46,7 +48,7 @@ Template = Annotated[
 ]
 Answers = Annotated[
     tuple[str, ...],
-    Field(description="Answer to a template question (repeatable)"),
+    Field(description="Answer to a template question (repeatable)", examples=[["license=MIT"]]),
     Param(metavar="NAME=VALUE"),
 ]
 Trust = Annotated[
@@ -96,7 +98,9 @@ class New(Selection, Operation):
         Field(description="OpenAPI overlay to apply to the document (repeatable)"),
         Param(metavar="[LABEL=]FILE"),
     ] = ()
-    shared_credentials: Annotated[bool, Field(description="Merge equal security schemes of several documents")] = False
+    shared_credentials: Annotated[
+        bool, Field(description="Merge equal security schemes of several documents"), Param(omit=_CREDENTIALS)
+    ] = False
     mode: Annotated[
         Literal["", "full", "search"],
         Field(
@@ -135,7 +139,7 @@ class New(Selection, Operation):
                 template=context.access.template(self.template) if self.template else None,
                 answers={**file, **typed_answers(list(self.answers))},
                 selection=Selection(**{name: getattr(self, name) for name in Selection.model_fields}),
-                overlays=[context.access.document(one) for one in self.overlays],
+                overlays=_sources(context, self.overlays) or (),
                 credentials="shared" if self.shared_credentials else "",
                 mode=self.mode,
                 strict=self.strict,
@@ -155,7 +159,8 @@ class New(Selection, Operation):
 class Update(Operation):
     """Update a server after its document or template changed.
 
-    Your edits are merged, and changes for callers are reported.
+    Your edits are merged, and changes for callers are reported. Files in which both sides changed the same lines are
+    listed as conflicts, which a person must resolve.
     """
 
     command: ClassVar[str] = "update"
@@ -178,7 +183,7 @@ class Update(Operation):
     accept_origin: Annotated[
         bool,
         Field(description="Allow a new host for the API or its token endpoint; credentials are sent there"),
-        Param(omit={"mcp": "a person decides where credentials are sent"}),
+        Param(omit=_CREDENTIALS),
     ] = False
     template: Template = ""
     answers: Answers = ()

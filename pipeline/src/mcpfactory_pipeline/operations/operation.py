@@ -2,7 +2,7 @@
 
 An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, `run` carries it out.
 The command line (`mcpfactory.operations`), the forms and JSON endpoints of the dashboard (`dashboard.actions`), the
-agents' tools (`serve.operation_tools`) and the reference page follow from the model.
+agents' tools (`serve.operation_tool`) and the reference page follow from the model.
 """
 
 from __future__ import annotations
@@ -112,6 +112,14 @@ class OperationResult(BaseModel):
     next: str = Field(default="", description="Command to run next.")
     dry_run: bool = Field(default=False, description="Nothing was written.")
 
+    def lines(self) -> list[str]:
+        """Return the text for stdout."""
+        return [f"would be: {self.message}" if self.dry_run else self.message]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the text for stderr."""
+        return self.details
+
 
 class Operation(BaseModel):
     """Something a user can do to a workspace."""
@@ -125,6 +133,8 @@ class Operation(BaseModel):
     """It replaces what people install, or what somebody decided (`destructiveHint` of its tool)."""
     idempotent: ClassVar[bool] = False
     """Repeating it changes nothing more (`idempotentHint` of its tool)."""
+    json_help: ClassVar[str] = "Print one JSON document instead of text"
+    """Help text of `--json`."""
     omit: ClassVar[Omitted] = {}
     """Surfaces that do not offer the operation, each with the reason."""
 

@@ -32,6 +32,7 @@ class Run(Operation):
     command: ClassVar[str] = "pipeline run"
     title: ClassVar[str] = "Run"
     idempotent: ClassVar[bool] = True
+    json_help: ClassVar[str] = "Print the events of the run, one JSON object per line"
     result: ClassVar[type[OperationResult]] = RunResult
 
     servers: Servers = ()

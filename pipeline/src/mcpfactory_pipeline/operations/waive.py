@@ -27,14 +27,17 @@ class WaiveResult(OperationResult):
 
 
 class Waive(Operation):
-    """Accept the findings of a rule until a date, with a reason."""
+    """Accept the findings of a rule until a date, with a reason.
+
+    The waiver records its author and reason, and is stored in waivers.toml in the server's folder.
+    """
 
     command: ClassVar[str] = "waive"
     title: ClassVar[str] = "Waive"
     result: ClassVar[type[OperationResult]] = WaiveResult
     omit: ClassVar[Omitted] = {"mcp": BY_PEOPLE}
 
-    rule: Annotated[str, Field(description="Rule to waive"), Param(argument=True, metavar="RULE")]
+    rule: Annotated[str, Field(description="Rule ID, as shown in reports"), Param(argument=True, metavar="RULE")]
     server: Annotated[Server, Param(metavar="NAME", names="servers")]
     expires: Annotated[date, Field(description="Last day on which findings are accepted"), Param(metavar="YYYY-MM-DD")]
     reason: RequiredReason
@@ -57,6 +60,6 @@ class Waive(Operation):
             clock=context.clock,
         )
         about = f" for {self.tool}" if self.tool else ""
-        message = f"{made['rule']}{about} is waived at {self.server} until {made['until']} by {made['person']}"
+        message = f"{made['rule']}{about} is waived at {self.server} until {made['until']} by {made['person']}: {made['file']}"
         details = (made["covers"],) if made.get("covers") else ()
         return WaiveResult(message=message, details=details, **made)

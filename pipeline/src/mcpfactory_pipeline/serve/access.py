@@ -6,20 +6,17 @@ import asyncio
 import re
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import actor
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, ToolError
 from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
-
-if TYPE_CHECKING:
-    from mcpfactory_codegen.servers.documents import ApiSource
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -109,12 +106,6 @@ class WorkspaceAccess:
 
         with public_only([one for one in self.documents if not _is_folder(one)]):
             yield
-
-    def sources(self, documents: Sequence[str]) -> list[ApiSource]:
-        """Return the sources of documents, each as for `document`, with an optional label: `stock=api/stock.yaml`."""
-        from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - heavy; for what makes servers only
-
-        return [ApiSource(self.document(one.place), one.label) for one in sources_of(documents)]
 
     def template(self, name: str) -> str:
         """Return the name of a template that is shipped, or the path of a folder, as `document`.

@@ -62,7 +62,8 @@ class DecisionTools:
         tried, changed, who = await self._try(ctx, asked), "", agent(ctx)
         for _ in range(_ASKED):
             reason = printable(on_one_line(asked.reason))
-            message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *tried.details, f"Its reason: {reason}"))
+            shown = (printable(on_one_line(one)) for one in tried.details)
+            message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *shown, f"Its reason: {reason}"))
             subject = "-".join((asked.id(), asked.server, tried.stage or asked.channel, tried.precondition))
             answer = await ctx.elicit(message, _FORM, key=subject)
             if not (answer.accepted and answer.content.get("yes") is True):

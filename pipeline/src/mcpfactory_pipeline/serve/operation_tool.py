@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mcpfactory_pipeline.operations.operation import Access, Operation
-from mcpfactory_pipeline.serve.access import WorkspaceAccess
+from mcpfactory_pipeline.operations.operation import Access, Operation, Param
+from mcpfactory_pipeline.serve.access import WorkspaceAccess, as_tool_error
 from mcpfactory_runtime import Context
 
 
@@ -55,7 +55,9 @@ def tool_of(
 
     async def tool(ctx: Context, **values: Any) -> Any:
         options = {"dry_run": values.pop("dry_run", False)} if dry_run else {}
-        return await perform(ctx, operation.read(values), **options)
+        with as_tool_error():
+            wanted = operation.read(values)
+        return await perform(ctx, wanted, **options)
 
     tool.__name__ = operation.id()
     tool.__doc__ = f"{operation.help()}\n\n{about}".strip()
@@ -71,11 +73,12 @@ def tool_of(
 
 def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
     """Yield a parameter for each field; an agent gives a reason for each decision."""
-    for name, info, _ in operation.fields("mcp"):
-        reason = name == "reason"
-        texts = Field(description=info.description, examples=info.examples, min_length=1 if reason else None)
-        default = inspect.Parameter.empty if info.is_required() or reason else info.default
-        yield _parameter(name, Annotated[info.annotation, texts], default)
+    for name, info, param in operation.fields("mcp"):
+        bounds = [one for one in info.metadata if not isinstance(one, Param)]
+        texts = Field(description=info.description, examples=info.examples, min_length=1 if name == "reason" else None)
+        required = info.is_required() or name == "reason" or (param.names == "servers" and info.annotation is str)
+        default = inspect.Parameter.empty if required else info.default
+        yield _parameter(name, Annotated[info.annotation, *bounds, texts], default)
 
 
 def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -110,7 +110,7 @@ def bring_to_production(server: str, document: str = "") -> str:
         document: URL or path of its API document, where the server does not exist yet.
     """
     first = (
-        f'1. `new_server` with document="{document}", name="{server}". Read its problems: what was left out of the API, and why.'
+        f'1. `new` with sources=["{document}"], name="{server}". Read its problems: what was left out of the API, and why.'
         if document
         else f'1. `status` with servers=["{server}"]: which stages are due, what is in which channel.'
     )
@@ -151,12 +151,12 @@ def update_after_api_change(server: str, document: str = "") -> str:
         server: the server's name.
         document: URL or path of the new document; by default it is read from where it came from.
     """
-    where = f', document="{document}"' if document else ""
+    where = f', sources=["{document}"]' if document else ""
     return f"""The API behind {server} changed. Update the server.
 
-1. `update_server` with server="{server}"{where}, dry_run=true: the changes for callers, and files in conflict.
+1. `update` with server="{server}"{where}, dry_run=true: the changes for callers, and files in conflict.
 2. If something breaks callers, tell the person which tools, and go on when they agree.
-3. `update_server` without dry_run. Files in conflict have marks: decide in each, and take the marks away.
+3. `update` without dry_run. Files in conflict have marks: decide in each, and take the marks away.
 4. `run` with servers=["{server}"], then `diff` of {server}: give the version that it proposes, and `run` again.
 5. Report: tools that came, went and changed, the version, and the score before and after (`findings`).
 {_MANNERS}"""

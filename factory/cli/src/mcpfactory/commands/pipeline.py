@@ -47,7 +47,6 @@ def _group() -> None:
 
 
 _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
-_NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
 
 
 def status(

@@ -110,7 +110,7 @@ def create_server(
     template: str | None = None,
     answers: Mapping[str, Answer] | None = None,
     selection: Selection | None = None,
-    overlays: Sequence[str | Path] = (),
+    overlays: Sequence[str | Path | ApiSource] = (),
     credentials: str = "",
     mode: str = "",
     strict: bool = False,
