@@ -1,0 +1,1 @@
+"""Operations: what users do to a workspace, each declared once for command line, dashboard and agents."""
