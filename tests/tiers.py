@@ -37,6 +37,8 @@ FILES: Final[Mapping[str, str]] = {
             "tests/pipeline/test_build_sandbox.py",
             "tests/pipeline/test_channel_stages.py",
             "tests/cli/test_release.py",
+            "tests/serve/test_factory.py",
+            "tests/pipeline/test_notify.py",
             "tests/pipeline/test_end_to_end.py::test_a_server_that_breaks_the_protocol_does_not_get_to_staging_though_its_tests_mend_what_is_installed",
             "tests/pipeline/test_end_to_end.py::test_declared_tests_are_held_against_the_wheel_without_any_python_beside_them",
             "tests/pipeline/test_end_to_end.py::test_the_servers_own_tests_are_judged",
@@ -89,6 +91,8 @@ FILES: Final[Mapping[str, str]] = {
         ),
         "every attack, limit and generated example; each kind has a test in the fast tier": (
             "tests/attacks",
+            "tests/dashboard/test_hostile_texts.py",
+            "tests/runtime/test_both_lifecycles.py",
             "tests/dashboard/test_forged_texts.py",
             "tests/pipeline/evaluation/test_models.py",
             "tests/runtime/oauth_proxy/test_attacks.py",
@@ -126,6 +130,9 @@ FILES: Final[Mapping[str, str]] = {
         "the dashboard with real runs, many readers and exports": (
             "tests/cli/test_live.py",
             "tests/dashboard/test_api.py",
+            "tests/dashboard/test_at_work.py",
+            "tests/dashboard/test_cancel.py",
+            "tests/dashboard/test_size.py",
             "tests/dashboard/test_broken_off.py",
             "tests/dashboard/test_decision.py",
             "tests/dashboard/test_graph_page.py",
