@@ -385,15 +385,15 @@ def _called(evidence: Evidence) -> int:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="behaviour.tools-work", severity=5, gate=True, ceiling=49, check=_tools_work,
-        statement='At least one of the called tools succeeded.',
+        statement="At least one of the called tools succeeded.",
         source="a server whose every tool answers an error is of no use, however well it describes itself",
-        hint='implement the tools; without cases, set readOnlyHint on tools that only read, so that they can be called',
+        hint="implement the tools; without cases, set readOnlyHint on tools that only read, so that they can be called",
     ),
     Rule(
         id="behaviour.answers", severity=5, gate=True, check=_answers,
-        statement='Every call is answered, and the server keeps running.',
+        statement="Every call is answered, and the server keeps running.",
         source="JSON-RPC 2.0 §5; a client waits for the answer",
-        hint='catch exceptions in the tool, limit its run time, and never end the process in a tool',
+        hint="catch exceptions in the tool, limit its run time, and never end the process in a tool",
     ),
     Rule(
         id="behaviour.finished", severity=3, check=_finished,
@@ -403,57 +403,57 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="behaviour.cases", severity=5, gate=True, check=_cases_pass,
-        statement='Every case, from the API document or supplied by you, is answered without an error.',
+        statement="Every case, from the API document or supplied by you, is answered without an error.",
         source="cases are made from the document or given by who knows the server: correct arguments",
         hint="run the server's own tests; the evidence shows the call",
     ),
     Rule(
         id="behaviour.requests", severity=5, gate=True, check=_requests_match,
-        statement='The requests that tools send upstream match the API document.',
+        statement="The requests that tools send upstream match the API document.",
         source="the API document: method, path, parameters, headers, body",
         hint="compare the operation record with the document",
     ),
     Rule(
         id="behaviour.validates", severity=3, gate=True, check=_validates,
-        statement=('A call without a required argument, or with an object where the schema requires a string, number or '
-'boolean, is answered with an error.'),
+        statement=("A call without a required argument, or with an object where the schema requires a string, number or "
+                   "boolean, is answered with an error."),
         source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
-        hint='validate the arguments against the inputSchema before the tool runs',
+        hint="validate the arguments against the inputSchema before the tool runs",
     ),
     Rule(
         id="behaviour.argument-errors", severity=2, check=_argument_errors,
-        statement=(f'Wrong arguments are answered with isError, or error {INVALID_PARAMS}, and an explanation for the '
-'model.'),
+        statement=(f"Wrong arguments are answered with isError, or error {INVALID_PARAMS}, and an explanation for the "
+                   "model."),
         source="MCP server/tools, Error Handling: input validation errors should be reported in the result",
         hint="say which argument is wrong, and what it must be",
     ),
     Rule(
         id="behaviour.failure-kind", severity=2, check=_failure_kind,
-        statement='A tool that fails reports it by isError in its result, not by a protocol error.',
+        statement="A tool that fails reports it by isError in its result, not by a protocol error.",
         source=("MCP schema, CallToolResult: errors that originate from the tool should be reported inside the "
-"result, or the model does not see them"),
-        hint='catch exceptions in the tool, and return them as text with isError',
+                "result, or the model does not see them"),
+        hint="catch exceptions in the tool, and return them as text with isError",
     ),
     Rule(
         id="behaviour.covered", severity=3, check=_covered,
-        statement=('With cases, every tool is called: by a case of the API document, or by an evaluation case whose '
-'answer depends on the API.'),
+        statement=("With cases, every tool is called: by a case of the API document, or by an evaluation case whose "
+                   "answer depends on the API."),
         source="what was not called is not known to work",
-        hint=('add a case for the tool, or an evaluation case in evals/ that defines what the answer contains '
-'(docs/how-to/evaluate.md)'),
+        hint=("add a case for the tool, or an evaluation case in evals/ that defines what the answer contains "
+              "(docs/how-to/evaluate.md)"),
     ),
     Rule(
         id="behaviour.evaluated", severity=5, gate=True, check=_evaluated,
-        statement=('Every correct call of the evaluation cases gets the expected answer, and asks a person if its case '
-'requires it.'),
+        statement=("Every correct call of the evaluation cases gets the expected answer, and asks a person if its case "
+                   "requires it."),
         source="what is right was said by somebody who knows the server",
-        hint='mcpfactory evaluate NAME runs the same cases; fix the tool, or the case',
+        hint="mcpfactory evaluate NAME runs the same cases; fix the tool, or the case",
     ),
     Rule(
         id="behaviour.consent", severity=5, gate=True, check=_consent,
-        statement='A tool that asks a person changes nothing if the person declines or cannot be asked.',
+        statement="A tool that asks a person changes nothing if the person declines or cannot be asked.",
         source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
-        hint='ask before anything is sent, and send nothing without consent',
+        hint="ask before anything is sent, and send nothing without consent",
     ),
     Rule(
         id="behaviour.output", severity=5, gate=True, since=STRUCTURED, check=_output_matches,
@@ -463,10 +463,10 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="behaviour.read-only", severity=5, gate=True, check=_read_only,
-        statement=('A tool with readOnlyHint sends no write request; a POST that only queries, by its document or path, '
-'is allowed.'),
+        statement=("A tool with readOnlyHint sends no write request; a POST that only queries, by its document or path, "
+                   "is allowed."),
         source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
-        hint='remove the hint or the request',
+        hint="remove the hint or the request",
     ),
     Rule(
         id="behaviour.result", severity=3, check=_result_shape,
@@ -478,6 +478,6 @@ RULES: Final[tuple[Rule, ...]] = (
         id="behaviour.errors", severity=2, check=_errors_help,
         statement="A tool error tells the model what went wrong, without a stack trace.",
         source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
-        hint='name the wrong argument, the problem, and what to try',
+        hint="name the wrong argument, the problem, and what to try",
     ),
 )  # fmt: skip

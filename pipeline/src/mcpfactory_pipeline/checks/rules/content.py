@@ -228,66 +228,66 @@ def _metadata(value: Any) -> Iterator[dict[str, Any]]:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="content.revision", severity=2, until=LATEST_HANDSHAKE, check=_revision,
-        statement='In a session of an older protocol revision, tools return only content types of that revision.',
+        statement="In a session of an older protocol revision, tools return only content types of that revision.",
         source=("MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, "
-"CallToolResult of that revision"),
-        hint='send text that describes the content: clients of that revision refuse the whole result',
+                "CallToolResult of that revision"),
+        hint="send text that describes the content: clients of that revision refuse the whole result",
     ),
     Rule(
         id="content.meta-keys", severity=1, since=STRUCTURED, check=_meta_keys,
-        statement='A metadata key is a name, optionally after a prefix: labels with dots between them, and a slash.',
+        statement="A metadata key is a name, optionally after a prefix: labels with dots between them, and a slash.",
         source=("MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys "
-"that it does not know: it weighs 1)"),
-        hint=('write example.com/name: use letters and digits, hyphens between them, and in names also dots and '
-'underscores'),
+                "that it does not know: it weighs 1)"),
+        hint=("write example.com/name: use letters and digits, hyphens between them, and in names also dots and "
+              "underscores"),
     ),
     Rule(
         id="content.types", severity=3, gate=True, check=_over(_blocks, _type_faults),
-        statement='Content blocks have a type that the protocol defines.',
+        statement="Content blocks have a type that the protocol defines.",
         source="MCP schema, ContentBlock: clients refuse a result with a block that they cannot read",
-        hint='send text, or a resource with its MIME type',
+        hint="send text, or a resource with its MIME type",
     ),
     Rule(
         id="content.members", severity=3, gate=True, check=_over(_blocks, _member_faults),
-        statement=('Content blocks have the fields that their type requires: data and mimeType, uri and name, or a '
-'resource.'),
+        statement=("Content blocks have the fields that their type requires: data and mimeType, uri and name, or a "
+                   "resource."),
         source="MCP schema, ImageContent, AudioContent, ResourceLink, EmbeddedResource",
-        hint='add the missing fields: clients refuse the whole result if one block lacks them',
+        hint="add the missing fields: clients refuse the whole result if one block lacks them",
     ),
     Rule(
         id="content.resources", severity=3, gate=True, check=_over(_contents, _resource_faults),
         statement="Contents of resources have a uri, and text or blob.",
         source="MCP schema, TextResourceContents and BlobResourceContents",
-        hint='set uri in each entry of contents',
+        hint="set uri in each entry of contents",
     ),
     Rule(
         id="content.base64", severity=3, gate=True, check=_over(_encoded, _base64_faults),
-        statement='Images, audio and blobs are base64-encoded.',
+        statement="Images, audio and blobs are base64-encoded.",
         source="MCP schema: data and blob are base64-encoded (RFC 4648 §4, with padding)",
-        hint='encode the bytes without a data: prefix, line breaks or the URL alphabet',
+        hint="encode the bytes without a data: prefix, line breaks or the URL alphabet",
     ),
     Rule(
         id="content.mime", severity=3, check=_over(_encoded, _mime_faults),
-        statement='Encoded bytes match their declared MIME type.',
+        statement="Encoded bytes match their declared MIME type.",
         source="MCP schema, mimeType; models and clients decode by it",
-        hint='declare the type of the bytes that are sent, not that of the file that they came from',
+        hint="declare the type of the bytes that are sent, not that of the file that they came from",
     ),
     Rule(
         id="content.annotations", severity=3, gate=True, check=_over(_blocks, _annotation_faults),
         statement=("Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and "
-"assistant."),
+                   "assistant."),
         source="MCP schema, Annotations",
         hint="leave them out, or write them as the schema says",
     ),
     Rule(
         id="content.structured-object", severity=3, gate=True, check=_over(_structured, _object_faults),
-        statement='In protocol revisions with a handshake, structuredContent is an object.',
+        statement="In protocol revisions with a handshake, structuredContent is an object.",
         source="MCP server/tools, Structured Content; schema, CallToolResult",
         hint='wrap other values: {"result": …}', since=STRUCTURED,
     ),
     Rule(
         id="content.structured-text", severity=1, since=STRUCTURED, check=_over(_structured, _text_faults),
-        statement='The data in structuredContent also appears in content.',
+        statement="The data in structuredContent also appears in content.",
         source="MCP server/tools, Structured Content: a tool should also return the serialized JSON in a text block",
         hint="add a text block with the JSON",
     ),

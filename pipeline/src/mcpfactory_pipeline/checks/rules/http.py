@@ -148,9 +148,9 @@ _SETTINGS: Final = (
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="http.origin", severity=5, gate=True, check=_origin,
-        statement='A request from a web page of another site (by its Origin) is refused with status 403.',
+        statement="A request from a web page of another site (by its Origin) is refused with status 403.",
         source="MCP basic/transports, Security Warning: servers must validate the Origin header, against DNS rebinding",
-        hint=f'compare Origin, if present, with the origins that you serve, before anything else. {_SETTINGS}',
+        hint=f"compare Origin, if present, with the origins that you serve, before anything else. {_SETTINGS}",
     ),
     Rule(
         id="http.content-type", severity=3, gate=True, since=STREAMABLE, check=over("", begin=_kind, modern=_kind),
@@ -162,85 +162,85 @@ RULES: Final[tuple[Rule, ...]] = (
         id="http.accepted", severity=3, gate=True, check=over("legacy", notify=_accepted, respond=_accepted),
         statement="Notifications and responses are answered with status 202 and no body.",
         source="MCP basic/transports, Sending Messages to the Server",
-        hint='return status 202 if there is nothing to answer', since=STREAMABLE, until=LATEST_HANDSHAKE,
+        hint="return status 202 if there is nothing to answer", since=STREAMABLE, until=LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.get", severity=3, gate=True, check=over("legacy", get=_stream),
-        statement='GET is answered with an event stream or status 405.',
+        statement="GET is answered with an event stream or status 405.",
         source="MCP basic/transports, Listening for Messages from the Server",
-        hint='return status 405 if you have no such stream', since=STREAMABLE, until=LATEST_HANDSHAKE,
+        hint="return status 405 if you have no such stream", since=STREAMABLE, until=LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.session-id", severity=3, gate=True, check=over("legacy", begin=_begun),
-        statement='Session ids contain only visible ASCII characters.',
+        statement="Session ids contain only visible ASCII characters.",
         source="MCP basic/transports, Session Management",
         hint="use a UUID, or the hexadecimal digits of a random number", since=STREAMABLE, until=LATEST_HANDSHAKE,
     ),
     Rule(
         id="http.no-session", severity=2, since=STREAMABLE, until=LATEST_HANDSHAKE,
         check=over("legacy", no_session=wrong_status(400, "a request without session id")),
-        statement='If the server uses sessions, a request without a session id is answered with status 400.',
+        statement="If the server uses sessions, a request without a session id is answered with status 400.",
         source="MCP basic/transports, Session Management: servers that require a session should respond 400",
-        hint='require Mcp-Session-Id in every request except initialize',
+        hint="require Mcp-Session-Id in every request except initialize",
     ),
     Rule(
         id="http.unknown-session", severity=3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE,
         check=over("legacy", unknown_session=wrong_status(404, "a request in an unknown session")),
-        statement='A request with an unknown session id is answered with status 404.',
+        statement="A request with an unknown session id is answered with status 404.",
         source="MCP basic/transports, Session Management: clients begin anew when they see 404",
-        hint='return status 404, so that clients start a new session',
+        hint="return status 404, so that clients start a new session",
     ),
     Rule(
         id="http.deleted-session", severity=3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE,
         check=over("legacy", after_delete=wrong_status(404, "a request in a session that was ended")),
-        statement='A request in a session that DELETE ended is answered with status 404.',
+        statement="A request in a session that DELETE ended is answered with status 404.",
         source="MCP basic/transports, Session Management",
         hint="forget the session when DELETE succeeds",
     ),
     Rule(
         id="http.version-header", severity=3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE,
         check=over("legacy", version=wrong_status(400, "an MCP-Protocol-Version that no revision has")),
-        statement='A request with an unknown MCP-Protocol-Version is answered with status 400.',
+        statement="A request with an unknown MCP-Protocol-Version is answered with status 400.",
         source="MCP basic/transports, Protocol Version Header",
-        hint='compare the header with the revisions that you support',
+        hint="compare the header with the revisions that you support",
     ),
     Rule(
         id="http.arrays", severity=1, since=STRUCTURED, until=LATEST_HANDSHAKE, check=over("legacy", array=_array),
         statement="In revisions without batches, an array is refused.",
         source=("MCP basic/transports, Sending Messages to the Server: the body must be a single message (the "
-"sentence binds clients first: it weighs 1)"),
-        hint='return status 400 for an array',
+                "sentence binds clients first: it weighs 1)"),
+        hint="return status 400 for an array",
     ),
     Rule(
         id="http.host", severity=1, check=over("legacy", host=_turned_away),
         statement="On a loopback address, a request for another host name is refused.",
         source="MCP basic/transports, Security Warning: DNS rebinding; a browser sends no Origin with every request",
-        hint=('return status 403 or 421: compare Host with the names that you serve; behind a proxy, include the '
-'names that it forwards'),
+        hint=("return status 403 or 421: compare Host with the names that you serve; behind a proxy, include the "
+              "names that it forwards"),
     ),
     Rule(
         id="http.version-missing", severity=2, since=STRUCTURED, until=LATEST_HANDSHAKE,
         check=over("legacy", no_version=_unversioned),
         statement="A request without MCP-Protocol-Version is served in the version of its session.",
         source=("MCP basic/transports, Protocol Version Header: the server should know the version by other means, or "
-"assume an older one"),
-        hint='serve requests without the header: older clients do not send it',
+                "assume an older one"),
+        hint="serve requests without the header: older clients do not send it",
     ),
     Rule(
         id="http.stream-ends", severity=2, since=STREAMABLE, check=over("", begin=_ended, modern=_ended),
-        statement='An event stream ends after the response to its request.',
+        statement="An event stream ends after the response to its request.",
         source=("MCP basic/transports, Sending Messages to the Server: after the response has been sent, the server "
-"should terminate the stream"),
-        hint='close the stream; otherwise clients keep one connection open per stream',
+                "should terminate the stream"),
+        hint="close the stream; otherwise clients keep one connection open per stream",
     ),
     Rule(
         id="http.polling", severity=1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE,
         check=over("legacy", begin=_primed, begin_older=_unprimed),
-        statement=('A stream with event ids begins with an event that has an id and no data, but only in the revision '
-'that defines this.'),
+        statement=("A stream with event ids begins with an event that has an id and no data, but only in the revision "
+                   "that defines this."),
         source=("MCP basic/transports, Sending Messages to the Server: it primes the client to reconnect; older "
-"clients cannot read it"),
-        hint='send this event first if the session uses that revision',
+                "clients cannot read it"),
+        hint="send this event first if the session uses that revision",
     ),
 )  # fmt: skip
 
@@ -342,10 +342,10 @@ MODERN_RULES: Final[tuple[Rule, ...]] = (
             modern_no_version=_refused(*_MISMATCH, "a request without MCP-Protocol-Version"),
             modern_other_version=_refused(*_MISMATCH, "a request whose header names another revision than its metadata"),
         ),
-        statement=(f'A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is '
-'missing or differs from its metadata.'),
+        statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
+                   "missing or differs from its metadata."),
         source="MCP basic/transports/streamable-http, Protocol Version Header",
-        hint='compare header and metadata before you run the method',
+        hint="compare header and metadata before you run the method",
     ),
     Rule(
         id="http.modern-method", severity=3, gate=True, since=FIRST_MODERN,
@@ -354,16 +354,16 @@ MODERN_RULES: Final[tuple[Rule, ...]] = (
             modern_no_method=_refused(*_MISMATCH, "a request without Mcp-Method"),
             modern_other_method=_refused(*_MISMATCH, "a request whose Mcp-Method is another than its method"),
         ),
-        statement=(f'A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or '
-'differs from its method.'),
+        statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or "
+                   "differs from its method."),
         source="MCP basic/transports/streamable-http, Request Headers: proxies route by them, so they must not lie",
         hint="compare the header with the body",
     ),
     Rule(
         id="http.modern-name", severity=3, gate=True, since=FIRST_MODERN,
         check=over("modern", modern_other_name=_refused(*_MISMATCH, "a call whose Mcp-Name is another than its tool")),
-        statement=(f'A call is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Name is not the name of '
-'its tool.'),
+        statement=(f"A call is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Name is not the name of "
+                   "its tool."),
         source="MCP basic/transports/streamable-http, Request Headers",
         hint="compare the header with params.name, or params.uri",
     ),
@@ -375,66 +375,66 @@ MODERN_RULES: Final[tuple[Rule, ...]] = (
             modern_unknown_version=_with_status(400, UNSUPPORTED_VERSION, "an unknown revision"),
             modern_no_capabilities=_with_status(400, INVALID_PARAMS, "metadata without the client's capabilities"),
         ),
-        statement=('Unknown methods are answered with status 404; unknown revisions and incomplete metadata with status '
-'400.'),
+        statement=("Unknown methods are answered with status 404; unknown revisions and incomplete metadata with status "
+                   "400."),
         source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
-        hint='choose the status by the error code',
+        hint="choose the status by the error code",
     ),
     Rule(
         id="http.modern-session", severity=3, gate=True, since=FIRST_MODERN, check=over("modern", modern=_sessionless),
-        statement='In the per-request lifecycle, the server neither issues nor reads session ids.',
+        statement="In the per-request lifecycle, the server neither issues nor reads session ids.",
         source="MCP basic/transports/streamable-http, Backward Compatibility",
-        hint='ignore Mcp-Session-Id if the metadata has a per-request revision',
+        hint="ignore Mcp-Session-Id if the metadata has a per-request revision",
     ),
     Rule(
         id="http.modern-get", severity=2, since=FIRST_MODERN, check=over("modern", modern_get=wrong_status(405, "GET")),
         statement="GET with a per-request revision is answered with status 405.",
         source="MCP basic/transports/streamable-http, Backward Compatibility",
-        hint='return status 405 with Allow: POST',
+        hint="return status 405 with Allow: POST",
     ),
     Rule(
         id="http.modern-accepted", severity=3, gate=True, check=over("modern", modern_notification=_told),
         statement="A notification is accepted with status 202 and no body, or refused.",
         source="MCP basic/transports/streamable-http, Sending Messages to the Server",
-        hint='return status 202 if there is nothing to answer', since=FIRST_MODERN,
+        hint="return status 202 if there is nothing to answer", since=FIRST_MODERN,
     ),
     Rule(
         id="http.modern-single", severity=1, since=FIRST_MODERN,
         check=over("modern", modern_array=_single("an array"), modern_response=_single("a response")),
-        statement='An array is refused, and a response is also refused.',
+        statement="An array is refused, and a response is also refused.",
         source=("MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single "
-"request or notification (the sentence binds clients first: it weighs 1)"),
-        hint='return status 400 for both',
+                "request or notification (the sentence binds clients first: it weighs 1)"),
+        hint="return status 400 for both",
     ),
     Rule(
         id="http.modern-error-id", severity=3, gate=True, since=FIRST_MODERN,
         check=over("modern", **{probe.replace("-", "_"): _echoed for probe in _REFUSED}),
-        statement='If a request is refused, the error has the id of the request.',
+        statement="If a request is refused, the error has the id of the request.",
         source="MCP basic/transports/streamable-http, Protocol Version Header",
-        hint='read the body before you refuse a request because of a header',
+        hint="read the body before you refuse a request because of a header",
     ),
     Rule(
         id="http.modern-headers", severity=3, gate=True, since=FIRST_MODERN,
         check=over("modern", modern_upper_names=_taken("a request whose header names are in capitals")),
-        statement='Header names are compared case-insensitively.',
+        statement="Header names are compared case-insensitively.",
         source="MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.1",
-        hint='use the header lookup of your HTTP library',
+        hint="use the header lookup of your HTTP library",
     ),
     Rule(
         id="http.modern-blanks", severity=1, since=FIRST_MODERN,
         check=over("modern", modern_blanks=_taken("a request with blanks around its header values")),
-        statement='Whitespace around a header value is ignored.',
+        statement="Whitespace around a header value is ignored.",
         source=("MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries hand them "
-"on, and clients hardly send any: it weighs 1)"),
-        hint='strip the value before you compare it',
+                "on, and clients hardly send any: it weighs 1)"),
+        hint="strip the value before you compare it",
     ),
     Rule(
         id="http.modern-case", severity=3, gate=True, since=FIRST_MODERN,
         check=_after("modern-other-method", HEADER_MISMATCH, "Mcp-Method is not compared", over("modern", modern_upper_value=_refused(*_MISMATCH, "a request whose Mcp-Method has other capitals than its method"))),
-        statement=('Header values are compared case-sensitively: a value in another case is answered with status 400 and '
-f'error {HEADER_MISMATCH}.'),
+        statement=("Header values are compared case-sensitively: a value in another case is answered with status 400 and "
+                   f"error {HEADER_MISMATCH}."),
         source="MCP basic/transports/streamable-http, Case Sensitivity",
-        hint='compare the values without changing their case',
+        hint="compare the values without changing their case",
     ),
     Rule(
         id="http.modern-encoding", severity=3, gate=True, since=FIRST_MODERN,
@@ -444,21 +444,21 @@ f'error {HEADER_MISMATCH}.'),
             modern_one_marker=_taken("a call whose Mcp-Name has the first mark of base64 and not the last, as its tool's name has,"),
             modern_encoded=_taken("a call whose Mcp-Name is its tool's name in base64"),
         )),
-        statement=('Mcp-Name is decoded if it has both base64 marks, and used unchanged if one is missing. Invalid '
-f'base64 is answered with status 400 and error {HEADER_MISMATCH}.'),
+        statement=("Mcp-Name is decoded if it has both base64 marks, and used unchanged if one is missing. Invalid "
+                   f"base64 is answered with status 400 and error {HEADER_MISMATCH}."),
         source="MCP basic/transports/streamable-http, Value Encoding",
-        hint='decode strictly, and only values that begin with =?base64? and end with ?=',
+        hint="decode strictly, and only values that begin with =?base64? and end with ?=",
     ),
     Rule(
         id="http.modern-resume", severity=3, gate=True, since=FIRST_MODERN,
         check=over("modern", modern=_idless, modern_last_event=_unresumed),
         statement="Events have no ids, and Last-Event-ID is ignored.",
         source="MCP basic/transports/streamable-http, Receiving Responses; Backward Compatibility",
-        hint='leave ids out: streams of this revision cannot be resumed',
+        hint="leave ids out: streams of this revision cannot be resumed",
     ),
     Rule(
         id="http.modern-buffering", severity=1, since=FIRST_MODERN, check=over("modern", modern=_unbuffered),
-        statement='A stream asks proxies not to buffer it.',
+        statement="A stream asks proxies not to buffer it.",
         source="MCP basic/transports/streamable-http, Receiving Responses: servers should send X-Accel-Buffering: no",
         hint="add the header X-Accel-Buffering: no",
     ),

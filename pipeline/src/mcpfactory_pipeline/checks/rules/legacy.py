@@ -291,7 +291,7 @@ RULES: Final[tuple[Rule, ...]] = (
         id="legacy.introduces", severity=3, check=_handshakes(_introduces),
         statement="The result of initialize has capabilities and serverInfo with name and version.",
         source="MCP schema, InitializeResult",
-        hint='send all three; otherwise clients refuse the result',
+        hint="send all three; otherwise clients refuse the result",
     ),
     Rule(
         id="legacy.ping", severity=3, check=probe_check("ping", _ping),
@@ -301,123 +301,123 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="legacy.unknown-method", severity=3, check=probe_check("unknown-method", unknown_method),
-        statement=f'An unknown method is answered with error {METHOD_NOT_FOUND}.',
+        statement=f"An unknown method is answered with error {METHOD_NOT_FOUND}.",
         source="JSON-RPC 2.0 §5.1",
-        hint=(f'answer unknown methods with {METHOD_NOT_FOUND}: without an answer a client waits, and other codes '
-'hide the cause'),
+        hint=(f"answer unknown methods with {METHOD_NOT_FOUND}: without an answer a client waits, and other codes "
+              "hide the cause"),
     ),
     Rule(
         id="legacy.malformed", severity=1, check=probe_check("malformed", _malformed, era=""),
-        statement=f'A message that is not JSON is answered with error {PARSE_ERROR} and the id null or no id.',
+        statement=f"A message that is not JSON is answered with error {PARSE_ERROR} and the id null or no id.",
         source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
-        hint='answer, then continue to read',
+        hint="answer, then continue to read",
     ),
     Rule(
         id="legacy.survives", severity=5, gate=True, check=_lives,
-        statement=('The server continues after a message that is not JSON, and after other invalid messages. Over stdio, '
-'where each client has its own process, a failure closes no gate.'),
+        statement=("The server continues after a message that is not JSON, and after other invalid messages. Over stdio, "
+                   "where each client has its own process, a failure closes no gate."),
         source=("JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write "
-"anything else"),
-        hint='catch the parse error when you read the line',
+                "anything else"),
+        hint="catch the parse error when you read the line",
     ),
     Rule(
         id="legacy.utf-8", severity=2, until=LATEST_HANDSHAKE, check=probe_check("after-not-utf-8", _not_utf_8),
-        statement=('The server continues after bytes that are not valid UTF-8. It can refuse the message or replace the '
-'bytes.'),
+        statement=("The server continues after bytes that are not valid UTF-8. It can refuse the message or replace the "
+                   "bytes."),
         source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders go on after what is none",
-        hint='decode with replacement, or answer with a parse error and continue to read',
+        hint="decode with replacement, or answer with a parse error and continue to read",
     ),
     Rule(
         id="legacy.unknown-version", severity=5, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("unknown-version", _unknown_version),
-        statement=('initialize with an unknown revision is answered with a handshake revision or an error, never with '
-'the unknown revision.'),
+        statement=("initialize with an unknown revision is answered with a handshake revision or an error, never with "
+                   "the unknown revision."),
         source=("MCP basic/lifecycle, Version Negotiation: otherwise the server must respond with another version "
-"that it supports"),
-        hint='compare with the revisions that you implement, and do not echo an unknown one',
+                "that it supports"),
+        hint="compare with the revisions that you implement, and do not echo an unknown one",
     ),
     Rule(
         id="legacy.malformed-initialize", severity=2, until=LATEST_HANDSHAKE, check=_malformed_initialize,
         statement=(f"initialize without protocolVersion is answered with error {INVALID_PARAMS} (another error is "
-"tolerated)."),
+                   "tolerated)."),
         source="MCP basic/lifecycle, Error Handling; schema, InitializeRequest",
-        hint='require protocolVersion, and assume no default',
+        hint="require protocolVersion, and assume no default",
     ),
     Rule(
         id="legacy.early-ping", severity=1, until=LATEST_HANDSHAKE, check=_early_ping,
-        statement='On stdio, ping is also answered before initialize.',
+        statement="On stdio, ping is also answered before initialize.",
         source="MCP basic/lifecycle, Initialization: pings are the requests that a client may send before",
-        hint='answer ping at any time',
+        hint="answer ping at any time",
     ),
     Rule(
         id="legacy.notifications", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("notification", _silence("a notification that no revision has")),
-        statement='A notification is never answered, even if its method is unknown.',
+        statement="A notification is never answered, even if its method is unknown.",
         source="MCP basic/index, Notifications: the receiver must not send a response",
-        hint='send no answer to a message without an id',
+        hint="send no answer to a message without an id",
     ),
     Rule(
         id="legacy.cancelled", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("late-cancel", _silence("a cancellation of nothing")),
-        statement='A cancellation of a request that is not running is ignored.',
+        statement="A cancellation of a request that is not running is ignored.",
         source=("MCP basic/utilities/cancellation, Behavior Requirements: receivers may ignore it; it is a "
-"notification, and never answered"),
-        hint='forget answered requests, and ignore unknown ids',
+                "notification, and never answered"),
+        hint="forget answered requests, and ignore unknown ids",
     ),
     Rule(
         id="legacy.responses", severity=3, gate=True, until=LATEST_HANDSHAKE,
         check=probe_check("response", _silence("a response that nobody asked for")),
-        statement='A response is never answered, even if it matches no request.',
+        statement="A response is never answered, even if it matches no request.",
         source="JSON-RPC 2.0 §5; MCP basic/index, Responses",
-        hint='drop responses with unknown ids',
+        hint="drop responses with unknown ids",
     ),
     Rule(
         id="legacy.not-rpc", severity=3, until=LATEST_HANDSHAKE, check=probe_check("not-rpc", _not_rpc),
-        statement=(f'JSON that is not a JSON-RPC message is answered with error {INVALID_REQUEST} (a missing answer is '
-'tolerated).'),
+        statement=(f"JSON that is not a JSON-RPC message is answered with error {INVALID_REQUEST} (a missing answer is "
+                   "tolerated)."),
         source="JSON-RPC 2.0 §5.1",
         hint="check jsonrpc and method before anything else",
     ),
     Rule(
         id="legacy.params", severity=3, check=probe_check("array-params", _array_params, capability="tools"),
-        statement=(f'Params that are not an object are answered with error {INVALID_PARAMS} (another error, or a missing '
-'answer, is tolerated).'),
+        statement=(f"Params that are not an object are answered with error {INVALID_PARAMS} (another error, or a missing "
+                   "answer, is tolerated)."),
         source="MCP schema, Request: params are an object",
-        hint='check the type of params when you read the message', until=LATEST_HANDSHAKE,
+        hint="check the type of params when you read the message", until=LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.unknown-members", severity=3, gate=True,
         check=probe_check("unknown-members", _unknown_members, era="", capability="tools"),
-        statement='Requests with unknown members and unknown metadata are served.',
+        statement="Requests with unknown members and unknown metadata are served.",
         source=("MCP basic/index, General fields; schema, RequestParams: other members are allowed, and later "
-"revisions add some"),
-        hint='read the params that you know, and ignore the rest',
+                "revisions add some"),
+        hint="read the params that you know, and ignore the rest",
     ),
     Rule(
         id="legacy.unknown-tool", severity=3,
         check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),
         statement=(f"A call of an unknown tool is answered with error {INVALID_PARAMS} (another code, and a result with "
-"isError, are tolerated)."),
+                   "isError, are tolerated)."),
         source="MCP server/tools, Error Handling: unknown tools are protocol errors, and the example's code is -32602",
-        hint='look up the name before you run anything',
+        hint="look up the name before you run anything",
     ),
     Rule(
         id="legacy.bad-cursor", severity=2, check=probe_check("bad-cursor", _bad_cursor, era="", capability="tools"),
         statement=f"An invalid cursor is answered with error {INVALID_PARAMS} (ignoring it is tolerated).",
         source="MCP server/utilities/pagination, Error Handling",
-        hint='return an error for a stale cursor, so that the client stops repeating it',
+        hint="return an error for a stale cursor, so that the client stops repeating it",
     ),
     Rule(
         id="legacy.ids", severity=5, gate=True, check=_ids,
-        statement='Every answer has the id of its request, with the same type.',
+        statement="Every answer has the id of its request, with the same type.",
         source="JSON-RPC 2.0 §5",
-        hint='copy the id unchanged: strings stay strings, numbers stay numbers',
+        hint="copy the id unchanged: strings stay strings, numbers stay numbers",
     ),
     Rule(
         id="legacy.envelope", severity=3, check=_envelope,
-        statement='Every answer is a JSON-RPC 2.0 response with either result or error; an error has code and message.',
+        statement="Every answer is a JSON-RPC 2.0 response with either result or error; an error has code and message.",
         source="JSON-RPC 2.0 §5 and §5.1",
-        hint='validate every message that you send against the schema of the protocol',
+        hint="validate every message that you send against the schema of the protocol",
     ),
 )  # fmt: skip
 
@@ -488,31 +488,31 @@ def _initialize(exchange: WireExchange) -> Iterator[Fault]:
 BATCH_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="legacy.batch", severity=1, until=LATEST_HANDSHAKE, check=_batch,
-        statement=('In the revision with batches, each request in an array is answered once, and notifications are not. '
-'On stdio, the answers are one array.'),
+        statement=("In the revision with batches, each request in an array is answered once, and notifications are not. "
+                   "On stdio, the answers are one array."),
         source=("MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6 (clients "
-"hardly send any, and the next revision dropped them: it weighs 1)"),
-        hint='do not agree to that revision, or answer each request in the array',
+                "hardly send any, and the next revision dropped them: it weighs 1)"),
+        hint="do not agree to that revision, or answer each request in the array",
     ),
     Rule(
         id="legacy.batch-silence", severity=1, until=LATEST_HANDSHAKE,
         check=_beside(batch_notifications=_batch_silence("notifications"), batch_responses=_batch_silence("responses")),
         statement="An array without requests is not answered; over HTTP its status is 202.",
         source=("JSON-RPC 2.0 §6: the server must return nothing at all; MCP basic/transports of the revision with "
-"batches"),
-        hint='send nothing instead of an empty array',
+                "batches"),
+        hint="send nothing instead of an empty array",
     ),
     Rule(
         id="legacy.batch-empty", severity=1, until=LATEST_HANDSHAKE, check=_beside(batch_empty=expects_error(INVALID_REQUEST, "empty batch")),
         statement=f"An empty array is answered with error {INVALID_REQUEST}.",
         source="JSON-RPC 2.0 §6",
-        hint='refuse it before you read its members',
+        hint="refuse it before you read its members",
     ),
     Rule(
         id="legacy.batch-initialize", severity=1, until=LATEST_HANDSHAKE, check=_beside(batch_initialize=_initialize),
         statement="initialize in an array is refused.",
         source=("MCP basic/lifecycle of the revision with batches, Initialization: the initialize request must not be "
-"part of a batch"),
-        hint='refuse the array: its other messages cannot be served before initialize is complete',
+                "part of a batch"),
+        hint="refuse the array: its other messages cannot be served before initialize is complete",
     ),
 )  # fmt: skip

@@ -180,7 +180,7 @@ def _first_read(evidence: Evidence) -> RuleOutcome:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="lists.tools", severity=5, gate=True, check=_readable("tools/list", ("name",)),
-        statement='A server that declares tools lists them, and the list has a last page.',
+        statement="A server that declares tools lists them, and the list has a last page.",
         source="MCP server/tools, Listing Tools; server/utilities/pagination",
         hint="answer tools/list; leave nextCursor out on the last page",
     ),
@@ -188,46 +188,46 @@ RULES: Final[tuple[Rule, ...]] = (
         id="lists.resources", severity=3, check=_readable("resources/list", ("uri", "name")),
         statement="A server that declares resources lists them, each with uri and name.",
         source="MCP server/resources, Listing Resources",
-        hint='answer resources/list, with an empty list if there are none',
+        hint="answer resources/list, with an empty list if there are none",
     ),
     Rule(
         id="lists.templates", severity=3, check=_readable("resources/templates/list", ("uriTemplate", "name")),
-        statement=('A server that declares resources lists its templates, each with uriTemplate and name (a missing '
-'method is tolerated).'),
+        statement=("A server that declares resources lists its templates, each with uriTemplate and name (a missing "
+                   "method is tolerated)."),
         source=("MCP server/resources, Resource Templates: no sentence demands them, and no capability says that "
-"there are some"),
-        hint='answer resources/templates/list, with an empty list if there are none',
+                "there are some"),
+        hint="answer resources/templates/list, with an empty list if there are none",
     ),
     Rule(
         id="lists.prompts", severity=3, check=_readable("prompts/list", ("name",)),
         statement="A server that declares prompts lists them, each with a name.",
         source="MCP server/prompts, Listing Prompts",
-        hint='answer prompts/list, with an empty list if there are none',
+        hint="answer prompts/list, with an empty list if there are none",
     ),
     Rule(
         id="lists.declared", severity=3, check=_declared,
-        statement='A server declares a capability for each kind of entry that it lists.',
+        statement="A server declares a capability for each kind of entry that it lists.",
         source="MCP basic/lifecycle, Capability Negotiation: clients do not ask for what is not declared",
         hint="declare the capability",
     ),
     Rule(
         id="lists.stable", severity=1, check=_listed_again,
-        statement='tools/list, called again in the same session, returns the same tools in the same order.',
+        statement="tools/list, called again in the same session, returns the same tools in the same order.",
         source=("MCP server/tools, Listing Tools: tools should be in a deterministic order; models read the list from "
-"a cache"),
+                "a cache"),
         hint="sort by name, or keep the order of registration",
     ),
     Rule(
         id="lists.members", severity=3, gate=True, check=_members,
-        statement='Titles, descriptions, sizes, icons and arguments of listed entries match the schema.',
+        statement="Titles, descriptions, sizes, icons and arguments of listed entries match the schema.",
         source="MCP schema, Resource, ResourceTemplate, Prompt, Icon",
-        hint='leave out unknown values; clients refuse a list because of one invalid member',
+        hint="leave out unknown values; clients refuse a list because of one invalid member",
     ),
     Rule(
         id="lists.uris", severity=3, gate=True, check=_uris,
-        statement='Resource URIs have a scheme and no spaces, and URI templates follow RFC 6570.',
+        statement="Resource URIs have a scheme and no spaces, and URI templates follow RFC 6570.",
         source="MCP server/resources: resources are identified by a URI (RFC 3986), templates by RFC 6570",
-        hint='give a relative name a custom scheme: zoo://plan',
+        hint="give a relative name a custom scheme: zoo://plan",
     ),
     Rule(
         id="lists.unique", severity=3, check=_unique,
@@ -239,6 +239,6 @@ RULES: Final[tuple[Rule, ...]] = (
         id="lists.read", severity=3, check=_first_read,
         statement="The first listed resource can be read.",
         source="MCP server/resources, Reading Resources",
-        hint='list only readable resources; contents must have text or blob',
+        hint="list only readable resources; contents must have text or blob",
     ),
 )  # fmt: skip

@@ -110,39 +110,39 @@ def _implemented(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="packaging.metadata", severity=2, check=_on_package(_metadata),
-        statement='The package declares its name, version, description and required Python version.',
+        statement="The package declares its name, version, description and required Python version.",
         source="PEP 621; package indexes and installers show and use them",
         hint="fill in [project] of pyproject.toml",
     ),
     Rule(
         id="packaging.entry-point", severity=3, check=_on_package(_entry_point),
-        statement='The package declares a program, and its entry point exists.',
+        statement="The package declares a program, and its entry point exists.",
         source="entry points specification (packaging.python.org); a client starts a server by its program",
         hint='[project.scripts] name = "package.server:main"',
     ),
     Rule(
         id="packaging.readme", severity=1, check=_on_package(_readme),
-        statement='The package has a README, and the tools and programs that it names exist.',
+        statement="The package has a README, and the tools and programs that it names exist.",
         source="people decide by the README, and copy the command from it",
-        hint='correct the README as the finding says; mcpfactory inspect NAME prints the tools',
+        hint="correct the README as the finding says; mcpfactory inspect NAME prints the tools",
     ),
     Rule(
         id="packaging.licence", severity=1, check=_on_package(_licence),
-        statement='The package declares its license.',
+        statement="The package declares its license.",
         source="PEP 639; without one nobody may copy it",
         hint=('set project.license = "MIT" (an SPDX expression), or add a file LICENSE; "LicenseRef-Proprietary" '
-'permits no use'),
+              "permits no use"),
     ),
     Rule(
         id="packaging.reproducible", severity=2, check=_on_package(_reproducible),
-        statement='Two builds of the same sources give the same bytes.',
+        statement="Two builds of the same sources give the same bytes.",
         source="reproducible-builds.org; else nobody can tell whether a wheel was made of its sources",
-        hint='remove timestamps, random values and machine-specific paths from the build',
+        hint="remove timestamps, random values and machine-specific paths from the build",
     ),
     Rule(
         id="packaging.implemented", severity=5, gate=True, check=_on_package(_implemented),
-        statement='No hand-written tool has an empty body or only raises NotImplementedError.',
+        statement="No hand-written tool has an empty body or only raises NotImplementedError.",
         source="a tool that is listed is a promise to the model",
-        hint='write the function, or remove its decorator until it is written',
+        hint="write the function, or remove its decorator until it is written",
     ),
 )  # fmt: skip

@@ -252,33 +252,33 @@ RULES: Final[tuple[Rule, ...]] = (
         id="substance.finished", severity=5, gate=True, ceiling=49, check=_does_something,
         statement='No tool answers "not implemented yet" without an error.',
         source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
-"promise to the model"),
-        hint='implement the tool, or do not list it; return isError for anything that it cannot do',
+                "promise to the model"),
+        hint="implement the tool, or do not list it; return isError for anything that it cannot do",
     ),
     Rule(
         id="substance.varies", severity=1, check=_varies,
-        statement='A tool that is called with different required arguments does not always give the same answer.',
+        statement="A tool that is called with different required arguments does not always give the same answer.",
         source=("an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is "
-"open.\") may be right for all that were tried"),
-        hint='use the arguments, or remove them from the schema; the evidence has the last call',
+                "open.\") may be right for all that were tried"),
+        hint="use the arguments, or remove them from the schema; the evidence has the last call",
     ),
     Rule(
         id="substance.distinct", severity=5, gate=True, ceiling=49, check=_distinct,
-        statement='Not all tools give the same answer to every call.',
+        statement="Not all tools give the same answer to every call.",
         source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
-        hint='implement the tools; return isError for anything that they cannot do',
+        hint="implement the tools; return isError for anything that they cannot do",
     ),
     Rule(
         id="substance.answers", severity=5, gate=True, ceiling=49, check=_answers_something,
-        statement='At least one tool gives an answer that is not empty.',
+        statement="At least one tool gives an answer that is not empty.",
         source="MCP schema, CallToolResult.content: a model can do nothing with no content",
-        hint='return what the tool found, or a message that it found nothing',
+        hint="return what the tool found, or a message that it found nothing",
     ),
     Rule(
         id="substance.results", severity=5, gate=True, ceiling=49, check=_results,
-        statement=('With cases, the whole answer of the API reaches the model, unchanged or converted, after any hooks. '
-'An answer that never changes with the API closes the gate.'),
+        statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any hooks. "
+                   "An answer that never changes with the API closes the gate."),
         source="the API's answer is what the model called the tool for; the stub upstream knows it",
-        hint='check what hooks return; the evidence has the answer that the model got',
+        hint="check what hooks return; the evidence has the answer that the model got",
     ),
 )  # fmt: skip

@@ -123,41 +123,41 @@ def _signals(evidence: Evidence) -> RuleOutcome:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="startup.starts", severity=5, gate=True, ceiling=0, check=_starts,
-        statement='The server starts and answers at every attempt.',
+        statement="The server starts and answers at every attempt.",
         source="MCP basic/transports",
-        hint='run the command by hand; the evidence has its stderr',
+        hint="run the command by hand; the evidence has its stderr",
     ),
     Rule(
         id="startup.speaks", severity=5, gate=True, ceiling=0, check=_speaks,
         statement="The server answers initialize or server/discover with a result.",
         source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
-        hint='answer one of the two; otherwise no client can start a session',
+        hint="answer one of the two; otherwise no client can start a session",
     ),
     Rule(
         id="startup.in-time", severity=3, check=_in_time,
-        statement=(f'The first answer arrives within {START_WITHIN // 1000} seconds; the fastest of several starts '
-'counts.'),
+        statement=(f"The first answer arrives within {START_WITHIN // 1000} seconds; the fastest of several starts "
+                   "counts."),
         source="the shortest start-up limit among common clients",
-        hint='import lazily, and do not wait for the network before you answer',
+        hint="import lazily, and do not wait for the network before you answer",
     ),
     Rule(
         id="startup.stdout", severity=5, gate=True, check=_stdout,
-        statement='On stdio, stdout has only JSON-RPC messages, one per line.',
+        statement="On stdio, stdout has only JSON-RPC messages, one per line.",
         source="MCP basic/transports, stdio: the server must not write anything else to stdout",
         hint="log to stderr; a stray print breaks clients",
     ),
     Rule(
         id="startup.ends", severity=3, check=_ends,
-        statement=(f'On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or within twice '
-'the time of its start.'),
+        statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or within twice "
+                   "the time of its start."),
         source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
-        hint='exit when stdin reaches end-of-file; do not wait for timers or threads',
+        hint="exit when stdin reaches end-of-file; do not wait for timers or threads",
     ),
     Rule(
         id="startup.signals", severity=1, check=_signals,
-        statement='On stdio, the process ends within the same time after SIGTERM.',
+        statement="On stdio, the process ends within the same time after SIGTERM.",
         source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
-        hint='do not ignore the signal, and finish any cleanup at once',
+        hint="do not ignore the signal, and finish any cleanup at once",
     ),
 )  # fmt: skip
 
@@ -199,21 +199,21 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 PERFORMANCE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="performance.start", severity=1, check=_within("max_start_ms", _start),
-        statement='The first answer arrives within max_start_ms of the policy; the fastest of several starts counts.',
+        statement="The first answer arrives within max_start_ms of the policy; the fastest of several starts counts.",
         source=_SOURCE,
-        hint='import lazily, and do not wait for the network before you answer',
+        hint="import lazily, and do not wait for the network before you answer",
     ),
     Rule(
         id="performance.calls", severity=1, check=_within("max_call_ms", _call),
-        statement='Tool calls take at most max_call_ms of the policy; the median counts.',
+        statement="Tool calls take at most max_call_ms of the policy; the median counts.",
         source=_SOURCE,
-        hint='keep connections open between calls, and move repeated work to the start',
+        hint="keep connections open between calls, and move repeated work to the start",
     ),
     Rule(
         id="performance.memory", severity=1, check=_within("max_memory_mb", _memory),
-        statement='No process uses more memory than max_memory_mb of the policy, including all calls (stdio, Linux).',
+        statement="No process uses more memory than max_memory_mb of the policy, including all calls (stdio, Linux).",
         source=_SOURCE,
-        hint=('compare the peaks: if a session with calls uses more memory than one without, the server keeps data '
-'of every call'),
+        hint=("compare the peaks: if a session with calls uses more memory than one without, the server keeps data "
+              "of every call"),
     ),
 )  # fmt: skip

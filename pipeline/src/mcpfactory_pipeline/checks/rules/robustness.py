@@ -132,53 +132,53 @@ def _shape_faults(row: FailureOutcome, schema: object) -> Iterator[Fault]:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="robustness.answers", severity=5, gate=True, check=_each(_answers),
-        statement='Every call is answered in time, even if the API fails.',
+        statement="Every call is answered in time, even if the API fails.",
         source="JSON-RPC 2.0 §5; a model waits for the answer, and a client gives the server up",
-        hint=('limit the time of the whole exchange with the API, not only of its parts; generated servers read '
-'MCPFACTORY_TIMEOUT'),
+        hint=("limit the time of the whole exchange with the API, not only of its parts; generated servers read "
+              "MCPFACTORY_TIMEOUT"),
     ),
     Rule(
         id="robustness.lives", severity=5, gate=True, check=_each(_lives),
-        statement='When the API has recovered, the next call works.',
+        statement="When the API has recovered, the next call works.",
         source="a server that one bad answer ends has to be started again by a person",
-        hint='keep no state of a failed exchange: no broken connection, no lock, no partially read body',
+        hint="keep no state of a failed exchange: no broken connection, no lock, no partially read body",
     ),
     Rule(
         id="robustness.errors", severity=5, gate=True, check=_errors,
         statement="When the API fails, the tool answers with isError.",
         source="MCP server/tools, Error Handling: API failures are tool execution errors",
-        hint='raise ToolError, or return isError, for every status from 300 and for every interrupted exchange',
+        hint="raise ToolError, or return isError, for every status from 300 and for every interrupted exchange",
     ),
     Rule(
         id="robustness.told", severity=2, check=_each(_error_text),
-        statement='The error reports the answer of the API, without a stack trace.',
+        statement="The error reports the answer of the API, without a stack trace.",
         source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
-        hint='include the status and the message of the API',
+        hint="include the status and the message of the API",
     ),
     Rule(
         id="robustness.once", severity=5, gate=True, check=_each(_once),
-        statement=('POST and PATCH are sent once, whether they succeed or fail; other methods are sent at most '
-f'{_MOST_REQUESTS} times.'),
+        statement=("POST and PATCH are sent once, whether they succeed or fail; other methods are sent at most "
+                   f"{_MOST_REQUESTS} times."),
         source="RFC 9110 §9.2.2: a request that is not idempotent must not be repeated automatically",
-        hint='retry only idempotent methods, and limit the number of attempts',
+        hint="retry only idempotent methods, and limit the number of attempts",
     ),
     Rule(
         id="robustness.redirect", severity=5, gate=True, check=_each(_redirected),
         statement="A redirect to another host is not followed.",
         source="MCP basic/security best practices, SSRF; credentials would go along",
-        hint='disable redirects, or follow them within the host only',
+        hint="disable redirects, or follow them within the host only",
     ),
     Rule(
         id="robustness.bounded", severity=3, check=_each(_bounded),
-        statement=(f'A response of a gigabyte, even a compressed one, does not fill the memory ({_MOST_MEMORY} MB) or the '
-'answer.'),
+        statement=(f"A response of a gigabyte, even a compressed one, does not fill the memory ({_MOST_MEMORY} MB) or the "
+                   "answer."),
         source="CWE-400, CWE-409: one answer of an API must not end a server of many",
-        hint='read up to a limit that is counted after decompression, then stop',
+        hint="read up to a limit that is counted after decompression, then stop",
     ),
     Rule(
         id="robustness.shape", severity=3, check=_shape,
-        statement='Structured content matches the outputSchema, even if the API answers in an undocumented form.',
+        statement="Structured content matches the outputSchema, even if the API answers in an undocumented form.",
         source="MCP server/tools, Output Schema: servers must provide structured results that conform",
-        hint='leave out values that do not conform, or return isError',
+        hint="leave out values that do not conform, or return isError",
     ),
 )  # fmt: skip

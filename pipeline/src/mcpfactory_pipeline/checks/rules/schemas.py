@@ -170,10 +170,10 @@ def _keys(evidence: Evidence) -> RuleOutcome:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="schemas.tool-shape", severity=5, gate=True, check=_shape,
-        statement=('Every entry of tools/list is an object with a name and an inputSchema; title and description are '
-'strings.'),
+        statement=("Every entry of tools/list is an object with a name and an inputSchema; title and description are "
+                   "strings."),
         source="MCP server/tools, Data Types: Tool",
-        hint='return each tool as the Tool object of the MCP schema',
+        hint="return each tool as the Tool object of the MCP schema",
     ),
     Rule(
         id="schemas.names-valid", severity=5, gate=True, check=each_tool(_name_valid),
@@ -185,18 +185,18 @@ RULES: Final[tuple[Rule, ...]] = (
         id="schemas.names-unique", severity=5, gate=True, check=_names_unique,
         statement="No two tools of a server have the same name.",
         source="MCP server/tools, Tool Names: names are unique within a server",
-        hint='rename all but one; clients cannot distinguish them',
+        hint="rename all but one; clients cannot distinguish them",
     ),
     Rule(
         id="schemas.names-portable", severity=2, check=each_tool(_name_portable),
         statement="Tool names are at most 64 characters and have no dots.",
         source="function names of the common model APIs: 64 characters of A-Z a-z 0-9 _ -, client prefixes included",
-        hint='shorten the name, and replace . with _',
+        hint="shorten the name, and replace . with _",
     ),
     Rule(
         id="schemas.input-valid", severity=5, gate=True, check=_valid_inputs,
         statement=("Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a "
-f"server that speaks no revision from {DIALECT} on draft 7 will do)."),
+                   f"server that speaks no revision from {DIALECT} on draft 7 will do)."),
         source="MCP basic, JSON Schema Usage",
         hint="check the schema against the 2020-12 meta-schema",
     ),
@@ -208,7 +208,7 @@ f"server that speaks no revision from {DIALECT} on draft 7 will do)."),
     ),
     Rule(
         id="schemas.output-valid", severity=5, gate=True, since=STRUCTURED, check=_each_schema("outputSchema", _valid),
-        statement='Every outputSchema is a valid JSON Schema of its dialect, by default 2020-12.',
+        statement="Every outputSchema is a valid JSON Schema of its dialect, by default 2020-12.",
         source="MCP server/tools, Output Schema",
         hint="check the schema against the 2020-12 meta-schema",
     ),
@@ -222,7 +222,7 @@ f"server that speaks no revision from {DIALECT} on draft 7 will do)."),
         id="schemas.refs-resolve", severity=5, gate=True, check=_each_both(_dangling),
         statement="Every local $ref of a tool's schemas points to a definition in the same schema.",
         source="JSON Schema 2020-12 core §8.2.3; each schema of a tool is a document of its own",
-        hint='put the definition under $defs of the same schema',
+        hint="put the definition under $defs of the same schema",
     ),
     Rule(
         id="schemas.refs-local", severity=5, gate=True, check=_each_both(_remote),
@@ -234,7 +234,7 @@ f"server that speaks no revision from {DIALECT} on draft 7 will do)."),
         id="schemas.required-declared", severity=2, check=_each_both(_required),
         statement="Every required property is declared under properties.",
         source="a model cannot fill an argument of which it only knows the name",
-        hint='declare the property, or remove it from required',
+        hint="declare the property, or remove it from required",
     ),
     Rule(
         id="schemas.argument-keys", severity=3, check=_keys,
@@ -343,19 +343,19 @@ DESCRIPTION_RULES: Final[tuple[Rule, ...]] = (
         id="descriptions.tool", severity=3, check=each_tool(_described),
         statement="Every tool has a description.",
         source="the description is all that a model has to choose by",
-        hint='write one sentence: what the tool does and when to use it',
+        hint="write one sentence: what the tool does and when to use it",
     ),
     Rule(
         id="descriptions.more-than-name", severity=2, check=_not_the_name,
         statement="A tool's description says more than its name.",
         source="'Get book' for get_book tells a model nothing that it did not know",
-        hint='describe the result, the purpose and the limits',
+        hint="describe the result, the purpose and the limits",
     ),
     Rule(
         id="descriptions.distinct", severity=2, check=_duplicates,
         statement="No two tools have the same description.",
         source="a model cannot tell such tools apart",
-        hint='describe how the tool differs from similar tools',
+        hint="describe how the tool differs from similar tools",
     ),
     Rule(
         id="descriptions.arguments", severity=2, check=_parameters,
@@ -367,7 +367,7 @@ DESCRIPTION_RULES: Final[tuple[Rule, ...]] = (
         id="descriptions.tool-budget", severity=2, check=each_tool(_tool_budget),
         statement=f"One tool costs at most {TOOL_BUDGET} tokens.",
         source="every tool is paid for in every conversation, used or not",
-        hint='shorten descriptions, remove unused definitions, or split the tool',
+        hint="shorten descriptions, remove unused definitions, or split the tool",
     ),
     Rule(
         id="descriptions.total-budget", severity=2, check=_total_budget,

@@ -124,31 +124,31 @@ def _not_taken(kind: str, what: str) -> Callable[[Evidence], RuleOutcome]:
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="security.hidden-text", severity=5, gate=True, check=_hidden,
-        statement='No text for the model contains characters that people cannot see.',
+        statement="No text for the model contains characters that people cannot see.",
         source="tool poisoning: text that the reviewer cannot see and the model obeys",
-        hint='remove the characters, and check the source of the text',
+        hint="remove the characters, and check the source of the text",
     ),
     Rule(
         id="security.canary", severity=5, gate=True, check=_canary,
         statement="A secret placed in the environment appears in no answer, error or log.",
         source="MCP basic/security best practices; secrets reach upstream and nothing else",
-        hint='log the names of settings, not their values; keep request headers out of error texts',
+        hint="log the names of settings, not their values; keep request headers out of error texts",
     ),
     Rule(
         id="security.drift", severity=5, gate=True, check=_drifted,
-        statement=('The adopted server is unchanged: its URL has the same offer, and the pinned file of its package was '
-'not replaced.'),
+        statement=("The adopted server is unchanged: its URL has the same offer, and the pinned file of its package was "
+                   "not replaced."),
         source="tool poisoning: people approve a tool, and the model gets another one later (the rug pull)",
-        hint='review the changes, then adopt the current server or another version',
+        hint="review the changes, then adopt the current server or another version",
     ),
     Rule(
         id="security.files", severity=3, check=_not_taken("file", "a path"),
-        statement=('No value of an argument or of a resource template gives access to files outside the scope of the '
-'server.'),
+        statement=("No value of an argument or of a resource template gives access to files outside the scope of the "
+                   "server."),
         source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; "
-"server/tools: servers must validate all tool inputs"),
-        hint=('join the value below one folder, resolve it, and refuse a result outside the folder '
-'(mcpfactory_runtime.safe_join)'),
+                "server/tools: servers must validate all tool inputs"),
+        hint=("join the value below one folder, resolve it, and refuse a result outside the folder "
+              "(mcpfactory_runtime.safe_join)"),
     ),
     Rule(
         id="security.commands", severity=5, gate=True, check=_not_taken("command", "free text"),
@@ -158,9 +158,9 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="security.addresses", severity=2, check=_not_taken("address", "an address"),
-        statement='No value of an argument makes the server send requests to its own machine.',
+        statement="No value of an argument makes the server send requests to its own machine.",
         source="MCP basic/security best practices, Server-Side Request Forgery",
-        hint=('refuse loopback, private and link-local addresses after you resolve the name, unless a setting '
-'permits them'),
+        hint=("refuse loopback, private and link-local addresses after you resolve the name, unless a setting "
+              "permits them"),
     ),
 )  # fmt: skip

@@ -230,15 +230,15 @@ def _is_https(url: str) -> bool:
 
 _text_rule(
     "name", "registry", "server", "name", "The name is reverse-DNS/name; both begin and end with a letter or digit.",
-    fits=_NAME.fullmatch, message='{text!r} does not have the form reverse-DNS/name, such as io.github.acme/weather',
+    fits=_NAME.fullmatch, message="{text!r} does not have the form reverse-DNS/name, such as io.github.acme/weather",
 )  # fmt: skip
 _text_rule(
     "version", "registry", "server package", "version", "A version is one version: no range, not `latest`.",
-    fits=lambda text: text != "latest" and not _RANGE.fullmatch(text), message='{text!r} is not a single version',
+    fits=lambda text: text != "latest" and not _RANGE.fullmatch(text), message="{text!r} is not a single version",
 )  # fmt: skip
 _text_rule(
     "website", "registry", "server", "websiteUrl", "The website is an https URL.",
-    fits=_is_https, message='{text} is not a valid https URL',
+    fits=_is_https, message="{text} is not a valid https URL",
 )  # fmt: skip
 
 
@@ -260,13 +260,13 @@ def _repository(node: _Node) -> Iterator[tuple[str, str]]:
 _text_rule(
     "subfolder", "registry", "repository", "subfolder", "A subfolder is a clean relative path.",
     fits=lambda text: re.fullmatch(r"[a-zA-Z0-9_./-]+", text) and not {"", ".", ".."} & set(text.split("/")),
-    message='{text!r} is not a clean relative path',
+    message="{text!r} is not a clean relative path",
 )  # fmt: skip
 
 
 _text_rule(
     "icon-source", "registry", "icon", "src", "An icon is an https URL.",
-    fits=_is_https, message='{text} is not a valid https URL',
+    fits=_is_https, message="{text} is not a valid https URL",
 )  # fmt: skip
 
 
