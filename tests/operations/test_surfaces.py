@@ -14,7 +14,14 @@ from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
 from mcpfactory.main import COMMANDS, build_command
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
-from mcpfactory_pipeline.operations.operation import Operation, OperationContext, is_list, option_names, param_of
+from mcpfactory_pipeline.operations.operation import (
+    FullAccess,
+    Operation,
+    OperationContext,
+    is_list,
+    option_names,
+    param_of,
+)
 from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS, read_command
 from mcpfactory_pipeline.plan.policy import AGENT_ACTIONS
 from mcpfactory_pipeline.serve import resources
@@ -126,7 +133,7 @@ def test_each_field_has_an_effect(operation, monkeypatch):
     monkeypatch.setattr(Workspace, "server", lambda *_: SimpleNamespace(name="x", folder=Path("x"), adopted=None))
     for alternative, dry in product(ALTERNATIVES, (True, False)):
         values = {**given, **{name: value for name, value in alternative.items() if name in given}}
-        context = OperationContext(Workspace(Path("nowhere"), "nowhere", {}), dry_run=dry)
+        context = OperationContext(Workspace(Path("nowhere"), "nowhere", {}), dry_run=dry, access=FullAccess())
         try:
             Watched.read(values).run(context)
         except TypeError:  # the function does not take a field

@@ -71,7 +71,9 @@ def lazy_group(places: Mapping[str, Place]) -> type[TyperGroup]:
 def _build(name: str, found: Any) -> Any:
     """Return the command of a function, an app or an operation."""
     if isinstance(found, typer.Typer):
-        found.rich_markup_mode, found.info.context_settings, found._add_completion = None, CONTEXT, False  # noqa: SLF001 - typer asks only the app at the top
+        found.rich_markup_mode = None  # what the app at the top has; typer passes it on only when it builds all at once
+        found.info.context_settings = CONTEXT
+        found._add_completion = False  # noqa: SLF001 - only the app at the top has it
         return typer.main.get_command(found)
     if isinstance(found, type):
         from mcpfactory.operations import command_of

@@ -13,6 +13,7 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.options import DryRun, workspace_in
 from mcpfactory_pipeline.operations.operation import (
+    FullAccess,
     Operation,
     OperationContext,
     OperationError,
@@ -28,7 +29,8 @@ def command_of(operation: type[Operation], perform: Callable[..., None] | None =
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:
         given = operation.read({name: value for name, value in _merged(values).items() if value is not None})
-        (perform or _perform)(given, OperationContext(workspace_in(), dry_run=dry_run), as_json=as_json)
+        context = OperationContext(workspace_in(), dry_run=dry_run, access=FullAccess())
+        (perform or _perform)(given, context, as_json=as_json)
 
     command.__doc__ = operation.help()
     command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions have it

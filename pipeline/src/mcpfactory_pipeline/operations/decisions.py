@@ -32,11 +32,6 @@ from mcpfactory_pipeline.operations.operation import (
 )
 from mcpfactory_pipeline.reporting.lines import pruned_lines
 
-_FACTS: Final = (
-    "server", "channel", "stage", "candidate", "version", "dry_run", "precondition", "facts", "already",
-    "proof", "callers", "lifted", "skipped", "drift", "question", "shown", "changes", "missing",
-)  # fmt: skip
-
 
 class DecisionResult(OperationResult):
     """A decision about a channel or an approval stage."""
@@ -110,10 +105,10 @@ class Decision(Operation):
     question: ClassVar[str]
     """Question to a person before an agent decides, with `{what}`, `{server}` and `{channel}`."""
 
-    server: str
-    channel: str
-    reason: str
-    precondition: str
+    server: Server
+    channel: Channel = "production"
+    reason: Reason = ""
+    precondition: Precondition = ""
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Check and record the decision."""
@@ -149,7 +144,7 @@ def _result(made: Mapping[str, Any], sentence: str, **more: Any) -> DecisionResu
 
 
 def _facts(made: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: made[name] for name in _FACTS if made.get(name) is not None}
+    return {name: made[name] for name in DecisionResult.model_fields if made.get(name) is not None}
 
 
 class Approve(Decision):
@@ -162,13 +157,9 @@ class Approve(Decision):
     title: ClassVar[str] = "Approve"
     question: ClassVar[str] = "Approve {what} for {channel}?"
 
-    server: Server
-    channel: Channel = "production"
     stage: StageName = ""
     candidate: Candidate = ""
-    reason: Reason = ""
     sign_with: SignWith = None
-    precondition: Precondition = ""
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Record the approval."""
@@ -186,7 +177,7 @@ class Approve(Decision):
             *self._texts(context),
         )
         sentence = "{server} {version} ({candidate}) is approved for {channel}"
-        return _result(made, sentence, details=details, blockers=tuple(made["blockers"]), next=self._next(made))
+        return _result(made, sentence, details=details, next=self._next(made))
 
     def _texts(self, context: OperationContext) -> tuple[str, ...]:
         """Return a note for servers of other people, whose texts no check can approve."""
@@ -215,13 +206,10 @@ class Reject(Decision):
     question: ClassVar[str] = "Reject {what} for {channel}?"
     destructive: ClassVar[bool] = True
 
-    server: Server
     reason: RequiredReason
-    channel: Channel = "production"
     stage: StageName = ""
     candidate: Candidate = ""
     sign_with: SignWith = None
-    precondition: Precondition = ""
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Record the rejection."""
@@ -242,7 +230,7 @@ def _stage_result(made: Mapping[str, Any], outcome: str, **more: Any) -> Decisio
     details = tuple(filter(None, (made["question"], *shown, *changes, made["missing"])))
     of = " (candidate {candidate})" if made["candidate"] else ""
     sentence = f"{{stage}} of {{server}}{of} is {outcome}"
-    return _result(made, sentence, details=details, tools=tuple(made["tools"]), **more)
+    return _result(made, sentence, details=details, **more)
 
 
 class Promote(Decision):
@@ -255,15 +243,12 @@ class Promote(Decision):
     destructive: ClassVar[bool] = True
 
     server: Server = ""
-    channel: Channel = "production"
     candidate: Candidate = ""
-    reason: Reason = ""
     due: Annotated[
         bool,
         Field(description="Promote all servers that the policy allows now (for timers)"),
         Param(omit=AGENTS_DECIDE_SINGLY),
     ] = False
-    precondition: Precondition = ""
 
     def run(self, context: OperationContext) -> PromoteResult:
         """Move the candidate, or with `due` that of each server that may move."""
@@ -277,7 +262,7 @@ class Promote(Decision):
         already = " already" if made["already"] else ""
         details = (*filter(None, [made["callers"]]), *pruned_lines(made["pruned"]))
         message = f"{self.server} {made['version']} ({made['candidate']}) is in {self.channel}{already}"
-        return PromoteResult(message=message, details=details, pruned=made["pruned"], **_facts(made))
+        return PromoteResult(message=message, details=details, **_facts(made))
 
     def _promote_due(self, context: OperationContext) -> PromoteResult:
         found = promote.promote_due(
@@ -307,15 +292,12 @@ class Rollback(Decision):
     question: ClassVar[str] = "Move {channel} back to {what}? The channel is held afterwards."
     destructive: ClassVar[bool] = True
 
-    server: Server
     reason: RequiredReason
-    channel: Channel = "production"
     candidate: Annotated[
         str,
         Field(description="Candidate ID prefix [default: last older candidate in the channel]"),
         Param(metavar="CANDIDATE"),
     ] = ""
-    precondition: Precondition = ""
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Move the channel back."""
@@ -336,11 +318,8 @@ class Hold(Decision):
     title: ClassVar[str] = "Hold"
     question: ClassVar[str] = "Hold {channel} of {server}? Nothing moves it until the hold is lifted."
 
-    server: Server
     reason: RequiredReason
-    channel: Channel = "production"
     sign_with: SignWith = None
-    precondition: Precondition = ""
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Hold the channel."""
@@ -355,11 +334,7 @@ class Unhold(Decision):
     title: ClassVar[str] = "Lift the hold"
     question: ClassVar[str] = "Lift the hold of {channel} of {server}? It can move again."
 
-    server: Server
-    channel: Channel = "production"
-    reason: Reason = ""
     sign_with: SignWith = None
-    precondition: Precondition = ""
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Lift the hold."""

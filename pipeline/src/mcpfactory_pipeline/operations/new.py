@@ -13,6 +13,7 @@ from mcpfactory_codegen.select import Selection
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.operations.fields import Server
 from mcpfactory_pipeline.operations.operation import (
+    Access,
     Omitted,
     Operation,
     OperationContext,
@@ -131,19 +132,20 @@ class New(Selection, Operation):
         from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
 
         file = load_answers(self.answers_file) if self.answers_file else {}
-        with context.access.reading():
+        access = _access(context)
+        with access.reading():
             return create_server(
                 context.workspace.root / "servers",
                 name=self.name or None,
-                source=_sources(context, self.sources),
-                template=context.access.template(self.template) if self.template else None,
+                source=_sources(access, self.sources),
+                template=access.template(self.template) if self.template else None,
                 answers={**file, **typed_answers(list(self.answers))},
                 selection=Selection(**{name: getattr(self, name) for name in Selection.model_fields}),
-                overlays=_sources(context, self.overlays) or (),
+                overlays=_sources(access, self.overlays) or (),
                 credentials="shared" if self.shared_credentials else "",
                 mode=self.mode,
                 strict=self.strict,
-                permit=context.access.permits_private,
+                permit=access.permits_private,
                 dry_run=context.dry_run,
                 notify=context.notify,
             )
@@ -205,14 +207,15 @@ class Update(Operation):
                 f"{self.server} was adopted ({server.adopted.origin}): it has no API document or template to update from",
                 hint=f"mcpfactory adopt {server.adopted.again} --name {self.server} takes the newest version",
             )
-        with context.access.reading():
+        access = _access(context)
+        with access.reading():
             return update_server(
                 server.folder,
-                source=_sources(context, self.sources),
+                source=_sources(access, self.sources),
                 labels=self.apis,
-                permit=context.access.permits_private,
+                permit=access.permits_private,
                 accept_origin=self.accept_origin,
-                template=context.access.template(self.template) if self.template else "",
+                template=access.template(self.template) if self.template else "",
                 answers=typed_answers(list(self.answers)),
                 dry_run=context.dry_run,
                 notify=context.notify,
@@ -225,11 +228,17 @@ class Update(Operation):
         return _result(message, made.to_json(dry_run=context.dry_run), f"mcpfactory diff {made.server}")
 
 
-def _sources(context: OperationContext, given: Sequence[str]) -> list[ApiSource] | None:
+def _access(context: OperationContext) -> Access:
+    if context.access is None:
+        raise OperationError("documents and templates cannot be named here", hint="use the command line")
+    return context.access
+
+
+def _sources(access: Access, given: Sequence[str]) -> list[ApiSource] | None:
     """Return the sources that the caller may name; None if none is given."""
     from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - loads OpenAPI
 
-    return [ApiSource(context.access.document(one.place), one.label) for one in sources_of(given)] if given else None
+    return [ApiSource(access.document(one.place), one.label) for one in sources_of(given)] if given else None
 
 
 def _result(message: str, data: Mapping[str, Any], following: str) -> ServerResult:

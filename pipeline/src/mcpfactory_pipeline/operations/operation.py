@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -58,22 +58,38 @@ class Param:
     omit: Omitted = field(default_factory=dict)
 
 
-class Access:
-    """Files and addresses that a caller may name: all of them. The agents' server permits fewer."""
+class Access(Protocol):
+    """Documents and templates that a caller may name."""
 
-    permits_private: bool = True
-    """Naming a document at a private address permits calls of that address."""
+    @property
+    def permits_private(self) -> bool:
+        """Return True if naming a document at a private address permits calls of that address."""
 
-    def document(self, place: str) -> str:
-        """Return the place of a document, which a subclass may refuse."""
-        return place
+    def document(self, name: str) -> str:
+        """Return the place of a document, or raise `ConfigError`."""
 
     def template(self, name: str) -> str:
-        """Return the source of a template, which a subclass may refuse."""
-        return name
+        """Return the source of a template, or raise `ConfigError`."""
 
     def reading(self) -> AbstractContextManager[None]:
         """Return a context in which documents are read."""
+
+
+class FullAccess:
+    """Access of a person at a terminal: every file, address and template."""
+
+    permits_private = True
+
+    def document(self, name: str) -> str:
+        """Return the name itself."""
+        return name
+
+    def template(self, name: str) -> str:
+        """Return the name itself."""
+        return name
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context that restricts nothing."""
         return nullcontext()
 
 
@@ -87,7 +103,7 @@ class OperationContext:
         reporter: receives the events of a run.
         stop: ends a run cleanly when it is set.
         run_id: from `new_id`, for callers that follow a run.
-        access: files and addresses that the caller may name.
+        access: documents and templates that the caller may name; None: none.
         notify: receives a line at the start of each step.
     """
 
@@ -98,7 +114,7 @@ class OperationContext:
     reporter: Reporter | None = None
     stop: threading.Event | None = None
     run_id: str = ""
-    access: Access = field(default_factory=Access)
+    access: Access | None = None
     notify: Callable[[str], None] = lambda _step: None
 
 
@@ -158,10 +174,9 @@ class Operation(BaseModel):
 
     @classmethod
     def fields(cls, surface: Surface) -> Iterator[tuple[str, FieldInfo, Param]]:
-        """Yield the fields that a surface offers, inherited ones last: name, type and texts, presentation."""
-        own = list(cls.__annotations__)
-        for name in sorted(cls.model_fields, key=lambda name: own.index(name) if name in own else len(own)):
-            info = cls.model_fields[name]
+        """Yield the fields that a surface offers, those of other models last: name, type and texts, presentation."""
+        own = {name for base in cls.__mro__ if issubclass(base, Operation) for name in base.__annotations__}
+        for name, info in sorted(cls.model_fields.items(), key=lambda item: item[0] not in own):
             param = param_of(info)
             if surface not in param.omit:
                 yield name, info, param
@@ -224,23 +239,20 @@ def _explain(operation: type[Operation], error: ValidationError) -> OperationErr
     if first["type"] == "extra_forbidden":
         return OperationError(f"{operation.id()} has no field {name!r}", hint=listed(name, known, "fields"))
     info = operation.model_fields[name]
-    given, bounds, kind = first.get("input"), first.get("ctx", {}), str(first["type"])
-    if kind == "missing":
-        return OperationError(f"{name} is missing", hint=f"{name}: {info.description}")
-    if kind == "literal_error":
-        return OperationError(
-            f"unknown {name} {given!r}",
-            hint=listed(str(given), [one for one in get_args(info.annotation) if one], "values"),
-        )
-    if kind == "string_too_long":
-        length = len(str(given))
-        return OperationError(
-            f"{name} has at most {bounds['max_length']} characters, and this one has {length:,}", hint="shorten it"
-        )
-    if kind == "string_too_short":
-        return OperationError(f"{name} is empty", hint=f"{name}: {info.description}")
-    if kind.startswith("date"):
-        return OperationError(f"{name}: {given!r} is not a valid date", hint="write YYYY-MM-DD")
-    if kind == "greater_than_equal":
-        return OperationError(f"{name} must be at least {bounds['ge']}, not {given!r}", hint=str(info.description))
-    return OperationError(f"{name}: {first['msg']}", hint=f"{name}: {info.description}")
+    kind = first["type"].partition("_")[0] if first["type"].startswith("date") else first["type"]
+    message, hint = _PROBLEMS.get(kind, ("{name}: {msg}", "{name}: {about}"))
+    facts = {"name": name, "about": info.description, "msg": first["msg"], "given": first.get("input")}
+    facts |= {"values": ", ".join(filter(None, get_args(info.annotation))), "size": len(str(facts["given"]))}
+    facts |= first.get("ctx", {})
+    return OperationError(message.format(**facts), hint=hint.format(**facts))
+
+
+_PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
+    "missing": ("{name} is missing", "{name}: {about}"),
+    "literal_error": ("unknown {name} {given!r}", "values: {values}"),
+    "string_too_long": ("{name} has at most {max_length} characters, and this one has {size:,}", "shorten it"),
+    "string_too_short": ("{name} is empty", "{name}: {about}"),
+    "greater_than_equal": ("{name} must be at least {ge}, not {given!r}", "{name}: {about}"),
+    "date": ("{name}: {given!r} is not a valid date", "write YYYY-MM-DD"),
+}
+"""Kind of pydantic's error → message and hint."""

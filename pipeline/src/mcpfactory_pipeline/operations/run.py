@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.operations.fields import Servers
 from mcpfactory_pipeline.operations.operation import Omitted, Operation, OperationContext, OperationResult, Param
 from mcpfactory_pipeline.plan.plan import PlanStep
@@ -17,10 +19,25 @@ _HERE: Final[Omitted] = {
 }
 
 
-class RunResult(OperationResult):
-    """The worst outcome of each server in a run."""
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """A stage run: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the output's end."""
 
+    server: str
+    stage: str
+    outcome: str
+    message: str
+    seconds: float
+    log: list[str] = field(default_factory=list)
+
+
+class RunResult(OperationResult):
+    """Result of a run: the worst outcome of each server, the stages that ran, and errors before a stage began."""
+
+    passed: bool
     servers: dict[str, str]
+    steps: list[StepRun] = Field(default=[])
+    troubles: list[str] = Field(default=[])
 
 
 class Run(Operation):
@@ -82,10 +99,11 @@ class Run(Operation):
         )
 
     def run(self, context: OperationContext) -> RunResult:
-        """Run the stages; in a dry run, return those that would run."""
+        """Run the stages; in a dry run, return the servers that have stages to run."""
         if context.dry_run:
-            due = [step for step in self.plan(context) if step.verdict == "run"]
-            servers = dict.fromkeys((step.server for step in due), "would run")
-            return RunResult(message=f"{len(due)} stages to run", servers=servers, dry_run=True)
+            due = [step.server for step in self.plan(context) if step.verdict == "run"]
+            message = f"{pluralize(len(due), 'stage')} to run"
+            return RunResult(message=message, passed=True, servers=dict.fromkeys(due, "would run"), dry_run=True)
         outcome = self.carry_out(context)
-        return RunResult(message=f"{outcome.ran} stages ran", servers=dict(outcome.servers))
+        passed = not (outcome.interrupted or outcome.errored or outcome.failed)
+        return RunResult(message=f"{pluralize(outcome.ran, 'stage')} ran", passed=passed, servers=dict(outcome.servers))

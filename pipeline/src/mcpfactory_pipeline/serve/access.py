@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, Final, ParamSpec, TypeVar
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import actor
@@ -36,6 +36,7 @@ class WorkspaceAccess:
     root: Path
     documents: tuple[str, ...] = ()
     local: bool = True
+    permits_private: ClassVar[bool] = False  # that is for a person to do
 
     def workspace(self) -> Workspace:
         """Return the workspace with its current configuration.

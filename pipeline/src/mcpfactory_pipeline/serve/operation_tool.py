@@ -4,35 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from mcpfactory_pipeline.operations.operation import Access, Operation, Param
-from mcpfactory_pipeline.serve.access import WorkspaceAccess, as_tool_error
+from mcpfactory_pipeline.operations.operation import Operation, Param
+from mcpfactory_pipeline.serve.access import as_tool_error
 from mcpfactory_runtime import Context
-
-
-class AgentAccess(Access):
-    """Files and addresses that an agent may name: those of the workspace, and public ones."""
-
-    permits_private = False
-
-    def __init__(self, access: WorkspaceAccess) -> None:
-        self._access = access
-
-    def document(self, place: str) -> str:
-        """Return the place of a document of the workspace, or at a permitted address."""
-        return self._access.document(place)
-
-    def template(self, name: str) -> str:
-        """Return the name of a shipped template, or the path of a folder in the workspace."""
-        return self._access.template(name)
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Return a context in which only permitted addresses are fetched."""
-        return self._access.reading()
 
 
 def tool_of(

@@ -18,12 +18,10 @@ from mcpfactory_pipeline.base.events import (
     Waiting,
 )
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext, OperationResult
-from mcpfactory_pipeline.operations.run import Run
+from mcpfactory_pipeline.operations.run import Run, RunResult, StepRun
 from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS
-from mcpfactory_pipeline.run.run import RunOutcome
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, in_stoppable_thread
-from mcpfactory_pipeline.serve.operation_tool import AgentAccess, tool_of
-from mcpfactory_pipeline.serve.results import RunReport, StepRun
+from mcpfactory_pipeline.serve.operation_tool import tool_of
 from mcpfactory_runtime import Context, Server
 
 
@@ -41,31 +39,32 @@ class PipelineTools:
             hints = {"readOnlyHint": False, "destructiveHint": operation.destructive, "openWorldHint": True}
             hints["idempotentHint"] = operation.idempotent
             if operation is Run:
-                run = tool_of(Run, self._run, returns=RunReport, about=_RUN)
+                run = tool_of(Run, self._run, returns=RunResult, about=_RUN)
                 server.tool(title=Run.title, annotations=hints, task="optional")(run)
             else:
                 tool = tool_of(operation, self._perform, returns=operation.result, dry_run=True)
                 server.tool(title=operation.title, annotations=hints)(tool)
 
     async def _perform(self, ctx: Context, wanted: Operation, *, dry_run: bool) -> OperationResult:
-        access, who = AgentAccess(self._access), agent(ctx)
+        who = agent(ctx)
 
         def perform(stop: Event) -> OperationResult:
             with ids.acting_as(who):
-                return wanted.run(OperationContext(self._access.workspace(), dry_run=dry_run, access=access, stop=stop))
+                return wanted.run(
+                    OperationContext(self._access.workspace(), dry_run=dry_run, access=self._access, stop=stop)
+                )
 
         return await in_stoppable_thread(perform)
 
-    async def _run(self, ctx: Context, wanted: Run) -> RunReport:
+    async def _run(self, ctx: Context, wanted: Run) -> RunResult:
         reporter, who = _ProgressReporter(ctx), agent(ctx)
 
-        def work(stop: Event) -> RunOutcome:
+        def work(stop: Event) -> RunResult:
             with ids.acting_as(who):
-                return wanted.carry_out(OperationContext(self._access.workspace(), reporter=reporter, stop=stop))
+                return wanted.run(OperationContext(self._access.workspace(), reporter=reporter, stop=stop))
 
-        outcome = await in_stoppable_thread(work)
-        bad = outcome.interrupted or outcome.errored or outcome.failed
-        return RunReport(not bad, dict(outcome.servers), reporter.steps, reporter.troubles)
+        done = await in_stoppable_thread(work)
+        return done.model_copy(update={"steps": reporter.steps, "troubles": reporter.troubles})
 
 
 _RUN: Final = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from mcpfactory_pipeline.operations.decisions import DecisionResult
@@ -51,28 +51,6 @@ class PlanResult:
 
     due: int
     steps: list[StepRow]
-
-
-@dataclass(frozen=True, slots=True)
-class StepRun:
-    """A stage run: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the output's end."""
-
-    server: str
-    stage: str
-    outcome: str
-    message: str
-    seconds: float
-    log: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class RunReport:
-    """Result of a run: the worst outcome of each server, the stages that ran, and errors before a stage began."""
-
-    passed: bool
-    servers: dict[str, str]
-    steps: list[StepRun]
-    troubles: list[str]
 
 
 @dataclass(frozen=True, slots=True)
