@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
     "a default that is no choice": (lambda server: server.tool(wrong_choice), TypeError, "the default of speed cannot be 'quick'"),
     "a default with an item of another type": (lambda server: server.tool(wrong_list), TypeError, r"the default of words cannot be \[1\]"),
     "a class that nobody knows": (lambda server: server.tool(unknown_class), TypeError, "unknown_class: thing: "),
-    "a result of such a class": (lambda server: server.tool(unknown_result), TypeError, "tool unknown_result: the return annotation"),
+    "a result of such a class": (lambda server: server.tool(unknown_result), TypeError, "tool unknown_result: cannot derive an output schema"),
     "a misspelt annotation": (lambda server: server.tool(annotations={"readonly": True})(plain), TypeError, "unknown annotation readonly\nhint: use title, readOnlyHint"),
     "a hint that is no boolean": (lambda server: server.tool(annotations={"readOnlyHint": "yes"})(plain), TypeError, "readOnlyHint cannot be 'yes'\nhint: use True or False"),
     "a timeout that is text": (lambda server: server.tool(timeout="a")(plain), ValueError, "timeout cannot be 'a'\nhint: set a number of seconds"),  # type: ignore[call-overload] # on purpose

@@ -91,7 +91,7 @@ class AdoptionProposal:
 
 
 def server_name(text: str) -> str:
-    """Return a name for a server, from that of a package, a host or a folder."""
+    """Derive a server name from the name of a package, host or folder."""
     name = re.sub(r"[^a-z0-9]+", "-", text.rpartition("/")[2].lower()).strip("-")
     return (name if name[:1].isalpha() else f"server-{name}").strip("-")[:60] or "server"
 

@@ -223,7 +223,7 @@ class _Asked:
             except _LOST as error:
                 lost = CallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
                 one = _recorded(case, filled.right[0][0], lost, "", _ports(api))
-                # It has been started before: what does not start now, or is late, may be a busy machine's.
+                # The server has started before, so a failed or slow start may only mean that the machine is busy.
                 found.append(replace(one, slow=not speaking or isinstance(error, TimeoutError)))
         return found
 

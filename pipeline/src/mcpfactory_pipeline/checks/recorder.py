@@ -29,7 +29,7 @@ _DROPPED: Final = frozenset(
 _TELLING: Final = ("key", "token", "secret", "password", "signature", "credential", "auth")
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _LARGEST: Final = 5_000_000  # bytes of a body
-_SHORTEST: Final = 4  # characters of a secret; shorter values are in every text
+_SHORTEST: Final = 4  # characters; shorter values also occur in ordinary text, so they are not treated as secrets
 _PATIENCE: Final = 60.0  # seconds
 
 

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, find
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 
-# Tries a command: what goes through in its place, and what refused it (`Adviser.workable`).
+# Tries a command: the command that works instead, and the error that refused the first one.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
 _CHANGES: Final = 40  # of one kind that are shown

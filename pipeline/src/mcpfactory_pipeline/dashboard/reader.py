@@ -66,7 +66,9 @@ Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
 # Fields of events that the pages about many servers do not show.
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose logs say why
-_UNFINISHED: Final = frozenset({"stage.started", "stage.interrupted"})  # the last of a stage that nothing is at work at
+_UNFINISHED: Final = frozenset(
+    {"stage.started", "stage.interrupted"}
+)  # a stage is unfinished if its last event is one of these
 _STEP_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted"})
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 

@@ -103,7 +103,7 @@ _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "C
 _INSTALL: Final = (
     'install bubblewrap, take a machine with Landlock, or run for people whom you trust with isolation = "none"'
 )
-_PATIENCE: Final = 10.0  # seconds for a program that does nothing
+_PATIENCE: Final = 10.0  # seconds; timeout of the no-op program that probes the sandbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def _applies(wanted: Requirement, extras: frozenset[str], environment: Environme
 
 
 READY: Final = "ready.json"  # written last
-_MARKED: Final = 86_400  # seconds; how exactly it is known when an environment was last used
+_MARKED: Final = 86_400  # seconds; resolution of the last-used time of an environment
 
 
 def venv_python(folder: Path) -> Path:

@@ -76,7 +76,7 @@ RETRIED: Final = ("errored", "interrupted")
 RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
 RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
-MEMORY: Final = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
+MEMORY: Final = 4 * 2**30  # bytes; default memory limit of a stage and its child processes
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class RunTable:
             shown = servers[: max(1, height - _FRAME)]
             hidden = len(servers) - len(shown)
             if not hidden:
-                shown = list(self._cells)  # all fit: each stays where it is
+                shown = list(self._cells)  # if all servers fit, keep their order
             more = [_line(f"… and {pluralize(hidden, 'server')} more", "dim")] if hidden else []
             return Group(self._table(shown, width), *more, _line(self._sum()))
 

@@ -50,8 +50,8 @@ class DecisionTools:
     async def _decide(self, ctx: Context, asked: Decision) -> ConfirmedDecision:
         """Return the decision after a person confirmed it. After a change, explain it and ask again.
 
-        The key of a question covers everything that is confirmed: the answer to a different question, from an earlier
-        round, does not count.
+        The question key includes every confirmed value. An answer to an earlier version of the question therefore does
+        not count.
         """
         if not self._access.local and ctx.principal is None:  # any program of this machine reaches a port
             raise ToolError(

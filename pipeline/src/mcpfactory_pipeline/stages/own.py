@@ -128,7 +128,7 @@ def check_restart(stage: Stage, before: set[str]) -> None:
     """Raise an error if a stage sends the work back to a stage that is not before it.
 
     Raises:
-        ConfigError: names the stages that are before it.
+        ConfigError: the restart target is not an earlier stage; the hint lists the earlier ones.
     """
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(

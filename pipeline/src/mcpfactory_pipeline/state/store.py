@@ -317,7 +317,9 @@ class Store:
             return self.without_history(server)
         where = self.where(server, "state")
         try:
-            parse(text, where)  # a conflict, another schema or plain damage: a better message
+            parse(
+                text, where
+            )  # the parser's error is better: it reports a merge conflict, another schema version or damage
         except StateError as error:
             return error
         return StateError(

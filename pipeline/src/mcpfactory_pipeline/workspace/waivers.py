@@ -232,7 +232,7 @@ def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
         value = table.get(key)
         if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
             raise ConfigError(
-                f"{where} has no {key}, or one that is too long",
+                f"{where}: {key} is missing or longer than {LONGEST_REASON} characters",
                 hint=f'{key} = "…", at most {LONGEST_REASON} characters',
             )
         texts[key] = value

@@ -30,9 +30,7 @@ def ci(
     ] = False,
     against: Annotated[
         str,
-        typer.Option(
-            metavar="BASE", help="With --check: base commit of a pull request; refuse invalid history changes"
-        ),
+        typer.Option(metavar="BASE", help="With --check: refuse invalid history changes since this commit"),
     ] = "",
     pushed: Annotated[
         bool,
@@ -248,7 +246,7 @@ def fold(
         str, typer.Option(metavar="NAME", help="Instead of --assigned: the server that the job of each FOLDER ran")
     ] = "",
     branch: Annotated[
-        str, typer.Option(metavar="BRANCH", help="Branch with histories of people's decisions to include")
+        str, typer.Option(metavar="BRANCH", help="Also include the decisions recorded on this branch")
     ] = "",
     released: Annotated[
         bool, typer.Option("--released", help="Folders come from the publish job; accept promote and publish events")

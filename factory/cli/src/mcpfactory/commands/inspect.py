@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="Run the server's code if it has no report, in a separate place and without this shell's environment",
+        help="Start a server without report, in a sandbox with a clean environment",
     ),
 ]
 

@@ -55,7 +55,7 @@ _AllowCalls = Annotated[
     bool,
     typer.Option(
         "--allow-calls",
-        help="Also call tools without readOnlyHint, which may change data; never those with destructiveHint",
+        help="Also call tools that may change data, except destructive ones",
     ),
 ]
 
@@ -63,7 +63,7 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="Refuse a server for findings only, or also for unproven checks (promotion; always with NAME)",
+        help="Fail on findings, or also on unverified checks (promotion; always with NAME)",
     ),
 ]
 

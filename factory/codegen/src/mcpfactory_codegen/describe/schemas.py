@@ -232,7 +232,7 @@ def _compiles(pattern: str) -> bool:
 # kept      `type` (null where the document permits it), `properties`, `items`, a schema in `additionalProperties`
 # merged    `allOf`, `anyOf` and `oneOf` into that form: the types and properties of all branches; no `$ref` is needed
 # left out  formats, patterns, bounds and lengths (never checked by the APIs that document them)
-# loose     also without `required` and `enum` (members come and go; new values are not a new version of an API),
+# loose     also without `required` and `enum` (APIs add and remove members and values without a new version),
 #           and without `additionalProperties: false` (APIs ignore it); small enumerations stay as `examples`
 # declared  with these three, as the document has them
 #

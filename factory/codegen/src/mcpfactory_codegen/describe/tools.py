@@ -146,7 +146,7 @@ FILE_PROPERTIES: Final[dict[str, Any]] = {
 }
 _FILE_SCHEMA: Final[dict[str, Any]] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
 _FILE_NOTE: Final = "A file: its text, or an object with text or base64."
-_WHOLE: Final = {  # arguments that no parameter and no property of the document is, by their place
+_WHOLE: Final = {  # descriptions of the arguments that hold a whole body, form or query string
     "body": "The whole body of the request.",
     "form": "All fields of the form that is sent.",
     "querystring": "The whole query, behind the question mark of the address.",

@@ -64,7 +64,7 @@ def parameter_in_itself(reading: Reading, node: dict[str, Any], location: Locati
 
 
 def collection_style(reading: Reading, node: dict[str, Any], location: Location) -> tuple[QueryStyle, bool]:
-    """Return style and explode of an array; csv when it says none."""
+    """Return style and explode of an array parameter; `collectionFormat` defaults to csv."""
     written = node.get("collectionFormat")
     if written is None:
         return _COLLECTION["csv"]

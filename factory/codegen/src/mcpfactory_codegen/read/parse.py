@@ -397,7 +397,7 @@ class WrittenInt(int):
 
 
 class WrittenFloat(float):
-    """A number that knows how it was written: where the schema wants text, 1.10 is not 1.1."""
+    """A float that keeps its source text, because "1.10" and "1.1" differ if the schema expects a string."""
 
     text: str
 

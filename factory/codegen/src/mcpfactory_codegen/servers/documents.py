@@ -352,7 +352,7 @@ def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> di
 
 
 def _pointers(api: ApiConfig) -> set[str]:
-    """Return the pointers of problems with terms of the selection that match nothing."""
+    """Return the pointer that a problem has for each selection term, such as `include-tag=books`."""
     chosen = api.selection.model_copy(
         update={"include_methods": [one.upper() for one in api.selection.include_methods]}
     )

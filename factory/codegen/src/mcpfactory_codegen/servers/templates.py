@@ -182,7 +182,7 @@ class _Git:
                 "the template is in a Git repository, but git is not installed", "install git"
             ) from None
         except subprocess.TimeoutExpired:
-            raise TemplateSourceError(f"{where} did not answer within {SECONDS} seconds", "try again") from None
+            raise TemplateSourceError(f"{where} timed out after {SECONDS} s", "try again") from None
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
             raise TemplateSourceError(f"git cannot read {where}: {said}", "check the address, the ref and your access")

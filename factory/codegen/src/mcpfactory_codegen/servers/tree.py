@@ -32,7 +32,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 _LABELS: Final = ("yours", "as it was made before", "as it is made now")
 _MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
-_MOST_CONFLICTS: Final = 127  # what git can count in an exit code; above, it failed
+_MOST_CONFLICTS: Final = 127  # git's exit code is the number of conflicts up to 127; higher codes mean failure
 _SECONDS: Final = 60
 
 

@@ -192,7 +192,7 @@ class ClientSession:
 
     async def _exchange(self, message: Json, future: asyncio.Future[Json]) -> Json:
         await self.send(message)
-        if future.done():  # the answer overtook the end of sending it: notifications before it come first
+        if future.done():  # the response arrived before send() returned: deliver earlier notifications first
             await asyncio.sleep(0)
         return await future
 

@@ -93,11 +93,11 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
         "--store", help="what several processes share: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)"
     )
     parser.add_argument("--log-format", choices=("text", "json"), default="text", help="json: a line for each request")
-    parser.add_argument("--otel", action="store_true", help="send traces and durations by OTLP, as OTEL_… say")
+    parser.add_argument("--otel", action="store_true", help="export traces and metrics by OTLP (configure with OTEL_*)")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalogue:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
-        parser.add_argument("--profile", help=f"which of the API's tools: {', '.join(catalogue.profiles)}")
+        parser.add_argument("--profile", help=f"tool profile to serve: {', '.join(catalogue.profiles)}")
         parser.add_argument("--dialect", help=f"for clients with limits: {', '.join(DIALECTS)}")
     options = parser.parse_args(given)
     if catalogue:

@@ -344,7 +344,7 @@ class _PartContext(Context):
 
 
 def _tool(part: Host, inner: Tool, before: str) -> Tool:
-    """Return a part's tool as a tool of the whole.
+    """Wrap a mounted server's tool as a tool of the parent server.
 
     The part checks the arguments and runs it inside its own middleware.
     """

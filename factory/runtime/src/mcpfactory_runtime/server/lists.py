@@ -91,7 +91,7 @@ class Listener(Protocol):
     """Somebody who may want change notifications."""
 
     def publish(self, method: str, params: Json) -> None:
-        """Send the notification on, if it is wanted here."""
+        """Forward the notification if this listener subscribed to it."""
 
 
 class Hub:

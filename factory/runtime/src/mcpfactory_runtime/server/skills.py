@@ -394,7 +394,9 @@ class Skills:
         """Publish every skill in a folder; see `Server.add_skills`."""
         found = sorted(path.parent for path in Path(folder).glob(f"*/{_MAIN}"))
         if not found:
-            raise SkillError(f"{folder}: none of its folders has a {_MAIN}\nhint: use add_skill() for a single skill")
+            raise SkillError(
+                f"no {_MAIN} found in the subfolders of {folder}\nhint: use add_skill() for a single skill"
+            )
         return [self.publish(path, prefix) for path in found]
 
     async def answer(self, call: Call) -> Json:

@@ -207,8 +207,8 @@ class Processes:
     """The living processes that share a store, and this one among them. Event loop only.
 
     Args:
-        store: what they share.
-        lease: seconds that the others believe this one without hearing of it.
+        store: the shared store.
+        lease: seconds without a heartbeat after which others consider this process dead.
 
     Attributes:
         id: this process's name; also that of its mailbox.

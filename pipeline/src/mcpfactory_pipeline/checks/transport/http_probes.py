@@ -144,7 +144,7 @@ def _modern_bodies(plain: Mapping[str, str], listing: Json) -> Iterator[_Step]:
 
 
 def _modern_headers(plain: Mapping[str, str], listing: Json, request: Callable[..., Json]) -> Iterator[_Step]:
-    """Headers written otherwise: in capitals, with blanks, between the marks of base64 or between half of them."""
+    """Return requests with unusual headers: upper case, padded with spaces, with complete or incomplete base64 markers."""
     yield "modern-upper-names", "POST", {name.upper(): value for name, value in plain.items()}, listing
     yield "modern-upper-value", "POST", {**plain, "Mcp-Method": "TOOLS/LIST"}, listing
     yield "modern-blanks", "POST", {name: f" {value} \t" for name, value in plain.items()}, listing

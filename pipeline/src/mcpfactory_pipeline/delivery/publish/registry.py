@@ -121,7 +121,10 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
             )
         found = _inspect(wire, release, settings)
     if found.same is None:
-        raise TargetError(f"{base} accepted server.json, but does not return it", hint="publish again to check again")
+        raise TargetError(
+            f"{base} accepted server.json, but does not return it",
+            hint="run the same publish command again; the registry may need time to list it",
+        )
     return found.same
 
 

@@ -111,7 +111,7 @@ class _Node:
 
 
 def _nodes(node: _Node) -> Iterator[_Node]:
-    """Yield the object and every object in it, in the order of the shapes."""
+    """Yield the node and all nested nodes, in the order of the properties in `_SHAPES`."""
     yield node
     for name, part in _SHAPES[node.shape]["properties"].items():
         inside: list[tuple[str, Any]] = []

@@ -196,7 +196,7 @@ def _tag(repository: Repository, one: Proposal, folder: str) -> None:
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{notes}\n")
 
 
-# --- the journal: what is about to be written, so that the next release takes back what a killed one left ---
+# --- journal of pending writes, so that the next release can roll back a killed one ---
 
 
 _Files = Mapping[str, bytes | None]

@@ -96,7 +96,7 @@ class ErrorShaping(Middleware):
     Without it the model reads that the tool failed, and the log has the rest: the text of an exception may hold secrets.
 
     Args:
-        words: exception → the text, or what makes one of it. The first entry that fits is used.
+        words: exception type → text, or a function that builds the text from the exception. The first entry that fits is used.
     """
 
     def __init__(self, words: Mapping[type[Exception], Words]) -> None:

@@ -104,7 +104,7 @@ def relayed_template(
 ) -> Template:
     """Return a resource template, which takes the URIs that `matches` says. Its variables are the other server's, who judges them."""
     text = names.uri(str(wire["uriTemplate"]))
-    uris: Any = _RelayedUris(text, matches)  # it matches as a template does
+    uris: Any = _RelayedUris(text, matches)  # it has the matching interface of a URI template
     unchecked: Any = _UncheckedArguments()  # it binds as a signature does
     return Template(uris, _ResourceReader(pass_on, names), unchecked, {**wire, "uriTemplate": text})
 

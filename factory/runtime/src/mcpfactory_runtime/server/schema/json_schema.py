@@ -62,7 +62,7 @@ __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile
 
 CoreSchema = core_schema.CoreSchema
 _ANY: Final = core_schema.any_schema()
-_MAX_DEPTH: Final = 100  # of one schema; deeper places are let through
+_MAX_DEPTH: Final = 100  # levels in one schema; values below that are not validated
 _MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
 
 _ALWAYS_VISITS: Final = 10_000  # visits; some 0.1 seconds

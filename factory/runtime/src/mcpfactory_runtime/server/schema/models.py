@@ -86,7 +86,7 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
         schema = _itself(adapter.json_schema(mode="serialization", schema_generator=_Plain))
     except PydanticUserError as error:
         raise TypeError(
-            f"the return annotation has no schema: {error}\nhint: set structured=False to return it without a schema"
+            f"cannot derive an output schema from the return annotation: {error}\nhint: set structured=False to return the value without an output schema"
         ) from error
 
     def plain(value: Any) -> Any:

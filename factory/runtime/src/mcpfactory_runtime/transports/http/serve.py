@@ -354,7 +354,9 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not supported here\nhint: remove workers=")
     if workers > 1 and server.metrics is not None:
-        raise ValueError("metrics cover only one process\nhint: use --otel, or start separate processes with --store")
+        raise ValueError(
+            "metrics are not supported with several workers\nhint: use --otel, or start separate processes with --store"
+        )
     app = HttpApp(server, **options)
     if options["store"] is not None:
         asyncio.run(_try(options["store"]))

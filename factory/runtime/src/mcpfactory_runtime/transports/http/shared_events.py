@@ -160,7 +160,7 @@ class SharedEventStore:
                 self._current = None
 
     async def _write(self, key: str, changes: Changes | None) -> None:
-        """Write what changed of a session, again and again while the store does not answer."""
+        """Write a session's changes; retry until the store responds."""
         while True:
             with suppress(OSError):
                 if await self._attempt(key, changes):
