@@ -136,3 +136,8 @@ def test_a_document_that_lost_its_operations_does_not_empty_the_server(workspace
     done = workspace("update", "shop", "--from", str(folder / "api/openapi.yaml"))
     assert (done.code, "has no operations" in done.err) == (4, True)
     assert (folder / "src/shop_mcp/_generated/manifest.json").read_bytes() == before
+
+
+def test_options_that_select_from_a_document_are_refused_for_a_template(workspace):
+    done = workspace("new", "plain", "--template", "minimal", "--include-tag", "x", "--strict")
+    assert (done.code, "include_tags, strict: only for servers of an API document" in done.err) == (2, True)

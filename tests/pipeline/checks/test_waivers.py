@@ -88,10 +88,10 @@ def written(folder: Path, **changes: str | None) -> Path:
 @rows(
     "changes, words",
     [
-        ({"reason": None}, "no reason"),
-        ({"reason": '"  "'}, "no reason"),
-        ({"person": None}, "no person"),
-        ({"rule": None}, "no rule"),
+        ({"reason": None}, "reason is missing"),
+        ({"reason": '"  "'}, "reason is missing"),
+        ({"person": None}, "person is missing"),
+        ({"rule": None}, "rule is missing"),
         ({"until": None}, "no expiry"),
         ({"until": '"2031-01-31"'}, "no expiry"),
         ({"until": "2031-01-31T00:00:00Z"}, "no expiry"),

@@ -477,7 +477,9 @@ def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool 
     if policy.source is None or not (policy.approvals or lifts):
         raise PromotionError(
             f"channel {policy.name} requires no approval",
-            hint=f"mcpfactory pipeline promote {decision.state.server} --channel {policy.name}",
+            hint=f"mcpfactory pipeline promote {decision.state.server} --channel {policy.name}"
+            if verb == "approve"
+            else f"mcpfactory pipeline hold {decision.state.server} --channel {policy.name} --reason '…'",
         )
     if decision.state.retired:
         raise PromotionError(

@@ -369,8 +369,11 @@ class Retire(Operation):
             clock=context.clock,
         )
         out = ", ".join(made["channels"]) or "no channel"
-        message = f"{self.server} is {'retired, and ' if made['retired'] else ''}out of {out}"
-        return RetireResult(message=message, **made)
+        if made["retired"]:
+            return RetireResult(message=f"{self.server} is retired, and out of {out}", **made)
+        again = Unhold(server=self.server, channel=self.channel).command_line()
+        details = (f"when the channel may move again: {again}",)
+        return RetireResult(message=f"{self.server} is out of {out}, which is held", details=details, **made)
 
 
 class Revive(Operation):

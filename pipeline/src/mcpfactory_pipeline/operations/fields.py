@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from mcpfactory_pipeline.base.text import LONGEST_REASON
 from mcpfactory_pipeline.operations.operation import Omitted, Param
@@ -37,7 +37,8 @@ StageName = Annotated[
 ]
 Reason = Annotated[
     str,
-    Field(description="Reason, recorded with the decision", max_length=LONGEST_REASON),
+    StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON),
+    Field(description="Reason, recorded with the decision"),
     Param(flags=("--reason", "-m")),
 ]
 SignWith = Annotated[
@@ -53,7 +54,8 @@ Precondition = Annotated[
 
 RequiredReason = Annotated[
     str,
-    Field(description="Reason, recorded with the decision", min_length=1, max_length=LONGEST_REASON),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON),
+    Field(description="Reason, recorded with the decision"),
     Param(flags=("--reason", "-m")),
 ]
 AGENTS_DECIDE_SINGLY: Final[Omitted] = {

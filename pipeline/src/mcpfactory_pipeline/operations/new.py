@@ -123,10 +123,11 @@ class New(Selection, Operation):
                 "a server is made from an API document or from a template: give exactly one of the two",
                 hint="mcpfactory new --from-openapi FILE, or mcpfactory new NAME --template minimal",
             )
-        if self.template and (self.mode or self.overlays):
+        of_document = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
+        if self.template and (given := [name for name in of_document if getattr(self, name)]):
             raise OperationError(
-                "mode and overlays require an API document",
-                hint="leave them out, or mcpfactory new --from-openapi FILE",
+                f"{', '.join(given)}: only for servers of an API document",
+                hint="leave it out, or mcpfactory new --from-openapi FILE",
             )
         from mcpfactory_codegen.servers.answers import load_answers, typed_answers  # noqa: PLC0415 - loads YAML
         from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema

@@ -156,7 +156,7 @@ def create_server(
             built = from_template(config, found)
         target = folder / name
         if target.exists() or target.is_symlink():
-            raise CreateError(f"{target} already exists", "choose another name with --name, or remove it", "exists")
+            raise CreateError(f"{target} already exists", "choose another name, or remove it", "exists")
         notify(f"writing {len(built.paths)} files")
         steps = () if dry_run else _write_new(target, built)
     return _created(name, target, built, steps)
