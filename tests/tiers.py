@@ -140,7 +140,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/dashboard/test_possible.py",
             "tests/dashboard/test_trial_page.py",
         ),
-        "registries of images, with layers": ("tests/publish/test_oci.py",),
         "identity providers with keys of every kind": ("tests/runtime/auth/test_principal.py",),
     }.items()
     for path in paths

@@ -153,7 +153,7 @@ def test_a_project_of_python_is_published_as_what_was_checked(space):
     done(space, "pipeline", "run", "acme-greeter")
     for action in ("approve", "promote"):
         done(space, "pipeline", action, "acme-greeter", "--channel", "production")
-    done(space, "publish", "acme-greeter", "--target", "pypi", "--target", "oci", "--target", "sbom", "--check")
+    done(space, "publish", "acme-greeter", "--target", "pypi", "--target", "sbom", "--check")
     done(space, "publish", "acme-greeter", "--target", "mcpb")
     candidate = space.folder / "pipeline/artifacts/acme-greeter" / state(space, "acme-greeter")["candidate"]
     with zipfile.ZipFile(next(candidate.glob("publish/mcpb/*.mcpb"))) as bundle:

@@ -16,15 +16,8 @@ import httpx
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
-from mcpfactory_pipeline.checks.declared_tests import (
-    DeclaredTest,
-    ServerSetup,
-    check_result,
-    read_tests,
-    recording_path,
-    run_tests,
-)
-from mcpfactory_pipeline.checks.recorder import RequestRecorder
+from mcpfactory_pipeline.checks.declared_tests import DeclaredTest, ServerSetup, check_result, read_tests, run_tests
+from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
 from tests.rows import rows
 
 SECRET = "s3cret/of+the=zoo"

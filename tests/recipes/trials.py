@@ -250,7 +250,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from mcpfactory_pipeline.operations.fields import Server
+from mcpfactory_pipeline.operations.operation import Server
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext, OperationResult
 
 

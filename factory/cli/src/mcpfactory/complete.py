@@ -35,7 +35,7 @@ clients: Final = _among(*_CLIENTS)
 kinds: Final = _among("added", "changed", "fixed", "removed", "security")
 origins: Final = _among("git", "index", "vendored")
 providers: Final = _among("github", "gitlab")
-targets: Final = _among("pypi", "mcpb", "oci", "docker", "sbom", "registry")
+targets: Final = _among("pypi", "mcpb", "docker", "sbom", "registry")
 
 
 def servers(incomplete: str) -> list[str]:

@@ -84,7 +84,7 @@ def _options(
     ] = 0,
 ) -> None:
     if level := os.environ.get("MCPFACTORY_LOG", "") or ("", "info", "debug")[min(verbose, 2)]:
-        from mcpfactory.log import log_to_stderr
+        from mcpfactory.output import log_to_stderr
 
         log_to_stderr(level)
     from mcpfactory.commands.inbox import greet

@@ -1,7 +1,8 @@
-"""The root of all errors that a person is shown: what is wrong and where, what to do about it, and how the process ends."""
+"""Base class of all errors with a hint, exit codes, and the reason why a connection failed."""
 
 from __future__ import annotations
 
+import os
 from enum import IntEnum
 from typing import ClassVar
 
@@ -32,3 +33,37 @@ class McpfactoryError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+def system_error(error: BaseException) -> OSError | None:
+    """Return the error of the operating system, the resolver or TLS that caused an error, or None.
+
+    If several addresses were tried, the first one's error is returned.
+    """
+    import ssl  # noqa: PLC0415 - it takes as long as the start of a server
+
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, BaseExceptionGroup):
+            inner = inner.exceptions[0]
+        if isinstance(inner, ssl.SSLError) or (isinstance(inner, OSError) and inner.errno):
+            return inner
+        inner = inner.__cause__ or inner.__context__
+    return None
+
+
+def why_unreachable(error: BaseException) -> str:
+    """Return why a connection failed: the system's message, else the error's own, else its class name."""
+    import socket  # noqa: PLC0415 - only when a connection failed
+    import ssl  # noqa: PLC0415
+
+    system = system_error(error)
+    if isinstance(system, socket.gaierror):
+        return "the name is unknown"
+    if isinstance(system, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {system.verify_message}"
+    if isinstance(system, ssl.SSLError):
+        return "the TLS handshake failed"
+    if system is not None and system.errno:
+        return os.strerror(system.errno).lower()
+    return str(error) or type(error).__name__

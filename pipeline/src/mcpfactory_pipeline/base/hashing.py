@@ -5,7 +5,6 @@ With an indent the standard library writes piece by piece in Python; states are 
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import json
@@ -101,17 +100,12 @@ _LEVEL: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """Entry at one path of a file system: a file, a link (`link` is its target), or a folder.
-
-    `path` is relative, with `/` between parts; `owner` is the numeric ID of user and group.
-    """
+    """File or folder in an archive; `path` is relative, with `/` between parts."""
 
     path: str
     data: bytes = b""
     mode: int = 0o644
-    link: str = ""
     folder: bool = False
-    owner: int = 0
 
 
 def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
@@ -147,19 +141,12 @@ def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
 
 def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
     info = tarfile.TarInfo(entry.path)
-    info.mode, info.uid, info.gid = entry.mode, entry.owner, entry.owner
-    if entry.link:
-        info.type, info.linkname, info.mode = tarfile.SYMTYPE, entry.link, 0o777
-    elif entry.folder:
+    info.mode = entry.mode
+    if entry.folder:
         info.type = tarfile.DIRTYPE
     else:
         info.size = len(entry.data)
     return info
-
-
-def gzip_bytes(data: bytes) -> bytes:
-    """Return the data, compressed, with neither name nor time in the header."""
-    return gzip.compress(data, compresslevel=_LEVEL, mtime=0)
 
 
 def canonical_text(value: object) -> str:

@@ -359,9 +359,6 @@ def _location(report: Report, where: str) -> dict[str, Any]:
     return location
 
 
-__all__ = ["FORMATS", "Format", "format_of"]
-
-
 _WIDTH: Final = 7  # of one character in pixels, with room to spare: the viewer's font decides
 _COLOURS: Final = (
     (95, "#2e7d32"),

@@ -41,7 +41,7 @@ from mcpfactory_pipeline.dashboard.files import (
     workspace_digest,
 )
 from mcpfactory_pipeline.dashboard.runs import by_run
-from mcpfactory_pipeline.plan.order import needed_stages
+from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event

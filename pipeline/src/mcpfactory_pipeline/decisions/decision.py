@@ -20,7 +20,7 @@ from mcpfactory_pipeline.decisions.precondition import callers_line, channel_fac
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs
-from mcpfactory_pipeline.plan.order import required_checks, required_stages
+from mcpfactory_pipeline.plan.plan import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import (
     Blocker,
     ChannelPolicy,

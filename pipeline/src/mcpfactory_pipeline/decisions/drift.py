@@ -153,7 +153,7 @@ def _has_present(server: WorkspaceServer, state: ServerState, channel: str) -> b
 
 
 def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, candidate: str) -> tuple[str, ...]:
-    from mcpfactory_pipeline.plan.order import required_checks  # noqa: PLC0415 - with all stages, and few servers need it
+    from mcpfactory_pipeline.plan.plan import required_checks  # noqa: PLC0415 - with all stages, and few servers need it
     from mcpfactory_pipeline.stages import workspace_stages  # noqa: PLC0415 - as above
 
     server, channels = state.server, read_channels(workspace)

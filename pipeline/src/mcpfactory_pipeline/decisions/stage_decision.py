@@ -17,8 +17,7 @@ from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.decisions.precondition import DecisionFacts, require_precondition, stage_facts
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, without_unsigned
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
-from mcpfactory_pipeline.plan.order import required_stages
-from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan
+from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan, required_stages
 from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key, signing_option
 from mcpfactory_pipeline.plan.stage import ApprovalPolicy, Stage, approved_by, describe_missing, rejected_by
 from mcpfactory_pipeline.stages import workspace_stages

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from mcpfactory_codegen.select import Selection
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.operations.fields import Server
 from mcpfactory_pipeline.operations.operation import (
     Access,
     Omitted,
@@ -20,6 +19,7 @@ from mcpfactory_pipeline.operations.operation import (
     OperationError,
     OperationResult,
     Param,
+    Server,
 )
 from mcpfactory_pipeline.workspace.upstream import api_addresses
 

@@ -13,15 +13,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, get_args
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import Reporter
 from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.text import LONGEST_REASON
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
@@ -256,3 +258,57 @@ _PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
     "date": ("{name}: {given!r} is not a valid date", "write YYYY-MM-DD"),
 }
 """Kind of pydantic's error → message and hint."""
+
+
+_KEY: Final = "a private key is a file of the person's own machine"
+BY_PEOPLE: Final = "people are responsible for it, not agents"
+_AT_ONCE: Final = "a person at a terminal reads and decides in one step"
+
+Server = Annotated[
+    str,
+    Field(description="Server in this workspace", examples=["bookshop"]),
+    Param(argument=True, metavar="NAME", names="servers"),
+]
+Servers = Annotated[
+    tuple[str, ...],
+    Field(description="Servers in this workspace [default: all]", examples=[["bookshop"]]),
+    Param(argument=True, metavar="NAME", names="servers"),
+]
+Channel = Annotated[str, Field(description="Channel name"), Param(metavar="CHANNEL", names="channels")]
+Candidate = Annotated[
+    str,
+    Field(description="Candidate ID prefix [default: candidate in the previous channel]"),
+    Param(metavar="CANDIDATE"),
+]
+StageName = Annotated[
+    str,
+    Field(description="Approval stage, instead of a channel"),
+    Param(metavar="STAGE", names="stages"),
+]
+Reason = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON),
+    Field(description="Reason, recorded with the decision"),
+    Param(flags=("--reason", "-m")),
+]
+SignWith = Annotated[
+    Path | None,
+    Field(description="SSH key to sign with, for channels and stages with `signed`"),
+    Param(metavar="KEY", omit={"dashboard": _KEY, "mcp": _KEY}),
+]
+Precondition = Annotated[
+    str,
+    Field(description="`precondition` of the inbox or the status: refuses the decision if the facts changed since"),
+    Param(omit={"cli": _AT_ONCE}),
+]
+
+RequiredReason = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON),
+    Field(description="Reason, recorded with the decision"),
+    Param(flags=("--reason", "-m")),
+]
+AGENTS_DECIDE_SINGLY: Final[Omitted] = {
+    "dashboard": "the inbox selects several candidates",
+    "mcp": "a person confirms each decision of an agent",
+}

@@ -8,8 +8,14 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.operations.fields import Servers
-from mcpfactory_pipeline.operations.operation import Omitted, Operation, OperationContext, OperationResult, Param
+from mcpfactory_pipeline.operations.operation import (
+    Omitted,
+    Operation,
+    OperationContext,
+    OperationResult,
+    Param,
+    Servers,
+)
 from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.run.run import RunOutcome, plan_servers, run_pipeline
 

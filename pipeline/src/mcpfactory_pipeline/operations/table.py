@@ -15,11 +15,11 @@ from mcpfactory_pipeline.operations.decisions import (
     Revive,
     Rollback,
     Unhold,
+    Waive,
 )
 from mcpfactory_pipeline.operations.new import New, Update
 from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list, option_names
 from mcpfactory_pipeline.operations.run import Run
-from mcpfactory_pipeline.operations.waive import Waive
 
 DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollback, Hold, Unhold)
 OPERATIONS: Final[tuple[type[Operation], ...]] = (New, Update, Run, *DECISIONS, Retire, Revive, Waive)

@@ -24,7 +24,7 @@ import httpx
 
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.reporting.settings import EventSettings, MailSettings
-from mcpfactory_runtime.connection_errors import system_error, why_unreachable
+from mcpfactory_runtime.errors import system_error, why_unreachable
 
 _LONGEST: Final = 1500  # characters of a line; chats refuse much more
 # Text after the server's name in the line about an event. For other events, the line shows the kind.

@@ -15,7 +15,7 @@ from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.channels.channel import read_verified
-from mcpfactory_pipeline.plan.order import arrange, channels_before, needed_stages, required_stages, source_channels
+from mcpfactory_pipeline.plan.plan import arrange, channels_before, needed_stages, required_stages, source_channels
 from mcpfactory_pipeline.plan.policy import DEFAULT, ChannelPolicy, cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import (
     Artifact,

@@ -12,11 +12,10 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.ids import acting_as, actor
 from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.decisions.promote import require_promotable
-from mcpfactory_pipeline.operations.decisions import Approve, Decision, Promote, Reject, Retire, Revive
+from mcpfactory_pipeline.operations.decisions import Approve, Decision, Promote, Reject, Retire, Revive, Waive
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.operations.table import read_command
-from mcpfactory_pipeline.operations.waive import Waive
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_channel, person_key
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState

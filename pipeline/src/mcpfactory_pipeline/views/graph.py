@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.plan.gates import GATES
-from mcpfactory_pipeline.plan.order import needed_stages
+from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
 

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.decisions.precondition import stage_facts
 from mcpfactory_pipeline.decisions.promote import rollback_command
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs, stage_inputs
-from mcpfactory_pipeline.plan.order import required_checks, required_stages
+from mcpfactory_pipeline.plan.plan import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import (
     ChannelPolicy,
     describe_decision,

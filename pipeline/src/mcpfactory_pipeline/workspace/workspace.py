@@ -75,7 +75,6 @@ FIELDS: Final[Mapping[str, Collection[str] | None]] = {
 TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
     "pypi": ("url", "index", "auth", "user", "token_variable", "runtime"),
     "mcpb": ("type", "platform", "python", "author"),
-    "oci": ("image", "user", "password_variable", "base", "base_user", "base_password_variable", "python"),
     "docker": ("base",),
     "sbom": ("resolve", "platform", "python"),
     "registry": ("url", "auth", "token_variable", "audience"),

@@ -25,7 +25,7 @@ from mcpfactory_runtime.client.channel import (
 )
 from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
 from mcpfactory_runtime.client.oauth import OAuth
-from mcpfactory_runtime.connection_errors import why_unreachable
+from mcpfactory_runtime.errors import why_unreachable
 from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
 from mcpfactory_runtime.protocol.errors import McpError

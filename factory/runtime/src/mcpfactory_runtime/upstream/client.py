@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
-from mcpfactory_runtime.connection_errors import system_error, why_unreachable
+from mcpfactory_runtime.errors import system_error, why_unreachable
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import READ_BY_CODE, ToolResult

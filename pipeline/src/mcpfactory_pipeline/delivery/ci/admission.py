@@ -16,7 +16,7 @@ from mcpfactory_pipeline.base.hashing import ABSENT, hash_record
 from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
 from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
 from mcpfactory_pipeline.plan.gates import closed_gates
-from mcpfactory_pipeline.plan.order import needed_stages, required_checks
+from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks, version_fault
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, describe_missing, rejected_by
 from mcpfactory_pipeline.state.schema import Event, StagesUnderWay

@@ -28,7 +28,7 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.signatures import SIGNERS, event_fault, unsigned_approvals, without_unsigned
 from mcpfactory_pipeline.decisions.stage_decision import stage_blockers
-from mcpfactory_pipeline.plan.order import required_checks
+from mcpfactory_pipeline.plan.plan import required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages

@@ -6,7 +6,6 @@ events. Settings are in `[publish.<target>]` of the workspace (destination, toke
 (`[publish]` of its `mcpfactory.toml`) are read from the source distribution, so that they were checked with the rest.
 `http.HttpClient` is the only client of all targets, except for `uv publish`; `http.job_identity` returns the identity
 of a CI job, which `pypi` and `registry` exchange for a token. File targets share `program` (the start of a server in
-a bundle, and its packages, resolved once with hashes and installed by uv). `images` has an OCI layout in a folder, and
-pushes and pulls it; `oci` builds an image, on a Python of this machine where no base is named. The state holds the
-results, so that `status`, `inbox` and the dashboard need no request.
+a bundle, and its packages, resolved once with hashes and installed by uv). The state holds the results, so that
+`status`, `inbox` and the dashboard need no request.
 """

@@ -1,4 +1,4 @@
-"""A Dockerfile with all that it copies, for those who build images with docker or buildah."""
+"""Docker target: a Dockerfile with the files that it copies, for `docker build`, `podman build` and buildah."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mcpfactory_pipeline.delivery.publish.images import parse_reference
-from mcpfactory_pipeline.delivery.publish.oci import USER, http_requirement, labels
+from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.delivery.publish.program import (
     EVERY,
     LIBRARY,
     Platform,
     launcher,
     lock_requirements,
+    on_runtime,
     unusable,
     wheels,
 )
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 
+USER: Final = 65532  # the usual number of the unprivileged user in images without a shell
+NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
+_PINNED: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 _LEAST: Final = re.compile(r">=\s*(3\.\d+)")
 _DOCKERFILE: Final = """\
 # {name} {version}, candidate {candidate}: made by mcpfactory from the bytes that were checked.
@@ -60,6 +63,25 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
     ).encode()
 
 
+def labels(release: CandidateRelease) -> dict[str, str]:
+    """Return the labels of the OCI image specification, the candidate, and the server's name in the MCP registry."""
+    about = release.metadata
+    links = {label.lower(): url for label, url in about.urls.items()}
+    name = release.publish_table.get("mcp_name", "")
+    found = {
+        "org.opencontainers.image.title": release.title or release.server,
+        "org.opencontainers.image.description": about.summary,
+        "org.opencontainers.image.version": release.version,
+        "org.opencontainers.image.licenses": about.license,
+        "org.opencontainers.image.url": next((links[label] for label in ("homepage", "home") if label in links), ""),
+        "org.opencontainers.image.source": next((links[label] for label in ("repository", "source") if label in links), ""),
+        "org.opencontainers.image.documentation": next((links[label] for label in ("documentation", "docs") if label in links), ""),
+        "mcpfactory.candidate": release.candidate,
+        NAME_LABEL: name if isinstance(name, str) else "",
+    }  # fmt: skip
+    return {label: value for label, value in found.items() if value}
+
+
 def _quoted(text: str) -> str:
     return '"' + re.sub(r'(["\\$])', r"\\\1", " ".join(text.split())) + '"'
 
@@ -67,9 +89,8 @@ def _quoted(text: str) -> str:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    text = lock_requirements(
-        release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, http_requirement(release)
-    )
+    http = (f"{RUNTIME}[http]",) if on_runtime(release) else ()  # an image serves HTTP as well as stdio
+    text = lock_requirements(release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, http)
     return {
         "Dockerfile": dockerfile(release, settings["base"]),
         "main.py": launcher(release),
@@ -81,7 +102,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return problems that would make an image that does not start or is not reproducible."""
     problems = [*unusable(release, "docker")]
-    if not settings["base"] or not parse_reference(settings["base"]).digest:
+    if not _PINNED.fullmatch(settings["base"]):
         message = "the base image is not named by its hash, and would be another one tomorrow"
         hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'
         problems.append(TargetProblem("docker/base", message, hint))

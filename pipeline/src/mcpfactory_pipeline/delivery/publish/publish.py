@@ -8,9 +8,7 @@ the target first, then uploads missing files or only records the files found.
 from __future__ import annotations
 
 import io
-import json
 import os
-import tarfile
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +30,7 @@ from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder,
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.decisions.integrity import require_sound
-from mcpfactory_pipeline.delivery.publish import docker, mcpb, oci, pypi, registry, sbom
+from mcpfactory_pipeline.delivery.publish import docker, mcpb, pypi, registry, sbom
 from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
 from mcpfactory_pipeline.delivery.publish.server_rules import RULES
@@ -44,7 +42,6 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 _ROWS: Final = (
     pypi.TARGET,
     mcpb.TARGET,
-    oci.TARGET,
     docker.TARGET,
     sbom.TARGET,
     registry.TARGET,  # the last: what it says is where the others are
@@ -92,7 +89,6 @@ def publish_reference() -> str:
     parts = [_HEAD]
     for target in TARGETS.values():
         kind = "" if target.upload else " A file: it is made, and nothing is sent."
-        kind = kind or (f" A file, while `{target.destination}` is empty." if target.destination else "")
         parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
         if target.options:
             parts.append("\n| option | default |\n|---|---|\n")
@@ -102,14 +98,14 @@ def publish_reference() -> str:
     return "".join(parts)
 
 
-_INSTALLED: Final = (f"server/{LIBRARY}/", f"app/{LIBRARY}/")  # of a bundle, of an image
+_INSTALLED: Final = f"server/{LIBRARY}/"  # of a bundle
 
 
 def find_published_leaks(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield leaks in the files for a target: file and kind, never the secret.
 
-    Files by others are left out, as an index already has them: the lower layers of an image, and the installed files
-    in a bundle that no wheel of the release contains.
+    Files by others are left out, as an index already has them: the installed files in a bundle that no wheel of the
+    release contains.
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
@@ -120,11 +116,8 @@ def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[
     """Yield the files inside a file, recursively including wheels; a file that is not an archive yields itself."""
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
-            below = next((member.removeprefix(place) for place in _INSTALLED if member.startswith(place)), "")
-            if not below or below in own:
+            if not member.startswith(_INSTALLED) or member.removeprefix(_INSTALLED) in own:
                 yield from _members(member, data, own)
-    elif name.endswith(".oci.tar"):
-        yield from _image_members(content)
     else:
         yield name, content
 
@@ -133,23 +126,6 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for info in archive.infolist():
             yield info.filename, archive.read(info)
-
-
-def _image_members(content: bytes) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(fileobj=io.BytesIO(content)) as image:
-
-        def blob(digest: str) -> bytes:
-            stream = image.extractfile(f"blobs/{digest.replace(':', '/')}")
-            return stream.read() if stream else b""
-
-        index = image.extractfile("index.json")
-        (row,) = json.loads(index.read() if index else b"{}")["manifests"]
-        manifest = json.loads(blob(row["digest"]))
-        yield "config.json", blob(manifest["config"]["digest"])
-        with tarfile.open(fileobj=io.BytesIO(blob(manifest["layers"][-1]["digest"]))) as layer:
-            for member in layer:
-                if member.isfile() and (stream := layer.extractfile(member)) is not None:
-                    yield member.name, stream.read()
 
 
 Mode = Literal["send", "dry-run", "check"]
@@ -385,7 +361,7 @@ def _check_outcome(release: CandidateRelease, delivery: _Delivery, mode: Mode) -
 
 def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
     about, target = f"{release.server} {release.version}", delivery.target
-    if target.is_file(delivery.settings) or target.inspect is None:
+    if target.inspect is None:
         return _outcome(release, delivery, "would", message=f"{about} would be built")
     live = target.inspect(release, delivery.settings)
     if live.other:
@@ -404,7 +380,7 @@ def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
 
 def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, found: PublishOutcome) -> PublishOutcome:
     target, about = delivery.target, f"{release.server} {release.version}"
-    if target.is_file(delivery.settings) or target.upload is None:
+    if target.upload is None:
         folder = _write_files(delivery)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} was built for {target.id}")
     common = {"channel": release.channel, "candidate": release.candidate, "version": release.version}

@@ -87,8 +87,7 @@ class PublishTarget:
     `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only
     the missing parts, so that it continues an interrupted upload; it is called only if `inspect` found nothing
-    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded; the same
-    applies while its option `destination` is empty. `options` are the names of its settings with their defaults.
+    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` are the names of its settings with their defaults.
     `needs` returns the targets that must have the release first.
 
     All four raise `ConfigError` for invalid settings; `inspect` and `upload` also `TargetError` if the target fails
@@ -103,11 +102,6 @@ class PublishTarget:
     inspect: Callable[[CandidateRelease, TargetSettings], RemoteState] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     needs: Callable[[CandidateRelease], Sequence[str]] = lambda _release: ()
-    destination: str = ""
-
-    def is_file(self, settings: TargetSettings) -> bool:
-        """Return True if publishing to the target only builds its files."""
-        return self.upload is None or self.inspect is None or bool(self.destination and not settings[self.destination])
 
     def settings(
         self, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
