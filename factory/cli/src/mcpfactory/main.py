@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "login": Place("Use", f"{_COMMANDS}.run:login", "Log in to the API of a server (OAuth 2)"),
     "test": Place("Check", f"{_COMMANDS}.test_:run_declared", "Run the declared tests of a server"),
     "validate": Place("Check", f"{_COMMANDS}.validate:validate", "Check an MCP server written in any language"),
-    "waive": Place("Check", f"{_OPERATIONS}.waive:Waive", "Accept the findings of a rule until a date, with a reason"),
+    "waive": Place("Check", f"{_OPERATIONS}.decisions:Waive", "Accept the findings of a rule until a date, with a reason"),
     "evaluate": Place("Check", f"{_COMMANDS}.evaluate:evaluate", "Check that questions select the right tools"),
     "diff": Place("Check", f"{_COMMANDS}.update:diff", "Compare a server's tools with those that callers have"),
     "pipeline": Place("Release", f"{_COMMANDS}.pipeline:app", "Generate, build, test, validate and promote servers"),
