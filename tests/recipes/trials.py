@@ -215,7 +215,7 @@ def page(root: Path) -> None:
     replace(root, table, ")  # fmt: skip\n", PAGE)
     row = "| Runs | `/runs/` |"
     replace(
-        root, "docs/reference/dashboard.md", row, f"| Census | `/census/` | `census/index.html` | how many |\n{row}"
+        root, "docs/reference/dashboard.md", row, f"| Census | `/census/` | how many |\n{row}"
     )
 
 
