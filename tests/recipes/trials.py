@@ -214,9 +214,7 @@ def page(root: Path) -> None:
     replace(root, table, before, f"from mcpfactory_pipeline.dashboard.census import Census, census_page\n{before}")
     replace(root, table, ")  # fmt: skip\n", PAGE)
     row = "| Runs | `/runs/` |"
-    replace(
-        root, "docs/reference/dashboard.md", row, f"| Census | `/census/` | how many |\n{row}"
-    )
+    replace(root, "docs/reference/dashboard.md", row, f"| Census | `/census/` | how many |\n{row}")
 
 
 COMMAND: Final = '''\
