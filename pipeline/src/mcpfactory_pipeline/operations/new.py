@@ -24,7 +24,7 @@ from mcpfactory_pipeline.operations.operation import (
 from mcpfactory_pipeline.workspace.upstream import api_addresses
 
 if TYPE_CHECKING:
-    from mcpfactory_codegen.servers.create import Created
+    from mcpfactory_codegen.servers.build import Created
     from mcpfactory_codegen.servers.documents import ApiSource
     from mcpfactory_codegen.servers.update import Updated
 
