@@ -60,7 +60,7 @@ class Input:
 
     @property
     def slot(self) -> tuple[str, str]:
-        """The identity within an operation: (place, wire name)."""
+        """Return the identity within an operation: (place, wire name)."""
         return self.place, self.name
 
 
@@ -78,7 +78,7 @@ class Inputs:
 
 
 def inputs(operation: ApiOperation, api: Api) -> Inputs:
-    """Everything that a caller can give to the operation, in the order of the document, each slot once."""
+    """Return the inputs of an operation, in the order of the document, each slot once."""
     items = [
         Input(p.place, p.name, p.schema, p.required or p.place == "path", p.description, p.deprecated, p)
         for p in operation.parameters
@@ -104,11 +104,8 @@ def _of_body(
     media = essence(body.content_type)
     form = media in _FORMS
     place: Place = "form" if form else "body"
-    flat = (
-        _flatten(body.schema, schemas, 0, [_PARTS])
-        if form or (not media or is_json(media)) or body.xml is not None
-        else None
-    )
+    splits = form or not media or is_json(media) or body.xml is not None
+    flat = _flatten(body.schema, schemas, 0, [_PARTS]) if splits else None
     closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
     if body.graphql and flat is not None and not flat["properties"]:
         return [], (), ()
@@ -129,33 +126,22 @@ def _of_body(
 
 
 def _is_file(body: ApiBody, media: str) -> bool:
-    """Return True if a whole body is raw bytes.
-
-    It then has no text, JSON or XML media type and no structured schema.
-    """
-    if (
-        media in _FORMS
-        or (not media or is_json(media))
-        or media.startswith("text/")
-        or media.endswith(("xml", "yaml", "ndjson"))
-    ):
+    """Return True if a whole body is raw bytes: no text, JSON or XML media type, and no structured schema."""
+    if media in _FORMS or not media or is_json(media) or media.startswith("text/"):
         return False
-    schema = body.schema
-    return not (isinstance(schema, dict) and ("properties" in schema or "$ref" in schema or "items" in schema))
+    structured = isinstance(body.schema, dict) and not {"properties", "$ref", "items"}.isdisjoint(body.schema)
+    return not structured and not media.endswith(("xml", "yaml", "ndjson"))
 
 
 def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> dict[str, Any] | None:
-    """`properties`, `required`, `choices`, `additionalProperties` of an object schema and its `allOf`; None: not flat."""
+    """Return the merged keywords of an object schema and its `allOf`, and `choices`; None if it is not flat."""
     left[0] -= 1
     schema = lookup(schema, schemas)
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
         return None
-    kind = schema.get("type")
-    if (
-        kind != "object"
-        and not (isinstance(kind, list) and "object" in kind)
-        and (kind or not {"properties", "allOf"} & schema.keys())
-    ):
+    kinds = schema.get("type") or []
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "object" not in kinds and (kinds or not {"properties", "allOf"} & schema.keys()):
         return None
     flat: dict[str, Any] = {"properties": {}, "required": [], "choices": ()}
     for part in schema.get("allOf", ()):
@@ -193,9 +179,6 @@ def _choices(branches: Any) -> tuple[tuple[str, ...], ...] | None:
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):
         return None
     return tuple(tuple(branch["required"]) for branch in branches)
-
-
-# --- the argument of each input ---
 
 
 _ARGUMENT_LIMIT: Final = 64

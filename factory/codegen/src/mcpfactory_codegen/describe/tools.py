@@ -1,4 +1,4 @@
-"""Tools as a model sees them: name, description, input schema, hints, difficulties, and decisions of people about them."""
+"""Tools as a model sees them: name, description, input schema, hints, difficulties, and the user's curation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcpfactory_codegen.text import count_tokens, fit, nearest, one_line, singul
 from mcpfactory_runtime.upstream.operation import Paging
 from mcpfactory_runtime.upstream.secrets import MAX_TEXT
 
-# --- what a person decided about tools and their answers, in `[tools.<name>]` and `[responses]` of `mcpfactory.toml` ---
+# --- the user's curation, in `[tools.<name>]` and `[responses]` of `mcpfactory.toml` ---
 
 
 _T = TypeVar("_T")
@@ -56,7 +56,7 @@ class ArgumentCuration(ConfigRecord):
 
 
 class MergeCuration(ConfigRecord):
-    """Several arguments that become one. `separator`: its text is cut there, a piece for each; "": each has all of it."""
+    """Several arguments merged into one. Its text is split at `separator`; with "" each argument gets all of it."""
 
     arguments: Annotated[list[str], Field(min_length=2, max_length=10)]
     separator: Annotated[str, Field(max_length=10)] = ""
@@ -64,7 +64,7 @@ class MergeCuration(ConfigRecord):
 
 
 class ToolCuration(ConfigRecord):
-    """One tool; "" leaves a text as the API has it."""
+    """Curation of one tool; "" keeps the API's text."""
 
     rename: str = ""
     title: str = ""
@@ -94,13 +94,10 @@ def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
     return read_table(_TOOLS, table, "tools", ToolCuration, ArgumentCuration, MergeCuration)
 
 
-# --- What a person decided about answers in `[responses]` of a server's `mcpfactory.toml`: the record, and its reader ---
-
-
 class ResponseOptions(ConfigRecord):
-    """`output` and `output_tokens` are those of `outputs.Outputs`; `select` gives tools an argument for JMESPath.
+    """Options for responses: `output` and `output_tokens` as in `Outputs`; `select` adds an argument for JMESPath.
 
-    `max_text`: characters of one answer that a model is given.
+    `max_text`: limit of characters in a response.
     """
 
     output: OutputMode = "loose"
@@ -117,11 +114,8 @@ def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
     return read_table(_RESPONSES, table, "responses", ResponseOptions)
 
 
-# --- what pydantic says about a person's table, as one sentence ---
-
-
 def _first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
-    """Return the first thing that is wrong in `[table]`, whose records are these models."""
+    """Return the first error in `[table]`, whose records are these models."""
     first = error.errors(include_url=False)[0]
     where = ".".join([table, *map(str, first["loc"])])
     if first["type"] != "extra_forbidden":
@@ -222,16 +216,11 @@ class Description:
     problems: tuple[Problem, ...] = ()
 
 
-def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
-    """Return the tools of an API, in the order of its operations. `describe_all` also reports omissions."""
-    return describe_all(api, names).tools
-
-
 def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
     """Return the tools of an API; an operation whose tool cannot be made costs that operation."""
     library = Library(api.schemas)
     responses = responses or ResponseOptions()
-    # What is selected has another shape, so nothing is promised of it.
+    # A selection has another shape, so there is no output schema.
     outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[Skipped] = []
@@ -255,7 +244,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Return the tool with an argument that selects of its answer, under a name that is free."""
+    """Return the tool with an argument that selects parts of its response, under a free name."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}

@@ -47,13 +47,13 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
         rows = [one for one in entries if isinstance(one, dict)]
         texts = {_shown(one.get("value")): one.get("description") for one in rows}
         return _texts(texts, values)
-    if all(isinstance(value, int) for value in values):  # a number says nothing, its name does
+    if all(isinstance(value, int) for value in values):  # names describe numbers
         return next((found for key in _NAMES if (found := _texts(schema.get(key), values))), {})
     return {}
 
 
 def _texts(found: Any, values: list[Any]) -> dict[int, str]:
-    """Return the texts of a list as long as that of the values, or of an object that has them by value."""
+    """Return the texts of a list with as many elements as values, or of an object by value."""
     each: Iterable[Any] = ()
     if isinstance(found, list) and len(found) == len(values):
         each = found

@@ -1,4 +1,4 @@
-"""Text and schemas to Python, safely: literals, calls, docstrings and annotations. The only place where a document's text becomes source code."""
+"""Python source from text and schemas: literals, calls, docstrings, annotations. Only here, document text becomes code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH: Final = 110
 
 
 def literal(value: Any) -> str:
-    """Return a literal of str, int, float, bool, None or tuples, lists and dicts of them; what is not printable is escaped.
+    """Return a literal of str, int, float, bool, None or tuples, lists and dicts of them.
 
     Raises:
         TypeError: for any other type, so that no object can bring its own `repr` along.
@@ -34,7 +34,7 @@ def literal(value: Any) -> str:
 
 
 def call(name: str, /, *arguments: str, **keywords: str) -> str:
-    """`name(a, b, k=v)` from expressions that are source code already."""
+    """Return a call, `name(a, b, k=v)`, of expressions that are source code already."""
     return f"{name}({', '.join([*arguments, *(f'{key}={value}' for key, value in keywords.items())])})"
 
 
@@ -85,7 +85,7 @@ def annotation(schema: Any, defs: dict[str, Any]) -> str:
 
 
 class _Annotations:
-    """Annotations of schemas that refer to definitions; each definition is looked at once for each depth, however often it is referred to."""
+    """Annotations of schemas that refer to definitions. Each definition is read once for each depth."""
 
     def __init__(self, defs: dict[str, Any]) -> None:
         self._defs = defs
@@ -142,7 +142,7 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
 
 
 def _leaves(text: str) -> list[str]:
-    """Return the members of a union that is written already; a literal's values one by one."""
+    """Return the members of a union in source code; the values of a literal separately."""
     if "|" not in text and not text.startswith("Literal["):
         return [text]
     open_, found = [ast.parse(text, mode="eval").body], []
@@ -159,7 +159,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _union(members: list[str]) -> str:
-    """Each member once, all literals as one in the place of the first, None last."""
+    """Return a union with each member once, all literals as one in the place of the first, and None last."""
     if "Any" in members:
         return "Any"
     leaves = list(dict.fromkeys(leaf for member in dict.fromkeys(members) for leaf in _leaves(member)))
