@@ -93,7 +93,7 @@ def common_title(titles: Sequence[str]) -> str:
             break
         common.append(parts[0])
     while common and not words(common[-1]):
-        common.pop()  # a dash between the family and its member
+        common.pop()  # for example a dash between family and member
     return " ".join(common) if words(" ".join(common)) else ", ".join(title for title in titles if title)
 
 
@@ -123,7 +123,7 @@ def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
     taken: set[str] = set()
     found = {}
-    for label in sorted(apis):  # the document without a label first: its names stay
+    for label in sorted(apis):  # the document without a label is first and keeps its names
         api = apis[label]
         at_root = not label or (root and is_same_server(api.base_url, root))
         base = "" if at_root else _server_name(label, taken)

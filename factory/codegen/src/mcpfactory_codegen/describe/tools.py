@@ -297,7 +297,9 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
     The caller need not supply them.
     """
-    told = {name for choice in operation_inputs.choices for name in choice}  # the description speaks of these
+    told = {
+        name for choice in operation_inputs.choices for name in choice
+    }  # the description lists them as alternatives
     values = {
         item.slot: only_value(item.schema, schemas)
         for item in operation_inputs.items

@@ -162,11 +162,11 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
     if options.workflows:
         listed += rows(options.workflows)
     offer = dict(options.offer)
-    if api.own_servers:  # for the notice at the start, where api.py is not loaded yet
+    if api.own_servers:  # the notice at the start needs them before api.py is loaded
         own = {one.name: one.url for one in api.own_servers}
         offer["addresses"] = {"prefix": names.prefix, "base_url": api.base_url, "servers": own}
     workflows = [one.name for one in options.workflows]
-    if workflows and "profiles" in offer:  # what the person wrote is in all that the person chose
+    if workflows and "profiles" in offer:  # every profile has the workflows, because the user wrote both
         offer["profiles"] = {name: [*members, *workflows] for name, members in offer["profiles"].items()}
     return json_lines("tools", listed, {"manifest": 1, "server": server, **offer})
 
@@ -174,7 +174,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
 def _api_module(api: Api, names: Names, options: Options) -> str:
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
-    more = f", name={literal(options.server)}" if oauth else ""  # for the hint that shows how to log in
+    more = f", name={literal(options.server)}" if oauth else ""  # the hint about logging in needs the name
     more += f", prefix={literal(names.prefix)}"
     more += f", private={literal(options.private)}" if options.private else ""
     title = one_line(api.title, 80) or "the API"
@@ -306,7 +306,7 @@ def constant(one: Function) -> str:
     if (accept := accepted(operation, structured=one.tool.output.schema is not None)) != _JSON:
         keywords["accept"] = literal(accept)
     paging = one.tool.paging
-    if paging is not None and paging.argument in one.tool.input_schema["properties"]:  # it may be hidden
+    if paging is not None and paging.argument in one.tool.input_schema["properties"]:  # a hidden argument cannot page
         keywords["paging"] = call("Paging", literal(paging.kind), literal(paging.argument), **_stated(paging))
     if one.tool.select:
         keywords["select"] = literal(one.tool.select)

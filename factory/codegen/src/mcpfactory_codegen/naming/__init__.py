@@ -93,7 +93,7 @@ def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str
     for key, name in plain.items():
         claims[modules[key], name].append(key)
     for (_, name), keys in claims.items():
-        if len(keys) > 1:  # only names that were pinned differ in more than their identifier shows
+        if len(keys) > 1:  # pinned names can differ only in characters that identifiers lack
             for key in keys:
                 plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
     return plain

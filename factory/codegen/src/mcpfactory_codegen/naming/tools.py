@@ -117,7 +117,7 @@ def _phase(
             for claimant in unchanged:
                 claimant.at += 1
         if all(claimant.fits() for claimant in group):
-            holders.setdefault(name, rivals[0])  # a name refused to several is not available to any other
+            holders.setdefault(name, rivals[0])  # nobody gets a name that was refused to several
         left += losers
     return left
 

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme, ApiServer
 from mcpfactory_codegen.text import digests, settle, words
 
-_NAMESPACE: Final = "MCPF"  # not "MCP": MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
+_NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),

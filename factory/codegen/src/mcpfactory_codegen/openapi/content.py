@@ -93,7 +93,7 @@ def choose(content: Node) -> Media | None:
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
     for key, one in content.members():
-        name = key.partition(",")[0].strip()  # a list, as an Accept header has it: its first entry
+        name = key.partition(",")[0].strip()  # a list, as in an Accept header, counts as its first entry
         name = _SHORT.get(name.lower(), name)
         if _MEDIA_TYPE.match(name):
             usable.setdefault(name, one)

@@ -226,7 +226,7 @@ def _normalized(node: Node, path: str, key: str) -> Node:
     there = f"{{{name}}}" in path
     where = done.get("in")
     if where is None and not there and not done.keys() & {"schema", "type", "content"}:
-        return node.holding(done)  # no parameter at all, perhaps
+        return node.holding(done)  # it is probably not a parameter
     if not isinstance(where, str) or where.lower() in {"", "url", "uri", "path", "params"}:
         done["in"] = "path" if there or str(where).lower() == "path" else "query"
     else:

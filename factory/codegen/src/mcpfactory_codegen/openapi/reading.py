@@ -27,8 +27,8 @@ class SpecVersion:
     schemas: str  # pointer of the named schemas
     schemes: str  # pointer of the security schemes
     siblings: bool  # True if keywords next to a schema's `$ref` count
-    objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic check Info, Server, Security Scheme and Parameter
-    xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
+    objects: Literal["3.0", "3.1"]  # version of the openapi-pydantic models that check small objects
+    xml_nodes: bool = False  # True if a property that only refers to a schema has its name in XML
 
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")

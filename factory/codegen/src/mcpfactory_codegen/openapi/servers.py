@@ -192,7 +192,7 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
     at_root = counts.pop("", 0)
     if not counts:
         return SettledServers(roots, (), tuple(operations))
-    # of equals, the shortest
+    # The shortest of equally common servers.
     common, times = max(sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1])
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots

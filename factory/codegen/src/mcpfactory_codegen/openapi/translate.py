@@ -299,7 +299,7 @@ class Schemas:
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # the boolean of drafts before 6 says what minimum and maximum mean; see older_drafts
+            return  # older_drafts handles the boolean of drafts before 6
         if key in {"title", "description"} and isinstance(value, dict):
             value = self._text_elsewhere(value, location.down(key))
         try:
@@ -317,7 +317,7 @@ class Schemas:
             return value
 
     def _subschema(self, out: Object, key: str, value: Any, spot: Spot) -> None:
-        if key == "items" and isinstance(value, list):  # a tuple, as drafts before 2020-12 wrote it
+        if key == "items" and isinstance(value, list):  # a tuple of drafts before 2020-12
             self._list(out, "prefixItems", value, spot.down(key))
         elif value is not None or key == "not":
             out[key] = self._schema(value, spot.down(key))

@@ -350,7 +350,7 @@ class _Loading:
             data = source.stored(data)
             raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
         self._parts[origin.main] = Part(data, raw, form)
-        if source.translate is None:  # a `$ref` of other kinds names no file
+        if source.translate is None:  # documents of other kinds have no references to files
             self._gather(origin.main)
         problems = self._problems.all()
         return Document(data, raw, form, origin.source, origin.main, self._parts, self._refused, problems)

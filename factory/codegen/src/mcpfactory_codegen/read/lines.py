@@ -144,7 +144,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
     key_line = depth = 0
-    is_value = True  # of a mapping, whose key was read; or the root
+    is_value = True  # True after a key of a mapping, and at the root
     for kind, text, line in events:
         if depth:  # inside a container without wanted nodes
             depth += (kind in "{[") - (kind == "}")

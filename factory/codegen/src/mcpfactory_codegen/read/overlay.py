@@ -199,7 +199,7 @@ def _copied(node: Any) -> Any:
 # --- JSONPath (RFC 9535) ---
 
 
-MOST_NODES: Final = 200_000  # that one path may find
+MOST_NODES: Final = 200_000  # limit of matches per path
 
 
 class PathError(Exception):
@@ -221,7 +221,7 @@ def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
     found: list[tuple[tuple[Any, ...], Any]] = []
     try:
         compiled = JSONPathEnvironment().compile(path)
-        if not isinstance(data, dict | list):  # the library would read a text as JSON
+        if not isinstance(data, dict | list):  # the library would parse a string as JSON
             return [((), data)] if path.strip() == "$" else []
         for match in compiled.finditer(data):
             found.append((tuple(match.parts), match.obj))

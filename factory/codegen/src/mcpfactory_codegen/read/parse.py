@@ -199,7 +199,7 @@ class _Frame:
     size: int = 1
 
 
-_OPEN: Final = object()  # the value of an anchor whose container is not finished yet
+_OPEN: Final = object()  # value of an anchor whose container is incomplete
 
 
 class _Yaml:
