@@ -16,12 +16,12 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import find_drift
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]

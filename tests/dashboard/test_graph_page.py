@@ -16,8 +16,8 @@ from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.render import Links, asset, render
-from mcpfactory_pipeline.plan.policy import DEFAULT
 from mcpfactory_pipeline.stages import STAGES
+from mcpfactory_pipeline.workspace.policy import DEFAULT
 from tests.cli.capture import run
 from tests.dashboard.conftest import Bench
 from tests.dashboard.test_size import LIMIT, NAME, TEXT

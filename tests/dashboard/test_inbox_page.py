@@ -12,8 +12,8 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import InboxItem
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, owners_of, read_owners
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser

@@ -13,8 +13,8 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import gantt, run_page, runs_of, runs_page
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.dashboard.conftest import Bench
 
 JSON = {"Accept": "application/json"}

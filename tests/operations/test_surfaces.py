@@ -23,9 +23,9 @@ from mcpfactory_pipeline.operations.operation import (
     param_of,
 )
 from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS, read_command
-from mcpfactory_pipeline.plan.policy import AGENT_ACTIONS
 from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.factory import make_factory
+from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
 from tests.rows import rows

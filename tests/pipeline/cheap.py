@@ -14,8 +14,8 @@ from filelock import FileLock
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.isolation.levels import make_sandbox
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.patience import PATIENCE, until
 
 

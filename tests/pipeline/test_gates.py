@@ -7,10 +7,11 @@ from datetime import date, timedelta
 
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.gates import GATES, closed_gates
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits
+from mcpfactory_pipeline.plan.policy import cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Candidate, Release
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.here import Here

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.views.graph import FORMATS, graph_of
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import configured
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.views.drawing import DARK, LIGHT, draw, to_svg
 from mcpfactory_pipeline.views.graph import (
@@ -23,6 +22,7 @@ from mcpfactory_pipeline.views.graph import (
     workspace_places,
 )
 from mcpfactory_pipeline.views.inbox import InboxItem
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.rows import rows
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,8 +8,9 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote_due
-from mcpfactory_pipeline.plan.policy import DEFAULT, ChannelPolicy, read_channels
+from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import SOAK, configured, refused, shipped_at, two_in_production
 

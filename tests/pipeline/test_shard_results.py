@@ -15,13 +15,13 @@ from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.delivery.ci.admission import candidate_id
 from mcpfactory_pipeline.delivery.ci.bundle import pack_run
 from mcpfactory_pipeline.delivery.ci.fold import ShardResult, fold_in
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
-from mcpfactory_pipeline.plan.stage import ApprovalPolicy, Stage
+from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages.own import never_run
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.here import Here

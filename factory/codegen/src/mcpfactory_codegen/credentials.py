@@ -22,6 +22,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.curation import CredentialOptions
 from mcpfactory_codegen.ir import (
     CODES,
     Api,
@@ -126,14 +127,6 @@ def is_credential(place: str, name: str) -> bool:
 
 Slot = tuple[str, str]
 Alternatives = tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CredentialOptions:
-    """User overrides by parameter name: `parameters` are credentials, `arguments` are not."""
-
-    parameters: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
 
 
 NO_OPTIONS: Final = CredentialOptions()

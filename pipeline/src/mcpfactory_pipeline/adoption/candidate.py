@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
 from mcpfactory_pipeline.adoption.npm import node_paths
 from mcpfactory_pipeline.adoption.pypi import environment_paths
@@ -24,7 +25,6 @@ from mcpfactory_pipeline.build.environment import changed_files, contents, conte
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.isolation.levels import foreign_path
 from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
-from mcpfactory_pipeline.workspace.adopted import Adopted
 
 MakeReady = Callable[..., None]  # files of the candidate, their names, an empty folder, whether to log
 Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
@@ -117,8 +117,8 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
         raise StateError(f"{name} cannot be read: {why_damaged(error)}", hint=hint) from error
 
 
-def build_adopted(sources: Sources, config: Mapping[str, Any]) -> BuiltCandidate:
-    """Gather the files that an adopted server runs from into `work/dist`; `config` is its whole `mcpfactory.toml`.
+def build_adopted(sources: Sources, environment: tuple[str, ...]) -> BuiltCandidate:
+    """Gather the files that an adopted server runs from into `work/dist`; `environment` are the variables that it reads.
 
     Raises:
         ProgramRefusedError: it does not build, or differs from the adopted version.
@@ -135,7 +135,7 @@ def build_adopted(sources: Sources, config: Mapping[str, Any]) -> BuiltCandidate
         name=made.name,
         version=made.version,
         start=adopted.start,
-        environment=environment_of(config),
+        environment=environment,
         url=adopted.url,
         files={name: hash_bytes(data) for name, data in sorted(made.files.items())},
     )
@@ -147,13 +147,6 @@ def build_adopted(sources: Sources, config: Mapping[str, Any]) -> BuiltCandidate
     facts = {"kind": adopted.kind, "document": False, **made.facts}
     hashes = {name: hash_bytes(data) for name, data in written.items()}
     return BuiltCandidate(candidate_id(hashes), folder, hashes, version=made.version, facts=facts)
-
-
-def environment_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the variables that a server's `mcpfactory.toml` names (`[server] environment`)."""
-    table = config.get("server", {})
-    wanted = table.get("environment", []) if isinstance(table, Mapping) else []
-    return tuple(str(name) for name in wanted) if isinstance(wanted, list) else ()
 
 
 def adopted_version(adopted: Adopted, folder: Path) -> str:

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import ArchiveEntry, tar_bytes
 from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.workspace.adopted import adopted_files
 
 _BUNDLE: Final = "files.tar"  # not compressed: its bytes depend on no compression library
 _RUNS: Final = 0o755
@@ -27,7 +28,7 @@ _RUNS: Final = 0o755
 def collect(sources: Sources) -> Collected:
     """Put the files of a command into one archive, whose bytes follow from theirs."""
     adopted = sources.adopted
-    names = adopted.own_files(sources.root)
+    names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
     if leaks := list(find_leaks_among((_BUNDLE, entry.path, entry.data) for entry in entries)):
         raise ProgramRefusedError(f"its files would publish secrets: {'; '.join(leaks[:5])}")

@@ -10,20 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.adoption import npm, pypi, remote
 from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.workspace.adopted import (
-    STOPPING,
-    Adopted,
-    KnownDrift,
-    offered_now,
-    read_known_drift,
-    write_known_drift,
-)
+from mcpfactory_pipeline.workspace.adopted import STOPPING, KnownDrift, offered_now, read_known_drift, write_known_drift
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 

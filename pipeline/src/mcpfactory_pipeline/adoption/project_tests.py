@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
 from mcpfactory_pipeline.adoption.projects import check_project_lock, own_files
 from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
@@ -19,7 +20,6 @@ from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
 from mcpfactory_pipeline.isolation.levels import foreign_path, make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
-from mcpfactory_pipeline.workspace.adopted import Adopted
 
 _LARGEST: Final = 1 << 26  # bytes of a report
 _SHOWN: Final = 3

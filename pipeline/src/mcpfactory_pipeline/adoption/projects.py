@@ -37,6 +37,7 @@ from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_captured
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, wheel_version
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
+from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _UNPACKED: Final = "package"  # the folder that every tarball of npm has its files in
@@ -46,7 +47,7 @@ _LARGEST: Final = 512 * 1024 * 1024  # bytes of a tarball when it is unpacked
 def own_files(sources: Sources) -> tuple[Path, list[str]]:
     """Return the folder of a project and its files; what git ignores is of this machine alone."""
     folder = sources.own()
-    return folder, without_ignored(folder, sources.adopted.own_files(sources.root))
+    return folder, without_ignored(folder, adopted_files(sources.adopted, sources.root))
 
 
 def collect_python(sources: Sources) -> Collected:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.servers.config import KINDS, ServerConfig
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
-from mcpfactory_pipeline.workspace.adopted import KINDS, read_adopted
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_toml
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_file, read_toml
 
 _PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have written otherwise
 _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
@@ -178,7 +178,7 @@ def _rows(found: Recognised) -> dict[str, Any]:
 def _updated(file: Path, found: Recognised, server: str) -> str:
     """Return the text of a server's file with the fields of `[adopted]` that are others now; all else stays."""
     config = read_toml(file)
-    before = read_adopted(file, config)
+    before = read_file(ServerConfig, file).adopted
     if before is None:
         raise RefusedError(
             f"{server} already exists, and was not adopted", hint="use --name NAME to adopt this one under another name"

@@ -15,8 +15,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.workspace.adopted import OFFERS, Adopted
+from mcpfactory_pipeline.workspace.adopted import OFFERS
 
 # Lock files next to `mcpfactory.toml`, by the tool that reads them.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}

@@ -28,7 +28,7 @@ from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, candidate_id
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, explain_broken, read_toml, setting_error
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, explain_broken, read_toml
 
 
 def build_candidate(
@@ -185,22 +185,9 @@ def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int
 
 
 def read_keep(workspace: Workspace) -> int | None:
-    """Return the number of newest candidates per server that keep their files, or None for all of them.
-
-    Raises:
-        ConfigError: `[artifacts]` has a value other than a number of at least 1 or "all".
-    """
-    table = workspace.config.get("artifacts", {})
-    if not isinstance(table, dict):
-        raise setting_error("artifacts is not a table", f"[artifacts]\nkeep = {KEEP}")
-    keep = table.get("keep", KEEP)
-    if keep == _ALL:
-        return None
-    if not isinstance(keep, int) or isinstance(keep, bool) or keep < 1:
-        raise setting_error(
-            f"artifacts.keep has the invalid value {keep!r}", f'set a number of at least 1, or "{_ALL}"'
-        )
-    return keep
+    """Return the number of newest candidates per server that keep their files, or None for all of them."""
+    keep = workspace.settings.artifacts.keep
+    return None if keep == "all" else keep
 
 
 def _referenced(state: ServerState, keep: int) -> set[str]:

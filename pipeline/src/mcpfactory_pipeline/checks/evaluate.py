@@ -19,7 +19,8 @@ from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.exchange import mask, trim
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState, join_locations
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
-from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy, in_force, refused_waivers
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.waivers import Waiver, in_force, refused_waivers
 
 Found = tuple[Rule, Fault]
 Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]

@@ -27,7 +27,8 @@ from mcpfactory_pipeline.checks.package import inspect_package
 from mcpfactory_pipeline.checks.prober import Connect, Interview
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports

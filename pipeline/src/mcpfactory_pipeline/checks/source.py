@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.adoption.drift_check import look_now
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import ServerError
@@ -19,8 +20,7 @@ from mcpfactory_pipeline.checks.exchange import ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
-from mcpfactory_pipeline.workspace.adopted import Adopted
-from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
+from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceServer
 
 Place = tuple[str, int]  # file below the workspace, line
@@ -147,7 +147,7 @@ async def validate_source(
         api_timeout=api_timeout,
         limits={**cost_limits(read_channels(workspace)), **(limits or {})},
     )
-    policy = read_waiver_policy(workspace.config.get("waivers", {}))
+    policy = workspace.settings.waivers
     report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder), policy=policy)
     return with_locations(report, workspace.root, server.folder)
 

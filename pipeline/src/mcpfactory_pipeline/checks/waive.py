@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,8 @@ from mcpfactory_pipeline.checks.rules import find_rule
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.coverage import inspection_report
-from mcpfactory_pipeline.workspace.waivers import (
-    Waiver,
-    WaiverPolicy,
-    add_waiver,
-    read_waiver_policy,
-    read_waivers,
-    refused_waivers,
-)
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.waivers import Waiver, add_waiver, read_waivers, refused_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.errors import Exit
 
@@ -58,18 +51,19 @@ def waive(
             tools.
         ReasonError: the reason is too long.
         RefusedError: `[waivers]` of the workspace forbids it, or no drift is known.
-        ConfigError: `[waivers]` is invalid, or as in `read_waivers`.
+        ConfigError: as in `read_waivers`.
     """
     known = workspace.server(server)
     folder = known.folder
-    waiver = Waiver(find_rule(rule).id, actor(), _reason(reason), _last_day(expires, clock), tool)
+    found, reason, until = find_rule(rule).id, _reason(reason), _last_day(expires, clock)
     known_drift = _drift_to_cover(known, rule, tool)
-    waiver = replace(waiver, offer=offered_now(known_drift), seen=max((one.seen for one in known_drift), default=""))
+    seen = max((one.seen for one in known_drift), default="")
+    waiver = Waiver(
+        rule=found, person=actor(), reason=reason, until=until, tool=tool, offer=offered_now(known_drift), seen=seen
+    )
     if tool:
         _require_tool(workspace, known, tool)
-    _require_allowed(
-        read_waiver_policy(workspace.config.get("waivers", {})), read_waivers(folder), waiver, clock().date()
-    )
+    _require_allowed(workspace.settings.waivers, read_waivers(folder), waiver, clock().date())
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         facts = {"rule": waiver.rule, "tool": tool or None, "until": waiver.until.isoformat()}
         facts |= {"offer": waiver.offer or None}

@@ -20,9 +20,10 @@ from mcpfactory_pipeline.dashboard.candidates import (
     plain_figure,
 )
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, find_channel, missing_approvals
+from mcpfactory_pipeline.plan.policy import approve_command, find_channel, missing_approvals
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 # Tries a command: the command that works instead, and the error that refused the first one.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import PlainSerializer, TypeAdapter, WithJsonSchema
 
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.views.inbox import InboxItem

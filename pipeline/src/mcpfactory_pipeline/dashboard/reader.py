@@ -42,7 +42,7 @@ from mcpfactory_pipeline.dashboard.files import (
 )
 from mcpfactory_pipeline.dashboard.runs import by_run
 from mcpfactory_pipeline.plan.plan import needed_stages
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
+from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
@@ -50,6 +50,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row, status_row
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import (
     CODEOWNERS,
     Owners,
@@ -307,7 +308,7 @@ class WorkspaceReader:
         soaking = any(channel.soak for channel in inbox.channels)
         moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
         owners = stamps_of(str(workspace.root / name) for name in CODEOWNERS)
-        settings = (repr(workspace.config), inbox.now.date(), moment, owners)  # waivers end with a day
+        settings = (repr(workspace.settings), inbox.now.date(), moment, owners)  # waivers end with a day
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)

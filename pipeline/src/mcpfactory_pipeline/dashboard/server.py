@@ -32,11 +32,11 @@ from mcpfactory_pipeline.dashboard.facts import (
     paged,
     shorten,
 )
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
 from mcpfactory_pipeline.views.graph import GraphPlace, server_places
 from mcpfactory_pipeline.workspace.coverage import operation_name
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 _SIZE: Final = 8  # tools with their schemas of a page
 _TOOL_TEXT: Final = 2_000  # characters of a description that are shown

@@ -23,7 +23,6 @@ from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_st
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import (
     Blocker,
-    ChannelPolicy,
     describe_decision,
     failed_checks,
     find_blockers,
@@ -38,6 +37,7 @@ from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import approvers_since, withdrawals
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _RECORDED: Final = ("channel", "candidate", "version")

@@ -8,10 +8,11 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import RefusedError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, find_blockers, find_channel, read_channels
+from mcpfactory_pipeline.plan.policy import Blocker, find_blockers, find_channel, read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, KnownDrift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 

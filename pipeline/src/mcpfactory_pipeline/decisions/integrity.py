@@ -21,12 +21,13 @@ from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import has_project, is_absent, offer_faults, page_faults, projects_on_page
 from mcpfactory_pipeline.decisions.decision import projects_of
 from mcpfactory_pipeline.decisions.signatures import SIGNERS, approval_faults, hold_faults, stage_faults
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
+from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, contain
 
 

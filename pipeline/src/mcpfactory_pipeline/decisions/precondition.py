@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
-from mcpfactory_pipeline.plan.stage import ApprovalPolicy
+from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
+from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 
 _DIGITS: Final = 8  # hexadecimal digits of a part in a token
 _NOTHING: Final = "nothing"
@@ -166,10 +166,14 @@ def _said(what: str, people: Mapping[str, str]) -> list[str]:
     return [describe_decision(what, {"actor": who, "reason": why}) for who, why in sorted(people.items())]
 
 
+_ASKED: Final = (
+    *("source", "gates", "soak", "approvals", "approvers", "message", "restart", "agents", "signed", "checks"),
+)
+
+
 def _policy(policy: ChannelPolicy | ApprovalPolicy) -> str:
-    fields = {
-        name: value for name, value in asdict(policy).items() if name != "name" and value not in (None, (), {}, "", 0)
-    }
+    fields = {name: getattr(policy, name, None) for name in _ASKED}
+    fields = {name: value for name, value in fields.items() if value not in (None, (), {}, "", 0)}
     return "; ".join(f"{name} {_plain(value)}" for name, value in fields.items()) or "asks for nothing"
 
 

@@ -17,12 +17,13 @@ from mcpfactory_pipeline.channels.candidate import (
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.decisions.integrity import refuse_unsound, require_sound
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, describe_decision, unhold_command
+from mcpfactory_pipeline.plan.policy import approve_command, describe_decision, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import withdrawals
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, explain_broken
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_codegen.servers.config import ServerConfig
 from mcpfactory_pipeline.adoption.candidate import build_adopted
 from mcpfactory_pipeline.adoption.sources import Sources
 from mcpfactory_pipeline.base.errors import JsonRecord, PipelineError, StateError
@@ -40,8 +41,7 @@ from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, joined_sources, own_
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, isolation_settings
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.adopted import read_adopted
-from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer, contain, read_toml
+from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer, contain, read_file
 
 _COMMITS: Final = 200  # so many commits of a server are searched for the sources of a candidate
 
@@ -182,12 +182,13 @@ def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
     """Build a server from the folder that has its sources, as its kind is built."""
-    kept_apart, config = isolation_settings(workspace.settings), read_toml(folder / CONFIG)
-    adopted = read_adopted(folder / CONFIG, config)
-    if adopted is None:
+    kept_apart, config = isolation_settings(workspace.settings.pipeline), read_file(ServerConfig, folder / CONFIG)
+    if config.adopted is None:
         backend = str(known.facts.get("backend", ""))
         return build_candidate(folder, work, backend=backend, settings=kept_apart, version=known.version)
-    return build_adopted(Sources(server.name, adopted, folder, workspace.root, work, kept_apart), config)
+    return build_adopted(
+        Sources(server.name, config.adopted, folder, workspace.root, work, kept_apart), config.server.environment
+    )
 
 
 @contextlib.contextmanager

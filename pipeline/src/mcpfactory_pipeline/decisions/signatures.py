@@ -19,10 +19,11 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.git import sign, signature_fault
 from mcpfactory_pipeline.base.ids import actor, new_id
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, approved_by
+from mcpfactory_pipeline.plan.policy import approved_by
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 SIGNERS: Final = "pipeline/allowed_signers"

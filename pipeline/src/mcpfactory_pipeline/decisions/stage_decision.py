@@ -18,13 +18,14 @@ from mcpfactory_pipeline.decisions.precondition import DecisionFacts, require_pr
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, without_unsigned
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan, required_stages
-from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key, signing_option
-from mcpfactory_pipeline.plan.stage import ApprovalPolicy, Stage, approved_by, describe_missing, rejected_by
+from mcpfactory_pipeline.plan.policy import Blocker, person_key, signing_option
+from mcpfactory_pipeline.plan.stage import Stage, approved_by, describe_missing, rejected_by
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import records_about
+from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 # What an approval stage shows that has a tool list, and the report that has it.

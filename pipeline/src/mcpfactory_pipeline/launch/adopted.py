@@ -13,7 +13,8 @@ from mcpfactory_pipeline.base.errors import ServerError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, hash_record, source_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, WorkspaceServer, read_toml
+from mcpfactory_pipeline.workspace.adopted import adopted_files
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 _KEPT: Final = 2  # folders of earlier sources that stay, for a server may still run from them
 
@@ -32,7 +33,7 @@ def source_command(server: WorkspaceServer) -> list[str]:
     own = adopted.folder(root)
     state = {
         "beside": hash_files(server.folder, source_files(server.folder, without=("tests",))),
-        "own": hash_files(own, adopted.own_files(root)) if own else "none",
+        "own": hash_files(own, adopted_files(adopted, root)) if own else "none",
     }
     house = root / "pipeline" / "artifacts" / server.name / "source"
     place = house / hash_record(state).removeprefix("sha256:")[:16]
@@ -42,7 +43,7 @@ def source_command(server: WorkspaceServer) -> list[str]:
             place.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".building-", dir=house) as work:
                 sources = Sources(server.name, adopted, server.folder, root, Path(work), log=False)
-                built = build_adopted(sources, read_toml(server.folder / CONFIG))
+                built = build_adopted(sources, server.config.server.environment)
                 built.folder.rename(files)
             _remove_older(house, place)
         hashes = {file.name: hash_file(file) for file in sorted(files.iterdir())}

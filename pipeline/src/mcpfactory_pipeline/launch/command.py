@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from mcpfactory_pipeline.base.errors import ConfigError, ServerError
+from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox, foreign_path
 from mcpfactory_pipeline.launch import start
 from mcpfactory_pipeline.launch.environment import server_python
@@ -75,24 +75,9 @@ def _own_variables(server: WorkspaceServer) -> Iterator[str]:
     """Yield the names of variables that are for this server: by its report, `[server] environment`, and `[publish.environment]`."""
     prefix = server_prefix(server)
     yield from (f"{prefix}_{setting}" for setting in SETTINGS)
-    for name in (*reported_variables(server), *_configured(server)):
+    for name in (*reported_variables(server), *server.config.server.environment, *server.config.publish.environment):
         yield name
         yield f"{name}_FILE"
-
-
-def _configured(server: WorkspaceServer) -> list[str]:
-    wanted = _table(server.config, "server").get("environment", [])
-    if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
-        raise ConfigError(
-            f"environment in the [server] of {server.name} must be a list of variable names",
-            hint='environment = ["DATABASE_URL"]',
-        )
-    return [*wanted, *_table(_table(server.config, "publish"), "environment")]
-
-
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = data.get(key)
-    return value if isinstance(value, Mapping) else {}
 
 
 _SCRIPT: Final = Path(start.__file__)

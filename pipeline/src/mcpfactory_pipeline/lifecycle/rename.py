@@ -17,7 +17,7 @@ from typing import Any
 from mcpfactory_codegen.servers.build import Notify, no_notice
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
-from mcpfactory_codegen.servers.values import ServerConfigError
+from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import JsonRecord, RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.delivery.clients.files import Home
@@ -127,7 +127,7 @@ def _source(workspace: Workspace, old: str, new: str) -> Path:
 def _stated_name(folder: Path) -> str:
     try:
         return read_config(folder).name
-    except ServerConfigError:
+    except SettingsError:
         return ""
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.settings import read_settings
 from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.git import git_text
@@ -24,12 +25,13 @@ from mcpfactory_pipeline.delivery.ci.origin import (
     Origin,
     differences,
     own_wheels,
+    read_ci,
     read_origin,
     refresh,
     with_uv_tables,
 )
-from mcpfactory_pipeline.delivery.ci.settings import read_ci
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
+from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_file, read_toml
 
 _CONFIG: Final = """\
 # A workspace of MCP servers, kept by mcpfactory.
@@ -164,7 +166,7 @@ def workspace_files(
         ".gitignore": _GITIGNORE,
         ".gitattributes": _GITATTRIBUTES,
         CODEOWNERS[0]: _OWNED.format(owner=owner),
-        PLACE.as_posix(): workflow(read_ci(tomllib.loads(config))),
+        PLACE.as_posix(): workflow(read_ci(read_settings(WorkspaceSettings, config, CONFIG))),
         "servers/.gitkeep": "",
         "pipeline/state/.gitkeep": "",
         "pipeline/history/.gitkeep": "",
@@ -254,14 +256,15 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
     """
     others = _unrelated_entries(folder)
     config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None
-    known = config is not None and isinstance(config.get("workspace"), dict)
-    origin = _origin(config, origin) if config and known else origin
+    settings = read_file(WorkspaceSettings, folder / CONFIG) if config and "workspace" in config else None
+    known = settings is not None
+    origin = _origin(settings, origin) if settings else origin
     owner = forge_owner(folder) or NOBODY
     files = workspace_files(
         name or folder.name, origin, branch=main_branch(folder) or "main", python=python_version(), owner=owner
     )
-    if config and known:
-        files[PLACE.as_posix()] = workflow(read_ci(config))
+    if settings:
+        files[PLACE.as_posix()] = workflow(read_ci(settings))
     changes = [
         *_config(config),
         *(change for path, text in files.items() if (change := _file(folder, path, text, known=known))),
@@ -281,9 +284,9 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
     return Setup(folder, origin, tuple(changes), () if known else others)
 
 
-def _origin(config: dict[str, Any], wanted: Origin | None) -> Origin | None:
+def _origin(settings: WorkspaceSettings, wanted: Origin | None) -> Origin | None:
     """Return the workspace's own. Raises `ConfigError` when another one is wanted: workflows that are there would not follow it."""
-    recorded = read_origin(config)
+    recorded = read_origin(settings)
     if wanted is not None and wanted != recorded:
         raise ConfigError(
             f"this workspace takes the factory from {recorded or 'nowhere that it names'}",
@@ -304,7 +307,7 @@ def _unrelated_entries(folder: Path) -> tuple[str, ...]:
 
 
 def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
-    if config is None or isinstance(config.get("workspace"), dict):
+    if config is None or "workspace" in config:
         return
     what = "is that of a server" if "server" in config else "has no table [workspace]"
     hint = "make the workspace around servers/" if "server" in config else 'add [workspace] and name = "…" to it'

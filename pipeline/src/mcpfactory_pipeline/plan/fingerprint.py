@@ -15,7 +15,7 @@ from mcpfactory_pipeline.plan.plan import describe_change
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
-from mcpfactory_pipeline.workspace.adopted import offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import adopted_files, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
 from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, WorkspaceServer, is_evaluation, model_files
@@ -91,7 +91,9 @@ def own_files(server: WorkspaceServer) -> str:
     """Return the hash of an adopted server's files elsewhere in the workspace; `none` without any."""
     root = server.folder.parents[1]
     folder = server.adopted.folder(root) if server.adopted else None
-    return ABSENT if folder is None or server.adopted is None else hash_files(folder, server.adopted.own_files(root))
+    return (
+        ABSENT if folder is None or server.adopted is None else hash_files(folder, adopted_files(server.adopted, root))
+    )
 
 
 def _tests(subject: InputReader) -> str:
@@ -189,7 +191,6 @@ def _shown_artifact(state: ServerState, name: str) -> str:
 
 # Hash of the content that an approval stage shows, by the prefix before the colon.
 _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
-SHOWN: Final = (*_OF_STATE, "file")
 SHOWN_FILE: Final = "file:"
 
 

@@ -17,7 +17,7 @@ class PromotionGate:
     """A gate: `read` finds the fact, `opens` compares it with the limit, `message` explains a closed gate.
 
     `read` also gets the channel's current release, if any; a date is compared by its age in days. A `switch` has no
-    limit: it is `true` or absent. `most` is the largest valid limit.
+    limit: it is `true` or absent. The limits of a channel are `GateLimits`.
     """
 
     read: Callable[[Candidate, Release | None], Any]
@@ -25,7 +25,6 @@ class PromotionGate:
     message: str
     remedy: str
     switch: bool = False
-    most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,6 @@ GATES: Final[Mapping[str, PromotionGate]] = {
         lambda value, limit: value.lower is not None and value.lower >= limit,
         "the lower bound of the pass rate is {value}, at least {limit} wanted",
         _ASK,
-        most=1,
     ),
     "max_report_days": PromotionGate(
         _asked, _at_most, "the report of a model is {value} days old, at most {limit} allowed", _ASK

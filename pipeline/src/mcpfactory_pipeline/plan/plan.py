@@ -26,9 +26,10 @@ from typing import Any, Final
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.plan.gates import closed_gates
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
-from mcpfactory_pipeline.plan.stage import ApprovalPolicy, Stage, describe_missing, rejected_by
+from mcpfactory_pipeline.plan.policy import describe_decision
+from mcpfactory_pipeline.plan.stage import Stage, describe_missing, rejected_by
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
+from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import setting_error
 
 RUN: Final = "run"

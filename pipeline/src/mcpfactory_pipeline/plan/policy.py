@@ -1,74 +1,32 @@
-"""Channels and what each asks of a candidate: `[[pipeline.channels]]` of the workspace. Reading is strict, judging is pure.
+"""Channels and what each still asks of a candidate. Pure.
 
 The first channel is filled by the run on its own; every other takes candidates from one before it.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from packaging.utils import canonicalize_version
 
-from mcpfactory_codegen.text import listed, unknown_field
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import approvers_since, offered_versions, seconds_in_channel, withdrawals
-from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
-
-_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_FIELDS: Final = ("name", "from", "gates", "checks", "soak", "approvals", "approvers", "signed", "agents")
-AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold")
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelPolicy:
-    """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
-
-    `gates` are limits by the name of the gate, `soak` is in seconds, `approvers` may be empty: then anyone may approve.
-    With `signed` an approval counts with the signature of who gave it. `agents` are the decisions (of `AGENT_ACTIONS`) that an agent may make through `mcpfactory serve` once a person said yes.
-    `checks` names the stages behind channels before it that must have passed; None means all of them.
-    """
-
-    name: str
-    source: str | None = None
-    gates: Mapping[str, float] = field(default_factory=dict)
-    soak: float = 0.0
-    approvals: int = 0
-    approvers: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    signed: bool = False
-    checks: tuple[str, ...] | None = None
-
-
-DEFAULT: Final = (ChannelPolicy("staging"), ChannelPolicy("production", source="staging", approvals=1))
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
-    """Return the channels of a workspace in their order; staging and production when it names none.
-
-    Raises:
-        ConfigError: for a channel that cannot be used.
-    """
-    tables = workspace.settings.get("channels")
-    if tables is None:
-        return DEFAULT
-    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise setting_error(
-            "pipeline.channels is not a list of tables", "write [[pipeline.channels]] before each channel"
-        )
-    channels: list[ChannelPolicy] = []
-    for table in tables:
-        channels.append(_channel(table, [channel.name for channel in channels]))
-    return tuple(channels)
+    """Return the channels of a workspace in their order."""
+    return workspace.settings.pipeline.channels
 
 
 def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
@@ -93,103 +51,6 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
     raise NotFoundError(
         f"unknown channel {name!r}", hint=listed(name, [channel.name for channel in channels], "channels")
     )
-
-
-def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
-    name = table.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise setting_error(
-            f"channel name {name!r} is invalid: use lower-case letters, digits, - and _", 'name = "production"'
-        )
-    if name in known:
-        raise setting_error(f"there are two channels {name}", "give one of them another name")
-    if found := unknown_field(table, _FIELDS, f"channel {name}"):
-        raise setting_error(*found)
-    source = table.get("from")
-    if known and source not in known:
-        raise setting_error(
-            f"channel {name}: from is {source!r}, which is not an earlier channel", f'from = "{known[-1]}"'
-        )
-    approvals, approvers = table.get("approvals", 0), table.get("approvers", [])
-    if not isinstance(approvals, int) or isinstance(approvals, bool) or not 0 <= approvals <= 20:
-        raise setting_error(
-            f"channel {name}: approvals is {approvals!r}, but must be a number from 0 to 20", "approvals = 1"
-        )
-    if not isinstance(approvers, list) or not all(isinstance(one, str) and one for one in approvers):
-        raise setting_error(f"channel {name}: approvers is not a list of names", 'approvers = ["Ada", "Grace"]')
-    if approvers and len(set(approvers)) < approvals:
-        raise setting_error(
-            f"channel {name} requires {approvals} approvals, but names only {pluralize(len(set(approvers)), 'approver')}",
-            "name more approvers",
-        )
-    soak = read_duration(table.get("soak", "0s"), f"channel {name}: soak")
-    if not known and (source is not None or approvals or approvers or soak):
-        raise setting_error(
-            f"channel {name} is the first, which runs fill: it must not have from, soak, approvals or approvers",
-            "give a later channel the fields from, soak and approvals",
-        )
-    agents, signed = _agents(name, table.get("agents", False)), table.get("signed", False)
-    if not isinstance(signed, bool) or (signed and not approvals):
-        raise setting_error(
-            f"channel {name}: signed is {signed!r}, but must be true or false, and true requires approvals",
-            "set signed = true only for a channel with approvals",
-        )
-    gates = _gates(name, table.get("gates", {}))
-    return ChannelPolicy(
-        name, source, gates, soak, approvals, tuple(approvers), agents, signed, _checks(name, table.get("checks"))
-    )
-
-
-def _checks(channel: str, value: object) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise setting_error(f"channel {channel}: checks is not a list of stages", 'checks = ["smoke"]')
-    return tuple(value)
-
-
-def _agents(channel: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, bool):
-        return AGENT_ACTIONS if value else ()
-    if not isinstance(value, list) or not all(one in AGENT_ACTIONS for one in value):
-        raise setting_error(
-            f"channel {channel}: agents is {value!r}, which is not valid",
-            f"use true, or a list of {', '.join(AGENT_ACTIONS)}",
-        )
-    return tuple(one for one in AGENT_ACTIONS if one in value)
-
-
-def _gates(channel: str, table: object) -> dict[str, float]:
-    if not isinstance(table, dict):
-        raise setting_error(f"channel {channel}: gates is not a table", "gates = { min_score = 90 }")
-    for name, limit in table.items():
-        if name not in GATES:
-            raise setting_error(f"channel {channel}: unknown gate {name!r}", listed(name, GATES, "gates"))
-        if GATES[name].switch:
-            if limit is not True:
-                raise setting_error(
-                    f"channel {channel}: gate {name} is {limit!r}, which is not valid",
-                    f"{name} = true, or leave it out",
-                )
-        elif not isinstance(limit, int | float) or isinstance(limit, bool) or limit < 0:
-            raise setting_error(f"channel {channel}: gate {name} is {limit!r}, which is not valid", f"{name} = 90")
-        elif (most := GATES[name].most) is not None and limit > most:
-            raise setting_error(
-                f"channel {channel}: gate {name} is {limit!r}, but must be at most {most:g}", f"{name} = 0.8"
-            )
-    return {name: table[name] for name in GATES if name in table}
-
-
-def read_duration(value: object, what: str) -> float:
-    """Return a duration in seconds, from `30m`, `24h`, `7d`; `what` is the field that an error names.
-
-    Raises:
-        ConfigError: for anything else.
-    """
-    found = re.fullmatch(r"(\d{1,6})([smhd])", value) if isinstance(value, str) else None
-    if found is None:
-        raise setting_error(f"{what} is {value!r}, which is not a valid duration", 'soak = "24h"; units: s, m, h, d')
-    return float(int(found[1]) * _UNITS[found[2]])
 
 
 # --- judging ---

@@ -8,38 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.text import listed, unknown_field
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import JsonRecord, StageError
 from mcpfactory_pipeline.base.hashing import hash_record
-from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, REQUIRED, find_level
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, missing_approvals, person_key
+from mcpfactory_pipeline.isolation.levels import REQUIRED, find_level
+from mcpfactory_pipeline.plan.policy import missing_approvals, person_key
 from mcpfactory_pipeline.state.state import StageDecision
+from mcpfactory_pipeline.workspace.policy import MEMORY, ApprovalPolicy, ChannelPolicy
+from mcpfactory_pipeline.workspace.settings import LimitSettings, PipelineSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
-
-AGENT_DECISIONS: Final = ("approve", "reject")
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalPolicy:
-    """Requirements of an approval stage: the number of approvals, the approvers (empty: anyone), and the question.
-
-    `restart` names the stage that runs again after a rejection; "" stops all stages after this one. With `signed`, an
-    approval counts only with the approver's signature. `agents` are the decisions (of `AGENT_DECISIONS`) that an
-    agent can make after a person confirmed them.
-    """
-
-    approvals: int = 1
-    approvers: tuple[str, ...] = ()
-    message: str = ""
-    restart: str = ""
-    signed: bool = False
-    agents: tuple[str, ...] = ()
 
 
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:
@@ -76,7 +58,6 @@ RETRIED: Final = ("errored", "interrupted")
 RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
 RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
-MEMORY: Final = 4 * 2**30  # bytes; default memory limit of a stage and its child processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,99 +231,29 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Path) else value for key, value in data.items()}
 
 
-_UNITS: Final = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
-_FIELDS: Final = ("timeout", "memory")
-
-
-def apply_limits(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
+def apply_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettings]) -> tuple[Stage, ...]:
     """Return the stages with the limits of `[pipeline.limits.<stage>]`.
 
     Raises:
-        ConfigError: for unknown stages and fields.
+        ConfigError: for unknown stages.
     """
-    if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
-        raise setting_error("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
     names = [stage.name for stage in stages]
-    if unknown := [name for name in table if name not in names]:
+    if unknown := [name for name in limits if name not in names]:
         raise setting_error(f"pipeline.limits: unknown stage {unknown[0]!r}", listed(unknown[0], names, "stages"))
-    return tuple(_limited(stage, table[stage.name]) if stage.name in table else stage for stage in stages)
-
-
-def _limited(stage: Stage, table: Mapping[str, Any]) -> Stage:
-    if found := unknown_field(table, _FIELDS, f"pipeline.limits.{stage.name}"):
-        raise setting_error(*found)
-    return replace(
-        stage,
-        timeout=read_timeout(table.get("timeout", stage.timeout), stage.name),
-        memory=read_memory(table.get("memory", stage.memory), stage.name),
+    given = {name: dict(one) for name, one in limits.items()}
+    return tuple(
+        replace(stage, **{name: value for name, value in given.get(stage.name, {}).items() if value is not None})
+        for stage in stages
     )
 
 
-def read_timeout(value: object, stage: str) -> float:
-    """Return a time limit in seconds.
-
-    Raises:
-        ConfigError: for anything but a positive number.
-    """
-    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-        raise setting_error(f"stage {stage}: timeout must be a positive number of seconds", "timeout = 600")
-    return float(value)
+def isolation_settings(settings: PipelineSettings) -> dict[str, Any]:
+    """Return `isolation` and `container` of `[pipeline]` if they differ from the defaults, as settings of a stage."""
+    return settings.model_dump(include={"isolation", "container"}, exclude_defaults=True)
 
 
-def read_memory(value: object, stage: str) -> int:
-    """Return a memory limit in bytes, from a number of them or from `512MB`, `4GiB`.
-
-    Raises:
-        ConfigError: for anything else.
-    """
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    found = re.fullmatch(r"(\d{1,6})\s*([MG]i?B)", value) if isinstance(value, str) else None
-    if found is None or not int(found[1]):
-        raise setting_error(
-            f"stage {stage}: memory is {value!r}, which is not a valid size", 'memory = "2GB"; units: MB, GB, MiB, GiB'
-        )
-    return int(found[1]) * _UNITS[found[2]]
-
-
-_CONTAINER: Final = ("program", "image")
-
-
-def wanted_level(settings: Mapping[str, Any]) -> str:
-    """Return the level that `[pipeline] isolation` names, `auto` if it is not set.
-
-    Raises:
-        ConfigError: the level is unknown.
-    """
-    wanted, names = settings.get("isolation", AUTO), (AUTO, REQUIRED, *LEVELS)
-    if wanted not in names:
-        raise setting_error(
-            f"pipeline.isolation is {wanted!r}, which is not a valid level", listed(str(wanted), names, "levels")
-        )
-    return str(wanted)
-
-
-def isolation_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `isolation` and `container` of `[pipeline]` if they differ from the defaults.
-
-    Raises:
-        ConfigError: the level is unknown, or `[pipeline.container]` is invalid.
-    """
-    level, container = wanted_level(settings), settings.get("container", {})
-    if not isinstance(container, dict) or not all(isinstance(value, str) and value for value in container.values()):
-        raise setting_error(
-            "pipeline.container must be a table of strings", '[pipeline.container]\nimage = "python:3.13"'
-        )
-    if found := unknown_field(container, _CONTAINER, "pipeline.container"):
-        raise setting_error(*found)
-    return ({"isolation": level} if level != AUTO else {}) | ({"container": container} if container else {})
-
-
-def apply_isolation(stages: Sequence[Stage], settings: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """Return the stages; those that run server code get the workspace's isolation settings.
-
-    Raises as `isolation_settings` does.
-    """
+def apply_isolation(stages: Sequence[Stage], settings: PipelineSettings) -> tuple[Stage, ...]:
+    """Return the stages; those that run server code get the workspace's isolation settings."""
     said = isolation_settings(settings)
     if not said:
         return tuple(stages)
@@ -353,12 +264,11 @@ def level_here(workspace: Workspace, stages: Sequence[Stage]) -> str:
     """Return the isolation level for server code on this machine; "" if none of the stages runs any.
 
     Raises:
-        ConfigError: the level is unknown.
         StageError: the level is `required`, and none is available.
     """
     if not any(stage.sandboxed for stage in stages):
         return ""
-    wanted = wanted_level(workspace.settings)
+    wanted = workspace.settings.pipeline.isolation
     try:
         return find_level(wanted).name
     except StageError:

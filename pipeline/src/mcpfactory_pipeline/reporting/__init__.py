@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, Protocol, TextIO
 from urllib.parse import quote
 
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.reporting.lines import JsonReporter, PlainReporter, status_table
-from mcpfactory_pipeline.reporting.settings import DECISIONS, EventSettings, read_events
+from mcpfactory_pipeline.workspace.settings import DECISIONS, EventSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = [
@@ -55,7 +54,7 @@ class Notifier:
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
-        self._receivers: dict[str, tuple[_Receiver, frozenset[str]]] = {}
+        self._receivers: dict[str, tuple[_Receiver, Collection[str]]] = {}
         if settings.log:
             self._receivers["log"] = (_LogFile(workspace, settings.log), settings.kinds)
         if settings.problem:
@@ -69,7 +68,7 @@ class Notifier:
         elif settings.mail:
             from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads what mail needs
 
-            self._receivers["mail"] = (Mail(settings.mail), settings.mail.kinds)
+            self._receivers["mail"] = (Mail(settings.mail, settings.timeout), settings.mail.kinds)
 
     def who_wants(self, kind: str) -> list[str]:
         """Return the receivers of events of a kind: `log`, `webhook`, `mail`."""
@@ -77,7 +76,7 @@ class Notifier:
 
     def link(self, path: str) -> str:
         """Return the URL of a dashboard path; "" if the dashboard's address is not configured."""
-        return self._settings.dashboard + path if self._settings.dashboard else ""
+        return self._settings.link(path)
 
     def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
         """Send one event to who wants its kind, `but` these receivers; `event` is its kind. Return at once, and never raise."""
@@ -101,12 +100,8 @@ class Notifier:
 
 
 def make_notifier(workspace: Workspace) -> Notifier | None:
-    """Return the notifier of a workspace, None when it names no receiver.
-
-    Raises:
-        ConfigError: for settings that cannot be used.
-    """
-    settings = read_events(workspace)
+    """Return the notifier of a workspace, None when it names no receiver."""
+    settings = workspace.settings.pipeline.events
     known = settings.log or settings.url or settings.problem or settings.mail
     return Notifier(workspace, settings) if known else None
 
@@ -114,12 +109,7 @@ def make_notifier(workspace: Workspace) -> Notifier | None:
 def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
     """Send what people decided about a server, as its history has it; the run sends the events of stages."""
     decisions = [event for event in events if event["event"] in DECISIONS]
-    try:
-        others = make_notifier(workspace) if decisions else None
-    except ConfigError as error:  # the decision is recorded all the same
-        sys.stderr.write(f"warning: events: {error}\n")
-        return
-    if others:
+    if decisions and (others := make_notifier(workspace)):
         for event in decisions:
             others.notify({"server": server, **event})
         others.close()

@@ -23,7 +23,7 @@ from typing import Any, Final
 import httpx
 
 from mcpfactory_pipeline.base.text import pluralize, printable
-from mcpfactory_pipeline.reporting.settings import EventSettings, MailSettings
+from mcpfactory_pipeline.workspace.settings import EventSettings, MailSettings
 from mcpfactory_runtime.errors import system_error, why_unreachable
 
 _LONGEST: Final = 1500  # characters of a line; chats refuse much more
@@ -197,7 +197,7 @@ class Webhook:
 
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
         """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""
-        body = BODIES[self._settings.form](notice)
+        body = BODIES[self._settings.format](notice)
         why = self._answered = ""
         for attempt in range(self._settings.attempts):
             if attempt and self._closing.wait(_PAUSE * float(1 << (attempt - 1))):
@@ -236,8 +236,8 @@ _SUBJECT: Final = 150  # characters
 class Mail:
     """Gathers events and sends them together; `close` says why that did not work."""
 
-    def __init__(self, settings: MailSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: MailSettings, timeout: float) -> None:
+        self._settings, self._timeout = settings, timeout
         self._notices: list[Mapping[str, Any]] = []
 
     def send(self, notice: Mapping[str, Any]) -> None:
@@ -264,7 +264,7 @@ class Mail:
     def _send(self, message: EmailMessage) -> None:
         settings = self._settings
         context = ssl.create_default_context()
-        options: dict[str, Any] = {"timeout": settings.timeout, "local_hostname": "localhost"}
+        options: dict[str, Any] = {"timeout": self._timeout, "local_hostname": "localhost"}
         if settings.tls == "tls":
             server: smtplib.SMTP = smtplib.SMTP_SSL(settings.host, settings.port, context=context, **options)
         else:

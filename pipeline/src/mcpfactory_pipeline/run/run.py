@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
@@ -37,9 +37,6 @@ from mcpfactory_pipeline.workspace.workspace import (
     contain,
     explain_broken,
 )
-
-ATTEMPTS: Final = 2
-BACKOFF: Final = 2.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +199,8 @@ def _runner(
         emit=emit,
         run_id=run_id,
         pid=os.getpid(),
-        attempts=_attempts(workspace),
-        backoff=_backoff(workspace),
+        attempts=workspace.settings.pipeline.attempts,
+        backoff=workspace.settings.pipeline.backoff,
         stopped=threading.Event(),
         slots=threading.Semaphore(slots),
         width=slots,
@@ -269,26 +266,6 @@ def _interrupt_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _attempts(workspace: Workspace) -> int:
-    value: Any = workspace.settings.get("attempts", ATTEMPTS)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10:
-        raise ConfigError(
-            f"{workspace.root / CONFIG}: pipeline.attempts is {value!r}, but must be a number from 1 to 10",
-            hint="use a number from 1 to 10",
-        )
-    return value
-
-
-def _backoff(workspace: Workspace) -> float:
-    value: Any = workspace.settings.get("backoff", BACKOFF)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 60:
-        raise ConfigError(
-            f"{workspace.root / CONFIG}: pipeline.backoff is {value!r}, but must be a number from 0 to 60",
-            hint="use a number of seconds from 0 to 60",
-        )
-    return float(value)
-
-
 def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
     """Return the executor that is wanted, else that of `[pipeline] executor`, else `local`.
 
@@ -298,10 +275,10 @@ def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | N
     Raises:
         ConfigError: for anything else, and for an extra that is not installed.
     """
-    name: Any = wanted or workspace.settings.get("executor", "local")
-    if isinstance(name, str) and name in EXECUTORS:
+    name = wanted or workspace.settings.pipeline.executor
+    if name in EXECUTORS:
         return EXECUTORS[name]("", jobs)
-    if isinstance(name, str) and "://" in name:
+    if "://" in name:
         return EXECUTORS["dask"](name, jobs)
     where = "--executor" if wanted else f"{workspace.root / CONFIG}: pipeline.executor"
     raise ConfigError(

@@ -38,7 +38,7 @@ from mcpfactory_pipeline.decisions.promote import rollback
 from mcpfactory_pipeline.decisions.signatures import without_unsigned
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, version_fault
+from mcpfactory_pipeline.plan.policy import describe_decision, version_fault
 from mcpfactory_pipeline.plan.stage import RETRIED, RUN_DIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.job import make_job
@@ -46,6 +46,7 @@ from mcpfactory_pipeline.state.schema import Event, misplaced
 from mcpfactory_pipeline.state.state import ServerState, apply
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import seconds_in_channel
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.plan.plan import arrange, channels_before, needed_stages, required_stages, source_channels
-from mcpfactory_pipeline.plan.policy import DEFAULT, ChannelPolicy, cost_limits, read_channels
+from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import (
     Artifact,
     Built,
@@ -29,7 +29,7 @@ from mcpfactory_pipeline.plan.stage import (
 from mcpfactory_pipeline.stages import build, generate, test, validate
 from mcpfactory_pipeline.stages.evaluate import evaluation_stage
 from mcpfactory_pipeline.stages.own import check_restart, never_run, own_stages
-from mcpfactory_pipeline.workspace.waivers import read_waiver_policy
+from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
@@ -101,13 +101,12 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     stages = arrange((*before, *own, promotion, *awaited))
     stages = arrange([_with_checks(stages, stage, channels) for stage in stages])
     _check_channels(stages, channels)
-    stages = apply_isolation([_completed(stages, stage, channels) for stage in stages], workspace.settings)
-    return apply_limits(stages, workspace.settings.get("limits", {}))
+    stages = apply_isolation([_completed(stages, stage, channels) for stage in stages], workspace.settings.pipeline)
+    return apply_limits(stages, workspace.settings.pipeline.limits)
 
 
 def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[str, Any]:
-    limits, waivers = cost_limits(channels), workspace.config.get("waivers", {})
-    read_waiver_policy(waivers)
+    limits, waivers = cost_limits(channels), workspace.settings.waivers.model_dump(mode="json", exclude_unset=True)
     return ({"limits": limits} if limits else {}) | ({"waivers": waivers} if waivers else {})
 
 

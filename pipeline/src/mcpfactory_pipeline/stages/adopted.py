@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_codegen.credentials import is_secret
+from mcpfactory_codegen.servers.config import KINDS as FIELDS
+from mcpfactory_codegen.servers.config import Adopted, ServerConfig
 from mcpfactory_pipeline.adoption.candidate import KINDS, ReadyServer, Record, build_adopted, make_ready
 from mcpfactory_pipeline.adoption.drift_check import look_now
 from mcpfactory_pipeline.adoption.npm import scripted_packages
@@ -23,10 +25,10 @@ from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, foreign_path, make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, Built, StageInputs, StageOutputs
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, Adopted
-from mcpfactory_pipeline.workspace.adopted import KINDS as FIELDS
-from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
-from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_toml
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.waivers import read_waivers
+from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_file
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome, DeclaredTest, ServerSetup
@@ -108,7 +110,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     adopted = _adopted(inputs)
     sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     try:
-        made = build_adopted(sources, read_toml(inputs.folder / CONFIG))
+        made = build_adopted(sources, read_file(ServerConfig, inputs.folder / CONFIG).server.environment)
     except (ProgramRefusedError, ConfigError) as error:
         hint = getattr(error, "hint", "") or "the log has all of it"
         return StageOutputs("failed", f"there is nothing to run: {error}; hint: {hint}")
@@ -203,7 +205,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         return StageOutputs(
             "failed", f"it cannot be started: {error}; hint: {getattr(error, 'hint', '') or 'the log has all of it'}"
         )
-    policy = read_waiver_policy(inputs.settings.get("waivers", {}))
+    policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
     # The live listing of a URL may differ from its candidate: the contract is the adopted listing.
     listed = read_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed

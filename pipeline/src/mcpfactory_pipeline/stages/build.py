@@ -8,7 +8,8 @@ from typing import Final
 
 from packaging.utils import canonicalize_version
 
-from mcpfactory_codegen.servers.values import ServerConfigError, table_of, texts_of
+from mcpfactory_codegen.servers.config import ServerConfig
+from mcpfactory_codegen.settings import SettingsError, load_settings
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
@@ -20,16 +21,16 @@ from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.coverage import source_facts
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and put them into the folder of their candidate."""
     config = inputs.folder / CONFIG
     try:
-        allowed = texts_of(table_of(read_toml(config), "build", config), "allow", config, "build")
+        allowed = load_settings(ServerConfig, config).build.allow
         candidate, stated = _build(inputs)
-    except (ServerConfigError, ReleaseError) as error:
+    except (SettingsError, ReleaseError) as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
     except ProgramRefusedError as error:
         return StageOutputs(

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, StageError, StateError
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 _GATES: Final = ("min_pass_rate", "max_report_days")
@@ -24,26 +24,24 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
     Raises:
         ConfigError: a channel has a gate for which no model counts.
     """
-    if "evaluation" not in workspace.settings and not any(set(_GATES) & set(channel.gates) for channel in channels):
-        return None
-    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - as below
-    from mcpfactory_pipeline.checks.evaluation.recorded import read_evaluation  # noqa: PLC0415 - for those who evaluate
-
-    known = read_evaluation(workspace)
+    known = workspace.settings.pipeline.evaluation
     for channel in channels:
         if (gates := [name for name in _GATES if name in channel.gates]) and not known.models:
             raise setting_error(
                 f"channel {channel.name} has the gate {gates[0]}, but pipeline.evaluation has no models",
                 'set models = ["openai:NAME"] in [pipeline.evaluation]',
             )
+    if not known.models:
+        return None
+    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - as below
+
     settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
-    if places := {
-        name: find_endpoint(name, {**known.endpoints[name], "key": "none"}, environ={}).place
-        for name in known.models
-        if known.endpoints.get(name, {}).get("url")
-    }:
-        settings["endpoints"] = places
-    return replace(STAGE, settings=settings) if known.models else None
+    places = {
+        name: find_endpoint(name, endpoint, environ={}).place
+        for name, endpoint in known.endpoints.items()
+        if name in known.models and endpoint.url
+    }
+    return replace(STAGE, settings={**settings, "endpoints": places} if places else settings)
 
 
 def run(inputs: StageInputs) -> StageOutputs:

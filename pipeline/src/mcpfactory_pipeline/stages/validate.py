@@ -20,7 +20,8 @@ from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, one_lin
 from mcpfactory_pipeline.plan.stage import Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.stages.adopted import keep_report, summarise
-from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import MODEL_PROGRAM, model_files
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
@@ -59,7 +60,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         limits=inputs.settings.get("limits", {}),
         isolation=inputs.settings,
     )
-    policy, waivers = read_waiver_policy(inputs.settings.get("waivers", {})), read_waivers(inputs.folder)
+    policy, waivers = WaiverPolicy(**inputs.settings.get("waivers", {})), read_waivers(inputs.folder)
     report = asyncio.run(validate(target, waivers=waivers, policy=policy, evaluations=evaluations))
     report = with_locations(report, inputs.root, inputs.folder)
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]

@@ -16,9 +16,10 @@ from mcpfactory_pipeline.operations.decisions import Approve, Decision, Promote,
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.operations.table import read_command
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_channel, person_key
+from mcpfactory_pipeline.plan.policy import find_channel, person_key
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through

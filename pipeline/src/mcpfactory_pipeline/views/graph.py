@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.plan.plan import needed_stages
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
+from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.views.inbox import InboxItem

@@ -20,14 +20,7 @@ from mcpfactory_pipeline.decisions.promote import rollback_command
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
-from mcpfactory_pipeline.plan.policy import (
-    ChannelPolicy,
-    describe_decision,
-    find_blockers,
-    person_key,
-    read_channels,
-    unhold_command,
-)
+from mcpfactory_pipeline.plan.policy import describe_decision, find_blockers, person_key, read_channels, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import broken_off
 from mcpfactory_pipeline.stages import workspace_stages
@@ -40,7 +33,8 @@ from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offered_now, read_known_drift
-from mcpfactory_pipeline.workspace.waivers import Waiver, expiring, read_waiver_policy, uncovering
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
+from mcpfactory_pipeline.workspace.waivers import Waiver, expiring, uncovering
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
 
 
@@ -216,7 +210,7 @@ class InboxReader:
     @cached_property
     def _waiver_days(self) -> int:
         """For how many days a waiver is proposed again."""
-        return min(_RENEWED, read_waiver_policy(self.workspace.config.get("waivers", {})).max_days)
+        return min(_RENEWED, self.workspace.settings.waivers.max_days)
 
     @cached_property
     def _head(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.decisions.precondition import channel_facts
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, read_channels
+from mcpfactory_pipeline.plan.policy import describe_decision, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import broken_off, server_plan, with_broken_off
 from mcpfactory_pipeline.stages import workspace_stages
@@ -23,6 +23,7 @@ from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import Drift, find_drift, look_again
 from mcpfactory_pipeline.workspace.coverage import inspection_report
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
 
 

@@ -17,7 +17,6 @@ from mcpfactory_pipeline.delivery.clients.installed import installed
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.reporting import make_notifier
-from mcpfactory_pipeline.reporting.settings import read_events
 from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -104,7 +103,7 @@ def tell_waiting(
         ConfigError: the settings are invalid.
         NotFoundError: the server is unknown.
     """
-    if not read_events(workspace).wants("waits") or (notifier := make_notifier(workspace)) is None:
+    if not workspace.settings.pipeline.events.wants("waits") or (notifier := make_notifier(workspace)) is None:
         return []
     file, wanting = workspace.artifacts / _TOLD, notifier.who_wants("waits")
     told = _read(file, wanting)

@@ -18,41 +18,39 @@ Waivers have a separate file so that a repository can require specific reviewers
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Iterable, Sequence
+from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from mcpfactory_codegen.text import unknown_field
-from mcpfactory_pipeline.base.errors import ConfigError
+from pydantic import Field
+
+from mcpfactory_codegen.settings import Settings
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.text import LONGEST_REASON
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offer_words
-from mcpfactory_pipeline.workspace.workspace import setting_error
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.workspace import read_file
 
 FILE: Final = "waivers.toml"
 SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
-_FIELDS: Final = ("rule", "tool", "person", "reason", "offer", "seen", "until")
+Text = Annotated[str, Field(pattern=r"\S", max_length=LONGEST_REASON)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Waiver:
-    """One accepted rule: `tool` is the tool that it is accepted for ("" for all), `until` the last valid day.
+class Waiver(Settings):
+    """One accepted rule."""
 
-    `offer` is the hash of the covered offer, and `seen` its discovery date, for a waiver of drift; "" for others.
-    """
-
-    rule: str
-    person: str
-    reason: str
-    until: date
-    tool: str = ""
-    offer: str = ""
-    seen: str = ""
+    rule: Text = Field(description="the rule", examples=["descriptions.arguments"])
+    tool: str = Field(
+        default="", description="tool that it is accepted for [default: the whole rule]", examples=["search"]
+    )
+    person: Text = Field(description="who accepts it", examples=["Ada"])
+    reason: Text = Field(description="why", examples=["the vendor promised descriptions"])
+    offer: str = Field(default="", description="drift only: hash of the offer that it covers", examples=["sha256:…"])
+    seen: str = Field(default="", description="drift only: discovery date of that offer", examples=["2031-01-31"])
+    until: date = Field(description="last day on which it holds, without quotes", examples=["2031-01-31"])
 
     @property
     def covers(self) -> str:
@@ -65,52 +63,13 @@ class Waiver:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        about = {"tool": self.tool} if self.tool else {}
-        covered = {"offer": self.offer, "seen": self.seen} if self.offer else {}
-        return {
-            "rule": self.rule,
-            **about,
-            "person": self.person,
-            "reason": self.reason,
-            **covered,
-            "until": self.until.isoformat(),
-        }
+        return self.model_dump(mode="json", exclude_defaults=True)
 
 
-@dataclass(frozen=True, slots=True)
-class WaiverPolicy:
-    """Limits for waivers of one server: the maximum number, days until expiry, and people (empty: anyone).
+class WaiverFile(Settings):
+    """`waivers.toml` of a server."""
 
-    It is `[waivers]` of the root `mcpfactory.toml`.
-    """
-
-    limit: int = 10
-    max_days: int = 365
-    by: tuple[str, ...] = ()
-
-
-def read_waiver_policy(table: object) -> WaiverPolicy:
-    """Return the policy of a table `[waivers]`.
-
-    Raises:
-        ConfigError: for one that cannot be used.
-    """
-    usual = WaiverPolicy()
-    if not isinstance(table, Mapping):
-        raise setting_error("waivers is not a table", "[waivers]\nlimit = 3")
-    if found := unknown_field(table, ("limit", "max_days", "by"), "waivers"):
-        raise setting_error(*found)
-    for name in ("limit", "max_days"):
-        value = table.get(name, 0)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise setting_error(
-                f"waivers.{name} is {value!r}, but must be a whole number of at least 0",
-                f"{name} = {getattr(usual, name)}",
-            )
-    people = table.get("by", [])
-    if not isinstance(people, list) or not all(isinstance(one, str) and one for one in people):
-        raise setting_error("waivers.by is not a list of names", 'by = ["Ada", "Grace"]')
-    return WaiverPolicy(table.get("limit", usual.limit), table.get("max_days", usual.max_days), tuple(people))
+    waivers: tuple[Waiver, ...] = Field(default=(), strict=False, description="write [[waivers]] before each waiver")
 
 
 def uncovering(waiver: Waiver, offer: str) -> str:
@@ -157,18 +116,7 @@ def read_waivers(folder: Path) -> tuple[Waiver, ...]:
         ConfigError: the file cannot be read, or a waiver lacks rule, person, reason or expiry.
     """
     file = folder / FILE
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return ()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", hint="correct that line") from error
-    tables = data.get("waivers", [])
-    if found := unknown_field(data, ("waivers",), str(file)):
-        raise ConfigError(found[0], hint="write [[waivers]] before each waiver")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{file} must contain only waivers", hint="write [[waivers]] before each waiver")
-    return tuple(_waiver(f"{file}: waiver {number}", table) for number, table in enumerate(tables, 1))
+    return read_file(WaiverFile, file).waivers if file.exists() else ()
 
 
 def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
@@ -222,27 +170,3 @@ def _text(waiver: Waiver) -> str:
         if key != "until"
     ]
     return "\n".join(["", "[[waivers]]", *lines, f"until = {waiver.until.isoformat()}", ""])
-
-
-def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
-    if found := unknown_field(table, _FIELDS, where):
-        raise ConfigError(*found)
-    texts = {}
-    for key in ("rule", "person", "reason"):
-        value = table.get(key)
-        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
-            raise ConfigError(
-                f"{where}: {key} is missing or longer than {LONGEST_REASON} characters",
-                hint=f'{key} = "…", at most {LONGEST_REASON} characters',
-            )
-        texts[key] = value
-    until = table.get("until")
-    if not isinstance(until, date) or isinstance(until, datetime):
-        raise ConfigError(
-            f"{where} has no expiry: a waiver must expire", hint="until = a date such as 2031-01-31, without quotes"
-        )
-    for key, example in (("tool", "search"), ("offer", "sha256:…"), ("seen", "2031-01-31")):
-        if not isinstance(table.get(key, ""), str):
-            raise ConfigError(f"{where}: {key} must be a string", hint=f'{key} = "{example}", or leave it out')
-        texts[key] = table.get(key, "")
-    return Waiver(**texts, until=until)

@@ -1,7 +1,4 @@
-"""Workspace: a repository with many servers, the keys of its `mcpfactory.toml`, and the owners of servers.
-
-The keys are checked whenever the file is read, so that the first command reports a mistyped key, not only the command
-that needs it. The content below a field listed here is checked by its own reader.
+"""Workspace: a repository with many servers, and the owners of servers.
 
 Owners are in `[owners]`, as `"billing-*" = ["Linus"]`: the longest matching pattern counts. Without that table they are those
 of the CODEOWNERS file: the last line that matches `servers/<name>/` counts, as on forges.
@@ -15,18 +12,20 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from mcpfactory_codegen.servers.values import SERVER_FIELDS, unread
+from mcpfactory_codegen.servers.config import Adopted, ApiConfig, ServerConfig
+from mcpfactory_codegen.settings import Settings, SettingsError, load_settings
 from mcpfactory_codegen.text import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, WorkspaceError
-from mcpfactory_pipeline.workspace.adopted import Adopted, read_adopted
+from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 
 Result = TypeVar("Result")
+Model = TypeVar("Model", bound=Settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +58,6 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
     )
 
 
-FIELDS: Final[Mapping[str, Collection[str] | None]] = {
-    "workspace": ("name", "factory"),
-    "pipeline": (
-        *("attempts", "backoff", "executor", "channels", "stages"),
-        *("limits", "events", "isolation", "container", "evaluation"),
-    ),
-    "artifacts": ("keep",),
-    "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
-    "release": ("name", "packages"),
-    "waivers": ("limit", "max_days", "by"),
-    "owners": None,
-    "publish": None,
-}
-TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
-    "pypi": ("url", "index", "auth", "user", "token_variable", "runtime"),
-    "mcpb": ("type", "platform", "python", "author"),
-    "docker": ("base",),
-    "sbom": ("resolve", "platform", "python"),
-    "registry": ("url", "auth", "token_variable", "audience"),
-}
-
-
-def unknown_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return an error message and a hint for an unknown table or field in the file; None if all are known."""
-    if found := unread(data, FIELDS):
-        return found
-    targets = data.get("publish")
-    if not isinstance(targets, Mapping):
-        return None
-    for name, table in targets.items():
-        if name not in TARGET_FIELDS:
-            return f"[publish.{name}] is of no target", listed(name, TARGET_FIELDS, "targets")
-        for field in table if isinstance(table, Mapping) else ():
-            if field not in TARGET_FIELDS[name]:
-                message = f"publish.{name} has an unknown option {field!r}"
-                return message, listed(field, TARGET_FIELDS[name], "options")
-    return None
-
-
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # the same for an adopted server: calls that must work
 CASES: Final = "tests/_generated/cases.json"  # in a server's folder
@@ -123,8 +83,12 @@ class WorkspaceServer:
     package: str
     template: str
     documents: tuple[WorkspaceDocument, ...]
-    config: Mapping[str, Any]
-    adopted: Adopted | None = None
+    config: ServerConfig
+
+    @property
+    def adopted(self) -> Adopted | None:
+        """The settings of an adopted server; None for others."""
+        return self.config.adopted
 
     @property
     def document(self) -> Path | None:
@@ -151,7 +115,7 @@ class Workspace:
 
     root: Path
     name: str
-    config: Mapping[str, Any]
+    settings: WorkspaceSettings
 
     @classmethod
     def find(cls, start: Path) -> Workspace:
@@ -166,22 +130,15 @@ class Workspace:
             file = folder / CONFIG
             if file.is_file():
                 config = read_toml(file)
-                if isinstance(config.get("workspace"), dict):
-                    return cls(folder, _workspace_name(file, config), config)
+                if "workspace" in config:
+                    settings = read_file(WorkspaceSettings, file)
+                    return cls(folder, settings.workspace.name or folder.name, settings)
                 if "server" not in config and (key := nearest("workspace", config)):
                     mistyped = mistyped or f"; did {file} mean [workspace] by [{key}]?"
         raise WorkspaceError(
             f"{start} is not in a workspace: no {CONFIG} with a [workspace] table here or above",
             hint=f"mcpfactory init, or change into a workspace{mistyped}",
         )
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Return the table `[pipeline]` of the root `mcpfactory.toml`; empty if it is missing."""
-        table = self.config.get("pipeline", {})
-        if not isinstance(table, dict):
-            raise ConfigError(f"{self.root / CONFIG}: pipeline is not a table", hint="write [pipeline] on its own line")
-        return table
 
     @cached_property
     def pipeline(self) -> Path:
@@ -260,16 +217,6 @@ def _exists(file: str | Path) -> bool:
         return isinstance(error, OSError) and error.errno not in _NOT_THERE
 
 
-def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
-    """Return the name of the workspace. Raises `ConfigError` for a file with an unknown table or field."""
-    if found := unknown_setting(config):
-        raise ConfigError(f"{file}: {found[0]}", hint=found[1])
-    name = config["workspace"].get("name") or file.parent.name
-    if not isinstance(name, str):
-        raise ConfigError(f"{file}: workspace.name must be a string", hint='name = "…"')
-    return name
-
-
 def _read_server(folder: Path) -> WorkspaceServer:
     file = folder / CONFIG
     if not is_name(folder.name):
@@ -278,59 +225,30 @@ def _read_server(folder: Path) -> WorkspaceServer:
         raise ConfigError(
             f"{folder} is a symbolic link, which can point anywhere", hint="move the server's folder here"
         )
-    config = read_toml(file)
-    if found := unread(config, SERVER_FIELDS):
-        raise ConfigError(f"{file}: {found[0]}", hint=found[1])
-    table, apis = config.get("server"), config.get("api", {})
-    apis = apis if isinstance(apis, list) else [apis]
-    if not isinstance(table, dict) or not all(isinstance(api, dict) for api in apis):
-        raise ConfigError(f"{file} has no [server] table", hint='[server]\nname = "…"\npackage = "…"')
-    values = {
-        key: table.get(key, default) for key, default in (("name", folder.name), ("package", ""), ("template", ""))
-    }
-    for key, value in values.items():
-        if not isinstance(value, str):
-            raise ConfigError(f"{file}: server.{key} must be a string", hint=f'{key} = "…"')
-    if values["name"] != folder.name:
+    config = read_file(ServerConfig, file)
+    if (config.name or folder.name) != folder.name:
         raise ConfigError(
-            f"{file}: server.name is {values['name']!r}, but the folder is {folder.name!r}",
-            hint=f'''mcpfactory rename {values["name"]} {folder.name}, if the folder was moved; otherwise set name = "{folder.name}" in it''',
+            f"{file}: server.name is {config.name!r}, but the folder is {folder.name!r}",
+            hint=f'''mcpfactory rename {config.name} {folder.name}, if the folder was moved; otherwise set name = "{folder.name}" in it''',
         )
-    package, adopted = values["package"], read_adopted(file, config)
-    if adopted is None and not all(part.isidentifier() for part in package.split(".")):
+    if config.adopted is None and not all(part.isidentifier() for part in config.package.split(".")):
         suggested = re.sub(r"\W+", "_", folder.name.lower()) + "_mcp"
         raise ConfigError(
-            f"{file}: server.package {package!r} is not a valid import name", hint=f'package = "{suggested}"'
+            f"{file}: server.package {config.package!r} is not a valid import name", hint=f'package = "{suggested}"'
         )
-    return WorkspaceServer(
-        name=folder.name,
-        folder=folder,
-        package=package,
-        template=values["template"],
-        documents=tuple(one for api in apis if (one := _document(file, api)) is not None),
-        config=config,
-        adopted=adopted,
-    )
+    documents = tuple(_document(file, api) for api in config.apis)
+    return WorkspaceServer(folder.name, folder, config.package, config.template, documents, config)
 
 
-def _document(file: Path, api: Mapping[str, Any]) -> WorkspaceDocument | None:
-    relative = _text(file, api, "document")
-    if relative is None:
-        return None
-    folder, document = file.parent, file.parent / relative
+def _document(file: Path, api: ApiConfig) -> WorkspaceDocument:
+    folder, document = file.parent, file.parent / api.document
     real = document.resolve()
     if not real.is_relative_to(folder) and not real.is_relative_to(folder.resolve()):
         raise ConfigError(
-            f"{file}: api.document {relative!r} is outside the server's folder", hint='document = "api/openapi.yaml"'
+            f"{file}: api.document {api.document!r} is outside the server's folder",
+            hint='document = "api/openapi.yaml"',
         )
-    return WorkspaceDocument(document, _text(file, api, "source") or "", _text(file, api, "label") or "")
-
-
-def _text(file: Path, table: Mapping[str, Any], key: str) -> str | None:
-    value = table.get(key)
-    if value is not None and not isinstance(value, str):
-        raise ConfigError(f"{file}: api.{key} must be a string", hint=f'{key} = "…"')
-    return value or None
+    return WorkspaceDocument(document, api.source, api.label)
 
 
 def setting_error(message: str, hint: str) -> ConfigError:
@@ -350,6 +268,18 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file} is not TOML: {error}", hint="correct that line") from error
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+
+
+def read_file(model: type[Model], file: Path) -> Model:
+    """Return the settings in a file.
+
+    Raises:
+        ConfigError: it cannot be read, or a setting is invalid.
+    """
+    try:
+        return load_settings(model, file)
+    except SettingsError as error:
+        raise ConfigError(str(error), hint=error.hint) from error
 
 
 MODEL_PROGRAM: Final = "tests/upstream.py"
@@ -379,13 +309,9 @@ Owners = Callable[[str], tuple[str, ...]]
 
 
 def owners_of(workspace: Workspace) -> Owners:
-    """Return the lookup of server owners; a server without a matching line has no owners.
-
-    Raises:
-        ConfigError: `[owners]` is invalid.
-    """
-    if "owners" in workspace.config:
-        return read_owners(workspace.config["owners"])
+    """Return the lookup of server owners; a server without a matching line has no owners."""
+    if workspace.settings.owners is not None:
+        return _by_pattern(workspace.settings.owners)
     for name in CODEOWNERS:
         try:
             text = (workspace.root / name).read_text("utf-8", errors="replace")[:_LARGEST]
@@ -395,22 +321,12 @@ def owners_of(workspace: Workspace) -> Owners:
     return lambda _server: ()
 
 
-def read_owners(table: object) -> Owners:
-    """Return the same for a table `[owners]`.
-
-    Raises:
-        ConfigError: for one that cannot be used.
-    """
-    if not isinstance(table, Mapping):
-        raise setting_error("owners is not a table", '[owners]\n"*" = ["Ada"]')
-    for pattern, people in table.items():
-        if not isinstance(people, list) or not all(isinstance(one, str) and one.strip() for one in people):
-            raise setting_error(f"owners.{pattern} is not a list of names", f'"{pattern}" = ["Ada", "Grace"]')
+def _by_pattern(table: Mapping[str, tuple[str, ...]]) -> Owners:
     patterns = sorted(table, key=len, reverse=True)
 
     def of(server: str) -> tuple[str, ...]:
         found = next((pattern for pattern in patterns if fnmatch.fnmatchcase(server, pattern)), None)
-        return tuple(table[found]) if found is not None else ()
+        return table[found] if found is not None else ()
 
     return of
 

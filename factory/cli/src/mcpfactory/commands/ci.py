@@ -89,10 +89,10 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
     from mcpfactory_pipeline.delivery.ci import providers
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin, read_origin
 
-    before = read_origin(workspace.config)
+    before = read_origin(workspace.settings)
     changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
     workspace = workspace_in(workspace.root)
-    if before and before.kind == "folder" and before != read_origin(workspace.config):
+    if before and before.kind == "folder" and before != read_origin(workspace.settings):
         output.note(f"{before} is no longer used: git rm -r {before}")
     return [*changed, *providers.write_ci_file(workspace, written)]
 
@@ -104,7 +104,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 
     if not is_fresh(workspace, written):
         output.fail(f"{written.place} is out of date for this workspace and version", again, Exit.NO)
-    origin = read_origin(workspace.config)
+    origin = read_origin(workspace.settings)
     if origin and (stale := stale_wheels(workspace.root, origin)):
         output.fail(str(stale), stale.hint, Exit.NO)
 
@@ -125,12 +125,12 @@ def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
     from mcpfactory_pipeline.delivery.ci.origin import in_words, read_origin, unconfigured_project
 
-    origin = read_origin(workspace.config)
+    origin = read_origin(workspace.settings)
     if origin and chosen:
         output.note(f"jobs install mcpfactory from {in_words(origin)}")
     if origin and (rest := unconfigured_project(workspace.root, origin)):
         output.note(f"{rest}; hint: {rest.hint}")
-    if origin and "install" in workspace.config.get("ci", {}):
+    if origin and workspace.settings.ci.install:
         output.note(f"jobs install mcpfactory with ci.install in mcpfactory.toml, not from {origin}")
 
 
@@ -147,11 +147,11 @@ def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import fold
     from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_shards
-    from mcpfactory_pipeline.delivery.ci.settings import read_ci
+    from mcpfactory_pipeline.delivery.ci.origin import read_ci
     from mcpfactory_pipeline.run.run import plan_servers
 
     workspace = workspace_in()
-    settings, (due, unusable) = read_ci(workspace.config), fold.changed(plan_servers(workspace))
+    settings, (due, unusable) = read_ci(workspace.settings), fold.changed(plan_servers(workspace))
     for name in unusable:
         output.error(
             f"{f'servers/{name}'!r} cannot be the folder of a server; no CI job includes it",

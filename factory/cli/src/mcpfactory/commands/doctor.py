@@ -101,10 +101,9 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
     """Diagnose the isolation that confines server code to its folder when the pipeline runs it on this machine."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
     from mcpfactory_pipeline.isolation.levels import NONE, describe_lacking, find_level
-    from mcpfactory_pipeline.plan.stage import wanted_level
 
     try:
-        wanted = wanted_level(workspace.settings)
+        wanted = workspace.settings.pipeline.isolation
         level = find_level(wanted)
     except ConfigError as error:
         return Diagnosis.of("error", "isolation", error)
@@ -134,7 +133,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     from mcpfactory_pipeline.lifecycle.setup import ignored
 
     try:
-        origin = read_origin(workspace.config)
+        origin = read_origin(workspace.settings)
     except ConfigError as error:
         yield Diagnosis.of("error", "factory", error)
         return

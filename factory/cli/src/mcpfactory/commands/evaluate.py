@@ -55,9 +55,9 @@ def ask_model(
     from mcpfactory_pipeline.checks.evaluation.judgement import Setting
     from mcpfactory_pipeline.checks.evaluation.model import find_endpoint
     from mcpfactory_pipeline.checks.evaluation.model_report import read_prices
-    from mcpfactory_pipeline.checks.evaluation.recorded import read_evaluation
+    from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
-    known = read_evaluation(workspace).endpoints.get(wish.model, {})
+    known = workspace.settings.pipeline.evaluation.endpoints.get(wish.model, EndpointSettings())
     endpoint = find_endpoint(wish.model, known, url=wish.endpoint, timeout=wish.timeout)
     prices = read_prices(known)
     if wish.max_cost is not None and prices is None:

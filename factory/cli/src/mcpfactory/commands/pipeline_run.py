@@ -84,9 +84,8 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
 def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
     """Warn, once per run, if server code ran without isolation although that was not configured."""
     from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
-    from mcpfactory_pipeline.plan.stage import wanted_level
 
-    if outcome.ran and outcome.isolation == NONE.name and wanted_level(workspace.settings) == AUTO:
+    if outcome.ran and outcome.isolation == NONE.name and workspace.settings.pipeline.isolation == AUTO:
         output.warning(f"code of servers ran without isolation ({describe_lacking()})")
         output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
 

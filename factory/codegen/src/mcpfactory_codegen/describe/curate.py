@@ -14,14 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
-from mcpfactory_codegen.describe.tools import (
-    ApiTool,
-    ArgumentCuration,
-    Binding,
-    MergeCuration,
-    MergedArgument,
-    ToolCuration,
-)
+from mcpfactory_codegen.curation import ArgumentCuration, MergeCuration, ToolCuration
+from mcpfactory_codegen.describe.tools import ApiTool, Binding, MergedArgument
 from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, references
 from mcpfactory_codegen.naming import Names, OperationNames

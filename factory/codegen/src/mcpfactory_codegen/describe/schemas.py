@@ -11,8 +11,9 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from mcpfactory_codegen.curation import OUTPUT_TOKENS, OutputMode
 from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, example_of, meanings
 from mcpfactory_codegen.ir import (
     LISTS,
@@ -240,11 +241,6 @@ def _compiles(pattern: str) -> bool:
 # run time. The tool list costs the model tokens: a schema is cut at the depth at which it fits the limit. If its
 # first level alone exceeds the limit, the schema is left out, with a reason.
 
-
-OutputMode = Literal["declared", "loose", "none"]
-
-OUTPUT_TOKENS: Final = 200
-"""Token limit of one output schema, unless the user sets another."""
 
 _BYTES_A_TOKEN: Final = 4
 _OUTPUT_DEPTH: Final = 6  # levels of properties; deeper ones are left open

@@ -1,128 +1,21 @@
-"""Tools as a model sees them: name, description, input schema, hints, difficulties, and the user's curation."""
+"""Tools as a model sees them: name, description, input schema, hints, difficulties."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
-
+from mcpfactory_codegen.curation import ResponseOptions
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
-from mcpfactory_codegen.describe.schemas import OUTPUT_TOKENS, Library, Output, OutputMode, Outputs
+from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
 from mcpfactory_codegen.describe.values import only_value
 from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text import count_tokens, fit, nearest, one_line, singular, words
+from mcpfactory_codegen.text import count_tokens, fit, one_line, singular, words
 from mcpfactory_runtime.upstream.operation import Paging
-from mcpfactory_runtime.upstream.secrets import MAX_TEXT
-
-# --- the user's curation, in `[tools.<name>]` and `[responses]` of `mcpfactory.toml` ---
-
-
-_T = TypeVar("_T")
-
-
-def _finite(value: JsonValue) -> JsonValue:
-    json.dumps(value, allow_nan=False)
-    return value
-
-
-FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
-"""A JSON value: no NaN, no infinity."""
-
-
-class ConfigRecord(BaseModel):
-    """A table of a person's `mcpfactory.toml`: unknown fields and values of other types are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class ArgumentCuration(ConfigRecord):
-    """Curation of one argument.
-
-    A `default` of None is unset, because TOML has no null. A hidden argument is always sent with its default. `fix`
-    combines both: the value is always sent and the argument is hidden.
-    """
-
-    rename: str = ""
-    description: str = ""
-    default: FiniteJson = None
-    hide: bool = False
-    fix: FiniteJson = None
-
-
-class MergeCuration(ConfigRecord):
-    """Several arguments merged into one. Its text is split at `separator`; with "" each argument gets all of it."""
-
-    arguments: Annotated[list[str], Field(min_length=2, max_length=10)]
-    separator: Annotated[str, Field(max_length=10)] = ""
-    description: str = ""
-
-
-class ToolCuration(ConfigRecord):
-    """Curation of one tool; "" keeps the API's text."""
-
-    rename: str = ""
-    title: str = ""
-    description: str = ""
-    hide: bool = False
-    arguments: Mapping[str, ArgumentCuration] = Field(default_factory=dict)
-    merge: Mapping[str, MergeCuration] = Field(default_factory=dict)
-
-
-def read_table(adapter: TypeAdapter[_T], table: Mapping[str, Any], name: str, *models: type[BaseModel]) -> _T:
-    """Return the table `[name]` of the user's `mcpfactory.toml`, validated against these models.
-
-    Raises:
-        ValueError: unknown key or value of the wrong type; the message names the place.
-    """
-    try:
-        return adapter.validate_python(dict(table))
-    except ValidationError as error:
-        raise ValueError(_first_wrong(error, name, *models)) from None
-
-
-_TOOLS: Final = TypeAdapter(dict[str, ToolCuration])
-
-
-def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
-    """Return the table `[tools]`, by the names that the tools have without it; errors as `read_table`."""
-    return read_table(_TOOLS, table, "tools", ToolCuration, ArgumentCuration, MergeCuration)
-
-
-class ResponseOptions(ConfigRecord):
-    """Options for responses: `output` and `output_tokens` as in `Outputs`; `select` adds an argument for JMESPath.
-
-    `max_text`: limit of characters in a response.
-    """
-
-    output: OutputMode = "loose"
-    output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000)
-    select: bool = False
-    max_text: int = Field(default=MAX_TEXT, ge=1_000, le=10_000_000)
-
-
-_RESPONSES: Final = TypeAdapter(ResponseOptions)
-
-
-def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
-    """Return the table `[responses]`; errors as `read_table`."""
-    return read_table(_RESPONSES, table, "responses", ResponseOptions)
-
-
-def _first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
-    """Return the first error in `[table]`, whose records are these models."""
-    first = error.errors(include_url=False)[0]
-    where = ".".join([table, *map(str, first["loc"])])
-    if first["type"] != "extra_forbidden":
-        return f"{where}: {first['msg']}"
-    close = nearest(str(first["loc"][-1]), [name for model in models for name in model.model_fields])
-    return f"{where}: nothing reads this field" + (f"; did you mean {close!r}?" if close else "")
-
 
 # --- the tools ---
 
@@ -216,11 +109,16 @@ class Description:
     problems: tuple[Problem, ...] = ()
 
 
+def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
+    """Return the tools of an API, in the order of its operations. `describe_all` also reports omissions."""
+    return describe_all(api, names).tools
+
+
 def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
     """Return the tools of an API; an operation whose tool cannot be made costs that operation."""
     library = Library(api.schemas)
     responses = responses or ResponseOptions()
-    # A selection has another shape, so there is no output schema.
+    # What is selected has another shape, so nothing is promised of it.
     outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[Skipped] = []
@@ -244,7 +142,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Return the tool with an argument that selects parts of its response, under a free name."""
+    """Return the tool with an argument that selects of its answer, under a name that is free."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
@@ -297,9 +195,7 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
     The caller need not supply them.
     """
-    told = {
-        name for choice in operation_inputs.choices for name in choice
-    }  # the description lists them as alternatives
+    told = {name for choice in operation_inputs.choices for name in choice}  # the description speaks of these
     values = {
         item.slot: only_value(item.schema, schemas)
         for item in operation_inputs.items

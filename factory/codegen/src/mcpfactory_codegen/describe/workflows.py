@@ -1,6 +1,6 @@
 """Workflows: several tools combined into one in `[workflows.<name>]` of `mcpfactory.toml`. Pure.
 
-This module has the records, the reader and the checks. A string in `arguments` or `result` that starts with `$` is a
+A string in `arguments` or `result` that starts with `$` is a
 JSONPath into `inputs` and the results of earlier steps; `$$` is a literal `$`. Names, indexes and `[*]` are
 supported. For filters and slices, write Python in server.py.
 """
@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import JsonValue
 
-from mcpfactory_codegen.describe.tools import ApiTool, ConfigRecord, FiniteJson, read_table
+from mcpfactory_codegen.curation import WorkflowConfig
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.text import clean
@@ -24,46 +25,15 @@ from mcpfactory_runtime.server.schema.references import UnusableSchemaError
 EACH: Final = "*"
 _TOKEN: Final = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^'\\]*)'\]|\[(-?\d{1,6})\]|(\[\*\]|\.\*)")
 _TAKEN: Final = frozenset({"ctx", "step", "pick", "inputs", "Any", "Context", "EACH", "UNSET", "Unset"})
-_MOST_STEPS: Final = 20
-
-
-class StepConfig(ConfigRecord):
-    """One call. `id` names its result, `tool` is the tool's name in the list."""
-
-    id: str
-    tool: str
-    arguments: Mapping[str, FiniteJson] = Field(default_factory=dict)
-
-
-class WorkflowConfig(ConfigRecord):
-    """One workflow. `inputs` are JSON Schemas by name; those without `default` are required unless `optional` names them.
-
-    `result` is the tool's result; by default the last step's.
-    """
-
-    description: Annotated[str, Field(min_length=1, max_length=1024)]
-    title: str = ""
-    inputs: Mapping[str, dict[str, FiniteJson]] = Field(default_factory=dict)
-    optional: list[str] = Field(default_factory=list)
-    steps: Annotated[list[StepConfig], Field(min_length=1, max_length=_MOST_STEPS)]
-    result: FiniteJson = None
 
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A usable workflow: its name, its configuration, and the Tool object of tools/list."""
+    """A workflow that can be made: its name, what was written, and the Tool object of tools/list."""
 
     name: str
     config: WorkflowConfig
     listed: dict[str, Any]
-
-
-_WORKFLOWS: Final = TypeAdapter(dict[str, WorkflowConfig])
-
-
-def read_workflows(table: Mapping[str, Any]) -> dict[str, WorkflowConfig]:
-    """Return the table `[workflows]`, by name; errors as `read_table`."""
-    return read_table(_WORKFLOWS, table, "workflows", WorkflowConfig, StepConfig)
 
 
 def path_of(text: str) -> tuple[str | int, ...] | None:
@@ -85,7 +55,7 @@ def path_of(text: str) -> tuple[str | int, ...] | None:
 def checked(
     configs: Mapping[str, WorkflowConfig], tools: Sequence[ApiTool]
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
-    """Return the usable workflows, and a problem for each of the others."""
+    """Return the workflows that can be made with these tools; what is wrong with the others is a problem for each."""
     known = {tool.name: tool for tool in tools}
     usable: list[Workflow] = []
     problems: list[Problem] = []
@@ -154,7 +124,7 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
 
 
 def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> dict[str, Any]:
-    """Return the Tool object; read-only if all steps are, and destructive if a writing step can be."""
+    """Return the Tool object. It only reads if all steps do, and destroys if any that writes may."""
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
     hints = [known[step.tool].annotations for step in config.steps]

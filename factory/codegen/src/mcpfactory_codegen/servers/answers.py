@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import yaml
 
+from mcpfactory_codegen.servers.config import Answer
 from mcpfactory_codegen.servers.scaffold import ServerTemplate
 from mcpfactory_codegen.servers.templates import SETTINGS, TemplateSourceError
-from mcpfactory_codegen.servers.values import ServerConfigError, quoted
+from mcpfactory_codegen.settings import SettingsError, quoted
 from mcpfactory_codegen.text import nearest
 
 _MOST: Final = 1 << 20  # bytes of the file
@@ -95,7 +96,6 @@ def _plain(value: Any) -> str:
     return str(value) if isinstance(value, str | int | float) else f"({type(value).__name__})"
 
 
-Answer = str | int | float | bool | list[str]
 _TABLE: Final = re.compile(r"^\[answers\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.M)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
@@ -125,17 +125,17 @@ def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
     """Return a table of answers.
 
     Raises:
-        ServerConfigError: a value is neither text, number, yes or no, nor a list of texts.
+        SettingsError: a value is neither text, number, yes or no, nor a list of texts.
     """
     for name, value in data.items():
         is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
         texts = value if isinstance(value, list) else [value]
         if any(isinstance(one, str) and not one.isascii() and _SURROGATE.search(one) for one in texts):
             message = f"{where}: the answer {name} contains a lone surrogate (half a character)"
-            raise ServerConfigError(message, "write a character above \\uffff as two escapes: \\ud83d\\ude00")
+            raise SettingsError(message, "write a character above \\uffff as two escapes: \\ud83d\\ude00")
         if not (isinstance(value, str | int | float) or is_list):
             message = f"{where}: the answer {name} has the unsupported type {type(value).__name__}"
-            raise ServerConfigError(message, "use a string, a number, true or false, or a list of strings")
+            raise SettingsError(message, "use a string, a number, true or false, or a list of strings")
     return {str(name): value for name, value in data.items()}
 
 

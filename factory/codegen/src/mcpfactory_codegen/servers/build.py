@@ -24,14 +24,15 @@ from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import checked_answers, questions, render_answers
-from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, render_config, resolve_profiles
-from mcpfactory_codegen.servers.documents import ApiConfig, located_in, read_documents
+from mcpfactory_codegen.servers.config import NAME, ApiConfig, ServerConfig, render_config
+from mcpfactory_codegen.servers.documents import located_in, read_documents
 from mcpfactory_codegen.servers.overview import Overview, overview
+from mcpfactory_codegen.servers.profiles import resolve_profiles
 from mcpfactory_codegen.servers.report import REPORT, Published, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
 from mcpfactory_codegen.servers.templates import TemplateSourceError, UnknownTemplateError
 from mcpfactory_codegen.servers.tree import FormatError, LockError, MergeError, TreeError, formatted
-from mcpfactory_codegen.servers.values import ServerConfigError, quoted
+from mcpfactory_codegen.settings import CONFIG, SettingsError, quoted
 from mcpfactory_codegen.text import clean, markdown_text, one_line, snake, words
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
@@ -202,10 +203,9 @@ def recognised(documents: Mapping[str, Document], counts: Mapping[str, int]) -> 
 
 def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], bases: Mapping[str, str]) -> ServerConfig:
     hosts = {one.label: permitted(sources.get(one.label, ""), bases[one.label]) for one in config.apis}
-    apis = (
-        replace(one, allow_private=tuple(dict.fromkeys((*one.allow_private, *hosts[one.label])))) for one in config.apis
-    )
-    return replace(config, apis=tuple(apis))
+    allowed = (tuple(dict.fromkeys((*one.allow_private, *hosts[one.label]))) for one in config.apis)
+    apis = (one.model_copy(update={"allow_private": new}) for one, new in zip(config.apis, allowed, strict=True))
+    return config.model_copy(update={"apis": tuple(apis)})
 
 
 def refuse_empty(built: Created, config: ServerConfig, where: str) -> None:
@@ -262,7 +262,7 @@ def stored_document(folder: Path, api: ApiConfig) -> Document:
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
         hint = "copy it to api/ and name it there"
-        raise ServerConfigError(f"{folder / CONFIG}: the document {api.document!r} is not in the server's folder", hint)
+        raise SettingsError(f"{folder / CONFIG}: the document {api.document!r} is not in the server's folder", hint)
     return apply_overlays(load(str(path), root=root), overlays_of(folder, api))
 
 
@@ -276,7 +276,7 @@ def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
     for name in api.overlays:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
             hint = "copy it to api/overlays/ and name it there"
-            raise ServerConfigError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
+            raise SettingsError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
     return tuple(load_overlay(folder / name, name) for name in api.overlays)
 
 
@@ -465,7 +465,7 @@ class NoSuchTemplateError(CreateError):
 _CODES: Final[Mapping[type[Exception], str]] = {
     DocumentError: "document",
     TemplateSourceError: "template",
-    ServerConfigError: "config",
+    SettingsError: "config",
     LockError: "damaged",
     TreeError: "write",
     MergeError: "merge",

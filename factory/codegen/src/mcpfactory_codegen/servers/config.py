@@ -3,63 +3,283 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Final
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Final, Self
 
-from mcpfactory_codegen.credentials import CredentialOptions
-from mcpfactory_codegen.describe.tools import ApiTool, ResponseOptions, ToolCuration, read_responses, read_tools
-from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
-from mcpfactory_codegen.ir import Api, Problem, Problems
-from mcpfactory_codegen.select import Selection, marked, select
-from mcpfactory_codegen.servers.answers import Answer, read_answers
-from mcpfactory_codegen.servers.documents import ApiConfig, read_apis, render_apis
-from mcpfactory_codegen.servers.values import (
-    SERVER_FIELDS,
-    ServerConfigError,
+from pydantic import AfterValidator, Field, WrapValidator, model_validator
+
+from mcpfactory_codegen.curation import CredentialOptions, ResponseOptions, ToolCuration, WorkflowConfig
+from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.settings import (
+    CONFIG,
+    Names,
+    OneOf,
+    Settings,
+    SettingsError,
+    Strings,
+    load_settings,
     quoted,
-    table_of,
-    text_of,
-    texts_of,
-    unread,
+    read_settings,
+    refuse,
     written,
 )
 from mcpfactory_codegen.text import unknown_field
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
 
-CONFIG: Final = "mcpfactory.toml"
-_FULL: Final = "full"
 NAME: Final = re.compile(r"[a-z][a-z0-9-]*\Z")
+LABEL: Final = re.compile(r"[a-z][a-z0-9-]{0,29}\Z")
+SHARED_CREDENTIALS: Final = "shared"
+Answer = str | int | float | bool | list[str]
+_FULL: Final = "full"
 _PACKAGE: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
 
+class ServerTable(Settings):
+    """The server, and the defaults for clients."""
+
+    name: str = Field(
+        default="", description="[a-z][a-z0-9-]*; change it with `mcpfactory rename`", examples=["bookshop"]
+    )
+    package: str = Field(default="", description="import package below src/", examples=["bookshop_mcp"])
+    template: str = Field(default="", description="template that the server was made from", examples=["openapi"])
+    mode: Annotated[str, OneOf(("", *MODES))] = Field(
+        default="", description="list every tool, or three tools that search them"
+    )
+    profile: str = Field(default="", description="profile that clients see by default", examples=["read-only"])
+    dialect: Annotated[str, OneOf(("", *DIALECTS))] = Field(
+        default="", description="form of names and schemas, for clients with limits"
+    )
+    environment: Strings = Field(
+        default=(), description="environment variables that your own code reads", examples=[["DATABASE_URL"]]
+    )
+
+
+_HOST: Final = r"^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$"
+
+
+class ApiConfig(Selection):
+    """An API document of the server, and the selection of its operations."""
+
+    document: str = Field(default="", description="path in the server's folder", examples=["api/openapi.yaml"])
+    source: str = Field(default="", description="origin of the document; relative references are resolved against it")
+    label: str = Field(
+        default="",
+        pattern=r"^([a-z][a-z0-9-]{0,29})?$",
+        description="distinguishes several documents; one may have none",
+        examples=["messaging"],
+    )
+    credentials: Annotated[str, OneOf(("", "own", SHARED_CREDENTIALS))] = Field(
+        default="", description="`shared`: share security schemes with the other shared documents [default: own]"
+    )
+    allow_private: tuple[Annotated[str, Field(pattern=_HOST)], ...] = Field(
+        default=(),
+        description="private hosts (host or host:port, in small letters) that may be called",
+        examples=[["127.0.0.1:8000"]],
+    )
+    overlays: tuple[str, ...] = Field(
+        default=(), description="OpenAPI overlays in the server's folder, applied in order", examples=[["api/fix.json"]]
+    )
+
+    @property
+    def named(self) -> str:
+        """Return the document's name for messages: its label, or its file."""
+        return self.label or self.document
+
+
+def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[ApiConfig, ...]:
+    """Return the documents of `[api]` or `[[api]]`. A single table without a document means that there is none."""
+    apis = read([value] if isinstance(value, Mapping) else value)
+    if isinstance(value, Mapping):
+        return apis if apis[0].document else ()
+    for index, api in enumerate(apis):
+        before = apis[:index]
+        if not api.document:
+            hint = 'document = "api/openapi.yaml"; mcpfactory update NAME --from-openapi LABEL=FILE adds one'
+            raise refuse(f"[[api]] table number {index + 1} has no document", hint)
+        if api.label in (one.label for one in before):
+            what = f"the label {api.label!r}" if api.label else "no label"
+            raise refuse(f"two [[api]] tables have {what}", 'label = "…": each but the first needs one of its own')
+        if api.document in (one.document for one in before):
+            raise refuse(f"two [[api]] tables have the same document {api.document}", "remove one of them")
+    return apis
+
+
+def _profile_name(name: str) -> str:
+    if not NAME.match(name) or name == _FULL:
+        raise refuse(
+            f"{name!r} cannot be the name of a profile",
+            f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools",
+        )
+    return name
+
+
 @dataclass(frozen=True, slots=True)
-class ServerConfig:
-    """Configuration of a server. `apis` are the API documents, empty for servers without one.
+class KindFields:
+    """Required and optional fields of the table of one kind; `says` describes the kind."""
 
-    `names` maps operations ("GET /books/{id}") to their required tool names; `tools` has the curation of each tool,
-    by its name; `responses` the curation of all responses, `workflows` the tools that combine others. `credentials`
-    declares which parameters are credentials, and which are not. `mode`, `profile` and `dialect` are the server's
-    defaults, "" for the runtime's default; `profiles` are the user-defined profiles; `answers` are those to the
-    template's questions.
-    """
+    says: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
 
-    name: str
-    package: str
-    template: str
-    apis: tuple[ApiConfig, ...] = ()
-    credentials: CredentialOptions = field(default_factory=CredentialOptions)
-    mode: str = ""
-    profile: str = ""
-    dialect: str = ""
-    profiles: Mapping[str, Selection] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
-    tools: Mapping[str, ToolCuration] = field(default_factory=dict)
-    responses: ResponseOptions = field(default_factory=ResponseOptions)
-    workflows: Mapping[str, WorkflowConfig] = field(default_factory=dict)
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+
+_OWN_TESTS: Final = ("test", "report")
+KINDS: Final[Mapping[str, KindFields]] = {
+    "python": KindFields("a Python project", ("path", "start"), _OWN_TESTS),
+    "node": KindFields("a project of Node.js", ("path", "start"), ("build", *_OWN_TESTS)),
+    "command": KindFields(
+        "a command with the files that it runs", ("start",), ("path", "files", "version", *_OWN_TESTS)
+    ),
+    "pypi": KindFields("a package of a Python index", ("package", "version", "hash", "start"), ("constraints",)),
+    "npm": KindFields("a package of an npm registry", ("package", "version", "hash", "start")),
+    "url": KindFields("a server at a URL", ("url",)),
+}
+
+
+def below_root(path: str) -> str:
+    """Return a path of a settings file; refuse one that leaves the workspace."""
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path:
+        raise refuse(f"{path!r} is outside the workspace", "name a place below its root")
+    return path
+
+
+class Adopted(Settings):
+    """Settings to build, start and test an adopted server. `mcpfactory adopt` writes them."""
+
+    kind: Annotated[str, OneOf(KINDS)] = Field(description="what was adopted; each kind has its own fields")
+    start: Names = Field(
+        default=(), description="command line: a program of the package or a file below path, and arguments"
+    )
+    path: Annotated[str, AfterValidator(below_root)] = Field(
+        default="", description="folder of its files, below the workspace"
+    )
+    files: tuple[Annotated[str, AfterValidator(below_root)], ...] = Field(
+        default=(), strict=False, description="the files below path that a command needs"
+    )
+    package: str = Field(default="", description="name of the package")
+    version: str = Field(default="", description="its version")
+    hash: str = Field(default="", description="hash of its file")
+    constraints: Names = Field(default=(), description="pinned versions of its dependencies")
+    url: str = Field(default="", description="address of a server that runs elsewhere")
+    test: Names = Field(default=(), description="command of its tests")
+    report: Annotated[str, AfterValidator(below_root)] = Field(default="", description="file that its tests write")
+    build: Names = Field(default=(), description="build command of a Node.js project")
+
+    @model_validator(mode="after")
+    def _of_kind(self) -> Self:
+        kind = KINDS[self.kind]
+        given = dict.fromkeys(self.model_fields_set)
+        if found := unknown_field(given, ("kind", *kind.required, *kind.optional), f"kind {self.kind}"):
+            raise refuse(*found)
+        if missing := [name for name in kind.required if not getattr(self, name)]:
+            raise refuse(f"{missing[0]} is missing, and {self.kind} needs it", "mcpfactory adopt writes it")
+        return self
+
+    @property
+    def origin(self) -> str:
+        """Return the human-readable origin: the argument given to `mcpfactory adopt`."""
+        if self.package:
+            return f"{self.kind}:{self.package}{'==' if self.kind == 'pypi' else '@'}{self.version}"
+        return self.url or self.path or " ".join(self.start)
+
+    @property
+    def again(self) -> str:
+        """Return the argument of `mcpfactory adopt` for the newest version; for a command, to run in its folder."""
+        if self.package:
+            return f"{self.kind}:{self.package}"
+        return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin
+
+    def folder(self, root: Path) -> Path | None:
+        """Return the folder of the server's files; None if they are not in the workspace."""
+        return root / self.path if self.path else None
+
+
+class BuildSettings(Settings):
+    """The wheel of the server."""
+
+    allow: Strings = Field(
+        default=(),
+        description='further files that the wheel may install: patterns of paths, or of entry points ("group:name")',
+        examples=[["bookshop_models/*"]],
+    )
+
+
+class VariableSettings(Settings):
+    """An environment variable, for packages and the registry. Fields that are not set follow from the code."""
+
+    description: str = Field(default="", description="what it is for")
+    required: bool = Field(default=False, description="the server does not start without it")
+    secret: bool = Field(default=False, description="clients must hide its value")
+    default: str = Field(default="", description="value that clients suggest")
+
+
+Tables = Annotated[tuple[dict[str, Any], ...], Field(strict=False)]
+
+
+class PublishSettings(Settings):
+    """Publish targets, and what the MCP registry shows."""
+
+    targets: Strings = Field(default=(), description="targets of `mcpfactory publish`", examples=[["pypi", "registry"]])
+    mcp_name: str = Field(default="", description="name in the MCP registry", examples=["io.github.octocat/bookshop"])
+    title: str = Field(default="", description="title for people [default: that of the server]")
+    description: str = Field(default="", description="one sentence [default: that of the package]")
+    website: str = Field(default="", description="page about the server [default: the package's]")
+    repository: str = Field(default="", description="source repository [default: the package's]")
+    subfolder: str = Field(default="", description="folder in the repository [default: servers/NAME]")
+    icons: Tables = Field(default=(), description="icons, as server.json has them")
+    packages: Tables = Field(
+        default=(), description="further packages, as server.json has them; `{version}` and `{bundle}` are filled in"
+    )
+    remotes: Tables = Field(default=(), description="addresses at which the server runs, as server.json has them")
+    environment: Mapping[Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")], VariableSettings] = Field(
+        default={}, description="environment variables, by name"
+    )
+
+
+class ServerConfig(Settings):
+    """`mcpfactory.toml` of a server."""
+
+    server: ServerTable = Field(description="the server, and the defaults for clients")
+    apis: Annotated[
+        tuple[ApiConfig, ...],
+        Field(strict=False),
+        WrapValidator(_apis, json_schema_input_type=ApiConfig | list[ApiConfig]),
+    ] = Field(default=(), validation_alias="api", description="`[api]`, or `[[api]]` for each of several API documents")
+    credentials: CredentialOptions = Field(default=CredentialOptions(), description="parameters that are credentials")
+    profiles: Mapping[Annotated[str, AfterValidator(_profile_name)], Selection] = Field(
+        default={}, description="named selections of tools"
+    )
+    names: Mapping[str, str] = Field(
+        default={},
+        description="tool names that you choose, by operation",
+        examples=[{'"GET /books/{id}"': "read_book"}],
+    )
+    tools: Mapping[str, ToolCuration] = Field(default={}, description="decisions about tools, by original name")
+    responses: ResponseOptions = Field(default=ResponseOptions(), description="decisions about all answers")
+    workflows: Mapping[str, WorkflowConfig] = Field(default={}, description="tools that combine other tools, by name")
+    answers: Mapping[str, Answer] = Field(default={}, description="answers to the questions of the template, by name")
+    adopted: Adopted | None = Field(default=None, description="for an adopted server: how to build, start and test it")
+    build: BuildSettings = Field(default=BuildSettings(), description="what the wheel may contain")
+    publish: PublishSettings = Field(
+        default=PublishSettings(), description="publish targets, and what the MCP registry shows"
+    )
+
+    @property
+    def name(self) -> str:
+        """The name of the server."""
+        return self.server.name
+
+    @property
+    def package(self) -> str:
+        """The import package."""
+        return self.server.package
+
+    @property
+    def template(self) -> str:
+        """The name or the address of the template."""
+        return self.server.template
 
     @property
     def document(self) -> str:
@@ -71,172 +291,69 @@ class ServerConfig:
         """The hosts (`host` or `host:port`) that may be called although their addresses are private."""
         return tuple(dict.fromkeys(host for api in self.apis for host in api.allow_private))
 
+    def with_server(self, **changes: str) -> Self:
+        """Return the configuration with other values in `[server]`."""
+        return self.model_copy(update={"server": self.server.model_copy(update=changes)})
+
 
 def read_config(folder: Path) -> ServerConfig:
     """Return the configuration in a server's directory.
 
     Raises:
-        ConfigError: it is missing, it is not TOML, or it has an invalid value.
+        SettingsError: it is missing, it is not TOML, or it has an invalid value.
     """
     path = folder / CONFIG
-    try:
-        text = path.read_text("utf-8-sig")  # editors on Windows put a mark before the text
-    except FileNotFoundError:
-        raise ServerConfigError(
+    if not path.exists():
+        raise SettingsError(
             f"{path} does not exist", "check that this is the folder of a server; mcpfactory inspect lists the servers"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise ServerConfigError(f"{path}: {error}", "save it as UTF-8") from None
-    return parse_config(text, path)
+        )
+    return _named(load_settings(ServerConfig, path), path)
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:
     """Return the configuration in the text of a file; `path` is what errors name.
 
     Raises:
-        ConfigError: it is not TOML, or a value cannot be used.
+        SettingsError: it is not TOML, or a value cannot be used.
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ServerConfigError(f"{path}: {error}", "correct that line") from None
-    if found := unread(data, SERVER_FIELDS):
-        raise ServerConfigError(f"{path}: {found[0]}", found[1])
-    server = table_of(data, "server", path)
-    name, package = text_of(server, "name", path), text_of(server, "package", path)
-    if not NAME.match(name) or not _PACKAGE.match(package):
+    return _named(read_settings(ServerConfig, text, path), path)
+
+
+def _named(config: ServerConfig, path: Path) -> ServerConfig:
+    if not NAME.match(config.name) or not _PACKAGE.match(config.package):
         expected = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
-        raise ServerConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", expected)
-    names, credentials = table_of(data, "names", path), table_of(data, "credentials", path)
-    try:
-        tools = read_tools(table_of(data, "tools", path))
-        responses = read_responses(table_of(data, "responses", path))
-        workflows = read_workflows(table_of(data, "workflows", path))
-    except ValueError as error:
-        raise ServerConfigError(
-            f"{path}: {error}",
-            "see docs/reference/generated-server.md for the keys of [tools.<name>], [workflows.<name>] and [responses]",
-        ) from None
-    return ServerConfig(
-        name=name,
-        package=package,
-        template=text_of(server, "template", path),
-        apis=read_apis(data, path),
-        credentials=CredentialOptions(
-            **{key: texts_of(credentials, key, path, "credentials") for key in ("parameters", "arguments")}
-        ),
-        mode=_one_of(server, "mode", MODES, path),
-        dialect=_one_of(server, "dialect", DIALECTS, path),
-        profile=text_of(server, "profile", path),
-        profiles=_profiles(data, path),
-        names={key: text_of(names, key, path) for key in names},
-        tools=tools,
-        responses=responses,
-        workflows=workflows,
-        answers=read_answers(table_of(data, "answers", path), str(path)),
-    )
+        raise SettingsError(f"{path}: name {config.name!r} or package {config.package!r} cannot be used", expected)
+    return config
 
 
-def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path) -> str:
-    value = text_of(server, key, path)
-    if value and value not in known:
-        raise ServerConfigError(f"{path}: unknown {key} {value!r}", f"set server.{key} to {' or '.join(known)}")
-    return value
+# --- the text of a new file ---
 
 
-def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
-    found = {}
-    for name in (tables := table_of(data, "profiles", path)):
-        table, where = table_of(tables, name, path), f"profiles.{name}"
-        if not NAME.match(name) or name == _FULL:
-            hint = f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools"
-            raise ServerConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
-        if wrong := unknown_field(table, tuple(Selection.model_fields), where):
-            raise ServerConfigError(f"{path}: {wrong[0]}", wrong[1])
-        found[name] = Selection(**{key: texts_of(table, key, path, where) for key in Selection.model_fields})
-    return found
+_ALWAYS: Final = ("document", "include_tags", "include_paths", "include_operations")  # written although they are empty
+_API_KEYS: Final = ("label", "document", "source", "credentials", "allow_private", *Selection.model_fields, "overlays")
 
 
 def render_config(config: ServerConfig) -> str:
     """Return the file's text."""
     lines = ["[server]"]
     lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
-    lines += [f"{key} = {quoted(value)}" for key in ("mode", "profile", "dialect") if (value := getattr(config, key))]
+    chosen = ((key, getattr(config.server, key)) for key in ("mode", "profile", "dialect"))
+    lines += [f"{key} = {quoted(value)}" for key, value in chosen if value]
     lines += render_apis(config.apis)
-    decided = {key: getattr(config.credentials, key) for key in ("parameters", "arguments")}
-    if any(decided.values()):
-        lines += ["", "[credentials]", *(f"{key} = {written(value)}" for key, value in decided.items() if value)]
+    decided = [(key, value) for key, value in config.credentials if value]
+    if decided:
+        lines += ["", "[credentials]", *(f"{key} = {written(value)}" for key, value in decided)]
     if config.names:
         lines += ["", "[names]"]
         lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]
     return "\n".join(lines) + "\n"
 
 
-# --- profiles: named choices among a server's tools, worked out from the configuration and recorded in the manifest ---
-
-
-CURATED: Final = "curated"
-_PROFILES: Final = ("full", "read-only")
-
-
-@dataclass(frozen=True, slots=True)
-class Profiles:
-    """Modes and profiles: for the manifest (`offer`), as numbers for the report (`summary`), and their problems."""
-
-    offer: dict[str, Any] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
-
-
-def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
-    """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
-    problems = Problems()
-    members: dict[str, list[str]] = {}
-    for name, selection in config.profiles.items():
-        members[name] = _profile_members(api, tools, selection, name, problems)
-    if CURATED not in members:
-        keys = {operation.key for operation in api.operations if marked(operation.extensions) is True}
-        if found := [tool.name for tool in tools if tool.key in keys]:
-            members[CURATED] = found
-    offer: dict[str, Any] = {}
-    if config.mode:
-        offer["mode"] = config.mode
-    if config.dialect:
-        offer["dialect"] = config.dialect
-    if config.profile in {*_PROFILES, *members}:
-        offer["profile"] = config.profile
-    elif config.profile:
-        message = f"unknown profile {config.profile!r}: the server offers all its tools"
-        problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_PROFILES, *members])}")
-    if members:
-        offer["profiles"] = members
-    return Profiles(offer, _profile_summary(tools, offer), problems.all())
-
-
-def _profile_summary(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
-    members: dict[str, set[str]] = {
-        "full": {tool.name for tool in tools},
-        "read-only": {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True},
-    }
-    members |= {name: set(names) for name, names in offer.get("profiles", {}).items()}
-    return {
-        "mode": offer.get("mode", "full"),
-        "profile": offer.get("profile", "full"),
-        "profiles": {
-            name: {"tools": len(names), "tokens": sum(tool.tokens for tool in tools if tool.name in names)}
-            for name, names in members.items()
-        },
-    }
-
-
-def _profile_members(
-    api: Api, tools: Sequence[ApiTool], selection: Selection, name: str, problems: Problems
-) -> list[str]:
-    chosen = select(replace(api, problems=(), skipped=()), selection)
-    for problem in chosen.problems:
-        problems.add(problem.code, f"profiles.{name}: {problem.pointer}", problem.message, problem.hint)
-    keys = {operation.key for operation in chosen.operations}
-    members = [tool.name for tool in tools if tool.key in keys]
-    if not members:
-        problems.add("profile-empty", f"profiles.{name}", f"the profile {name!r} has no tools", "widen its selection")
-    return members
+def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
+    """Return the lines of the tables; `[api]` for a single document without a label."""
+    lines: list[str] = []
+    for api in apis:
+        lines += ["", "[[api]]" if len(apis) > 1 or api.label else "[api]"]
+        rows = ((key, getattr(api, key)) for key in _API_KEYS)
+        lines += [f"{key} = {written(value)}" for key, value in rows if value or key in _ALWAYS]
+    return lines

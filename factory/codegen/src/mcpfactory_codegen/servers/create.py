@@ -19,7 +19,6 @@ from mcpfactory_codegen.openapi import title_of
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 from mcpfactory_codegen.select import Selection
-from mcpfactory_codegen.servers.answers import Answer
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
     Created,
@@ -38,9 +37,8 @@ from mcpfactory_codegen.servers.build import (
     stored_documents,
     tampered,
 )
-from mcpfactory_codegen.servers.config import ServerConfig, read_config
+from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, ServerTable, read_config
 from mcpfactory_codegen.servers.documents import (
-    ApiConfig,
     ApiSource,
     Sources,
     as_kept,
@@ -99,18 +97,17 @@ def create_server(
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
     with as_create_errors():
         found = find_template(template or _OPENAPI)
-        wanted = ApiConfig(document="", selection=selection or Selection(), credentials=credentials)
+        wanted = ApiConfig(**dict(selection or Selection()), credentials=credentials)
         taken = _taken(sources_of(source), sources_of(overlays), wanted, notify)
         titles = [title_of(one.document) for one in taken] if taken and not name else [found.name]
         name = server_name(name, name or common_title(titles) or Path(taken[0].document.source).stem)
-        config = ServerConfig(
+        table = ServerTable(
             name=name,
             package=package_of(name),
             template=kept_source(found, folder / name),
-            answers=dict(answers or {}),
             mode=mode if taken else "",
-            apis=tuple(one.api for one in taken),
         )
+        config = ServerConfig(server=table, answers=dict(answers or {}), apis=tuple(one.api for one in taken))
         if taken:
             private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
             documents = {one.api.label: one.document for one in taken}
@@ -195,13 +192,14 @@ def _take(loaded: Document, label: str, overlays: Sequence[Path], wanted: ApiCon
     read = {target: load_overlay(path, target) for target, path in paths.items()}
     layout = document_files(loaded, label)
     document = apply_overlays(as_kept(loaded, layout), tuple(read.values()))
-    api = replace(
-        wanted,
-        label=label,
-        document=layout.main,
-        source=public_source(document.source),
-        overlays=tuple(paths),
-        credentials=wanted.credentials if label else "",
+    api = wanted.model_copy(
+        update={
+            "label": label,
+            "document": layout.main,
+            "source": public_source(document.source),
+            "overlays": tuple(paths),
+            "credentials": wanted.credentials if label else "",
+        }
     )
     return _Taken(api, document, {**layout.files, **{target: one.part.raw for target, one in read.items()}})
 

@@ -6,125 +6,27 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.combine import alike, combine, labelled
-from mcpfactory_codegen.credentials import NO_OPTIONS, CredentialOptions, bind_credentials
+from mcpfactory_codegen.credentials import NO_OPTIONS, bind_credentials
+from mcpfactory_codegen.curation import CredentialOptions
 from mcpfactory_codegen.ir import Api, Problem, split_label
 from mcpfactory_codegen.openapi import kind_of, read_source
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.select import Selection, select
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.values import ServerConfigError, quoted, text_of, texts_of, written
+from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, render_apis
+from mcpfactory_codegen.settings import CONFIG, SettingsError, written
 from mcpfactory_codegen.text import VERSION, clean, words
 
-LABEL: Final = re.compile(r"[a-z][a-z0-9-]{0,29}\Z")
-SHARED_CREDENTIALS: Final = "shared"
-_CREDENTIALS: Final = ("", "own", SHARED_CREDENTIALS)
-_HOST: Final = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
-_ALWAYS: Final = ("include_tags", "include_paths", "include_operations")  # written although they are empty
 _HEADER: Final = re.compile(r"^\[(\[)?[ \t]*api[ \t]*\](?(1)\])[^\n]*\n?", re.M)
 _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
-_FILE: Final = "mcpfactory.toml"
-
-
-@dataclass(frozen=True, slots=True)
-class ApiConfig:
-    """Configuration of one API document of a server, including its selection.
-
-    `label` distinguishes it from the server's other documents; "" for the only or the first one. `allow_private` are
-    hosts (`host` or `host:port`) that can be called although their addresses are private. `overlays` are paths of
-    files in the server's directory. `credentials` "shared": a security scheme that another document with this setting
-    also has is merged with it.
-    """
-
-    document: str
-    source: str = ""
-    label: str = ""
-    allow_private: tuple[str, ...] = ()
-    selection: Selection = field(default_factory=Selection)
-    overlays: tuple[str, ...] = ()
-    credentials: str = ""
-
-    @property
-    def named(self) -> str:
-        """Return the document's name for messages: its label, or its file."""
-        return self.label or self.document
-
-
-def read_apis(data: Mapping[str, Any], path: Path) -> tuple[ApiConfig, ...]:
-    """Return the API documents that a configuration names; `path` is what errors name.
-
-    Raises:
-        ServerConfigError: a value cannot be used, or two documents have one label.
-    """
-    value = data.get("api", {})
-    if isinstance(value, dict):
-        return (found,) if (found := _read(value, path)).document else ()
-    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-        raise ServerConfigError(f"{path}: api is not a table", "write [api], or [[api]] for each of several documents")
-    found_all = [_read(table, path) for table in value]
-    for index, api in enumerate(found_all):
-        if not api.document:
-            hint = 'document = "api/openapi.yaml"; mcpfactory update NAME --from-openapi LABEL=FILE adds one'
-            raise ServerConfigError(f"{path}: [[api]] table number {index + 1} has no document", hint)
-        if api.label in (one.label for one in found_all[:index]):
-            what = f"the label {api.label!r}" if api.label else "no label"
-            hint = 'label = "…": each but the first needs one of its own'
-            raise ServerConfigError(f"{path}: two [[api]] tables have {what}", hint)
-        if api.document in (one.document for one in found_all[:index]):
-            raise ServerConfigError(
-                f"{path}: two [[api]] tables have the same document {api.document}", "remove one of them"
-            )
-    return tuple(found_all)
-
-
-def _read(table: Mapping[str, Any], path: Path) -> ApiConfig:
-    label, credentials = text_of(table, "label", path), text_of(table, "credentials", path)
-    if label and not LABEL.match(label):
-        hint = "a label is [a-z][a-z0-9-]*, at most 30 characters"
-        raise ServerConfigError(f"{path}: api.label {label!r} cannot be used", hint)
-    if credentials not in _CREDENTIALS:
-        hint = 'api.credentials is "own" or "shared"'
-        raise ServerConfigError(f"{path}: unknown value {credentials!r} of api.credentials", hint)
-    return ApiConfig(
-        document=text_of(table, "document", path),
-        source=text_of(table, "source", path),
-        label=label,
-        allow_private=_hosts(table, path),
-        overlays=texts_of(table, "overlays", path, "api"),
-        credentials=credentials,
-        selection=Selection(**{key: texts_of(table, key, path, "api") for key in Selection.model_fields}),
-    )
-
-
-def _hosts(table: Mapping[str, Any], path: Path) -> tuple[str, ...]:
-    found = texts_of(table, "allow_private", path, "api")
-    for one in found:
-        if not _HOST.fullmatch(one):
-            hint = 'write a host or host:port in small letters, such as allow_private = ["127.0.0.1:8000"]'
-            raise ServerConfigError(f"{path}: api.allow_private: {one!r} is not a valid host", hint)
-    return found
-
-
-def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
-    """Return the lines of the tables; `[api]` for a single document without a label."""
-    lines: list[str] = []
-    for api in apis:
-        lines += ["", "[[api]]" if len(apis) > 1 or api.label else "[api]"]
-        lines += [f"label = {quoted(api.label)}"] if api.label else []
-        lines += [f"document = {quoted(api.document)}"]
-        lines += [f"{key} = {quoted(value)}" for key in ("source", "credentials") if (value := getattr(api, key))]
-        for key in ("allow_private", *Selection.model_fields, "overlays"):
-            value = getattr(api.selection if key in Selection.model_fields else api, key)
-            if value or key in _ALWAYS:
-                lines.append(f"{key} = {written(value)}")
-    return lines
 
 
 # --- the person's file, brought up to date ---
@@ -136,7 +38,7 @@ def with_apis(text: str, apis: Sequence[ApiConfig]) -> str:
     The rest of the user's text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
 
     Raises:
-        ServerConfigError: the values are not on separate lines.
+        SettingsError: the values are not on separate lines.
     """
     written_now = _apis_of(text)
     if not any(_is_missing(written_now, api) for api in apis):
@@ -201,7 +103,7 @@ def _check(text: str, apis: Sequence[ApiConfig]) -> None:
             where = f'the [[api]] with label = "{api.label}"' if api.label else "[api]"
             values = (("document", api.document), ("source", api.source), ("allow_private", list(api.allow_private)))
             lines = " and ".join(f"{key} = {written(value)}" for key, value in values if value)
-            raise ServerConfigError(f"{_FILE}: {where} could not be updated", f"write {lines} below [api]")
+            raise SettingsError(f"{CONFIG}: {where} could not be updated", f"write {lines} below [api]")
 
 
 def _apis_of(text: str) -> list[dict[str, Any]]:
@@ -319,7 +221,7 @@ def read_documents(
     """Return the selected operations of the documents, by label, without credential parameters."""
     read = {one.label: bind_credentials(read_source(documents[one.label]), credentials) for one in apis}
     read = {label: labelled(api, label) for label, api in read.items()}
-    chosen = {one.label: select(read[one.label], one.selection) for one in apis}
+    chosen = {one.label: select(read[one.label], one) for one in apis}
     if len(apis) > 1:
         chosen = _without_matched(apis, chosen)
     shared = [one.label for one in apis if one.credentials == SHARED_CREDENTIALS]
@@ -353,10 +255,9 @@ def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> di
 
 def _pointers(api: ApiConfig) -> set[str]:
     """Return the pointer that a problem has for each selection term, such as `include-tag=books`."""
-    chosen = api.selection.model_copy(
-        update={"include_methods": [one.upper() for one in api.selection.include_methods]}
-    )
-    return {f"{name.removesuffix('s').replace('_', '-')}={term}" for name, terms in chosen for term in terms}
+    chosen = {name: getattr(api, name) for name in Selection.model_fields}
+    chosen["include_methods"] = [one.upper() for one in api.include_methods]
+    return {f"{name.removesuffix('s').replace('_', '-')}={term}" for name, terms in chosen.items() for term in terms}
 
 
 def located_in(documents: Mapping[str, Document], problems: Sequence[Problem]) -> tuple[Problem, ...]:

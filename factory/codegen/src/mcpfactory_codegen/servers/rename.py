@@ -37,11 +37,12 @@ from mcpfactory_codegen.servers.build import (
     stated_version,
     stored_documents,
 )
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
+from mcpfactory_codegen.servers.config import ServerConfig, parse_config, read_config
 from mcpfactory_codegen.servers.report import REPORT, published, read_report, variables_of
 from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.tree import Lock, LockEntry, fingerprint, merge
+from mcpfactory_codegen.settings import CONFIG
 from mcpfactory_codegen.sources.translation import table
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.secrets import SETTINGS
@@ -115,7 +116,7 @@ def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Ren
         old = read_config(folder)
         name = server_name(name, name)
         package = package_of(name) if old.package == package_of(old.name) else old.package
-        names = _Names(old, replace(old, name=name, package=package))
+        names = _Names(old, old.with_server(name=name, package=package))
         lock = Lock.read(folder)
         before, after = _built(folder, old, old, notify), _built(folder, old, names.new, notify)
         changes, entries = _machines(lock, names, after)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from mcpfactory_codegen.ir import Problem, Skipped
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.answers import Answer, with_answers, with_template
+from mcpfactory_codegen.servers.answers import with_answers, with_template
 from mcpfactory_codegen.servers.build import (
     Created,
     CreateError,
@@ -38,9 +38,9 @@ from mcpfactory_codegen.servers.build import (
     stored_document,
     tampered,
 )
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config
+from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, read_config
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_codegen.servers.documents import ApiConfig, Sources, as_kept, document_files, sources_of, with_apis
+from mcpfactory_codegen.servers.documents import Sources, as_kept, document_files, sources_of, with_apis
 from mcpfactory_codegen.servers.report import (
     ORIGIN_CHANGED,
     REPORT,
@@ -53,6 +53,7 @@ from mcpfactory_codegen.servers.report import (
 )
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.servers.tree import FileStep, Lock, LockEntry, Plan, fingerprint, has_marks, merge
+from mcpfactory_codegen.settings import CONFIG
 from mcpfactory_codegen.text import listed
 
 
@@ -138,7 +139,7 @@ def update_server(
         chosen, config = _chosen(folder, config, template, answers or {})
         places = _places(config, source, labels)
         added = _added(config, places)
-        config = replace(config, apis=(*config.apis, *added))
+        config = config.model_copy(update={"apis": (*config.apis, *added)})
         documents = _read_documents(folder, config, places, labels)
         config = _take_documents(config, documents, plan, renewed=places)
         fresh = documents.fresh if permit else {}
@@ -175,7 +176,8 @@ def _chosen(
     """Return the template, which `source` can change, and the configuration with it and the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
     kept = kept_source(template, folder) if source else config.template
-    return template, replace(config, template=kept, answers={**config.answers, **answers})
+    chosen = config.with_server(template=kept)
+    return template, chosen.model_copy(update={"answers": {**config.answers, **answers}})
 
 
 def _built(
@@ -298,11 +300,11 @@ def _take_documents(
         for path, content in layout.files.items():
             _take_file(path, content, plan)
         source = public_source(document.source) if api.label in renewed else api.source
-        apis.append(replace(api, document=layout.main, source=source))
+        apis.append(api.model_copy(update={"document": layout.main, "source": source}))
     kept.update(owners)
     for path in [path for path, entry in plan.lock.files.items() if entry.owner == "document" and path not in kept]:
         _drop_file(path, plan)
-    return replace(config, apis=tuple(apis))
+    return config.model_copy(update={"apis": tuple(apis)})
 
 
 def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, PipelineError
+from mcpfactory_pipeline.workspace.settings import EndpointSettings
 from mcpfactory_runtime.urls import split_web_url
 
 KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
@@ -151,7 +152,7 @@ _NAME: Final = re.compile(r"([a-z]+):(\S+)")
 
 def find_endpoint(
     name: str,
-    settings: Mapping[str, Any] | None = None,
+    settings: EndpointSettings = EndpointSettings(),  # noqa: B008 - it is frozen
     *,
     url: str = "",
     timeout: float = 60.0,
@@ -161,7 +162,7 @@ def find_endpoint(
 
     Args:
         name: as typed by the user.
-        settings: of the model in the workspace: `url`, and `key`, the variable with the key.
+        settings: of the model in the workspace.
         url: from the command line; it overrides the settings.
         timeout: seconds for one answer.
         environ: contains the key; by default the environment of the process.
@@ -169,15 +170,15 @@ def find_endpoint(
     Raises:
         ConfigError: the name has an unknown kind, or the key for a vendor's endpoint is missing.
     """
-    found, known = _NAME.fullmatch(name), settings or {}
+    found = _NAME.fullmatch(name)
     if found is None or found[1] not in KINDS:
         raise ConfigError(
             f"{name!r} is not a valid model name", hint=f"write {' or '.join(f'{kind}:NAME' for kind in KINDS)}"
         )
-    url = url or str(known.get("url", ""))
+    url = url or settings.url
     if url and split_web_url(url) is None:
         raise ConfigError(f"the endpoint {url!r} is not a valid http or https URL", hint="--endpoint https://HOST/v1")
-    variable = str(known.get("key", KINDS[found[1]]))
+    variable = settings.key or KINDS[found[1]]
     key = (os.environ if environ is None else environ).get(variable, "")
     if not key and not url:
         raise ConfigError(f"{variable} is not set: {name} needs a key", hint=f"export {variable}=…")

@@ -16,13 +16,14 @@ from math import sqrt
 from statistics import NormalDist, StatisticsError, correlation, median
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, StateError
+from mcpfactory_pipeline.base.errors import JsonRecord, StateError
 from mcpfactory_pipeline.base.files import why_damaged
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.checks.evaluation.judgement import NO_TOOL, Attempt, Setting
 from mcpfactory_pipeline.checks.evaluation.model import NO_TOKENS, TokenUsage
 from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
 _CONFIDENCE: Final = 0.95
 _Z: Final = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
@@ -149,25 +150,12 @@ class ModelPrices:
         return (fresh * self.read + usage.cached * self.cached + usage.written * self.written) / _MILLION
 
 
-def read_prices(settings: Mapping[str, Any]) -> ModelPrices | None:
-    """Return the prices in the settings of a model, or None if no price is set.
-
-    Raises:
-        ConfigError: only one of them is set, or a price is not a number.
-    """
-    found = {name: settings.get(name) for name in ("read", "written", "cached")}
-    if found["read"] is None and found["written"] is None:
+def read_prices(settings: EndpointSettings) -> ModelPrices | None:
+    """Return the prices in the settings of a model, or None if no price is set."""
+    if settings.read is None or settings.written is None:
         return None
-    if found["cached"] is None:
-        found["cached"] = found["read"]
-    for name, value in found.items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-            raise ConfigError(
-                f"the price {name} of a model has the invalid value {value!r}",
-                hint="set read and written to numbers, per million tokens",
-            )
-    numbers = {name: float(value) for name, value in found.items() if value is not None}
-    return ModelPrices(**numbers, currency=str(settings.get("currency", "USD")))
+    cached = settings.read if settings.cached is None else settings.cached
+    return ModelPrices(settings.read, settings.written, cached, settings.currency)
 
 
 @dataclass(frozen=True)  # no slots: cached properties

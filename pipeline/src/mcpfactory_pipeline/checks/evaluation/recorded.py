@@ -6,26 +6,22 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.text import markdown_text, unknown_field
+from mcpfactory_codegen.text import markdown_text
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.evaluation.evaluation import CaseOutcome, Evaluation
 from mcpfactory_pipeline.checks.evaluation.judgement import VERDICTS, Setting
-from mcpfactory_pipeline.checks.evaluation.model import find_endpoint
 from mcpfactory_pipeline.checks.evaluation.model_report import (
     ModelReport,
     hash_cases,
     hash_tools,
-    read_prices,
     read_report,
 )
 from mcpfactory_pipeline.checks.evaluation.offer import WITHIN, chance_within
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
-from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
 def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
@@ -312,55 +308,3 @@ def judge_recorded(
     if missing := report.missing(setting):
         return {"why": f"in its report {missing} questions have no answer"}
     return {**report.rate(setting).to_json(), "asked": report.asked.isoformat()}
-
-
-MODES: Final = ("full", "search")
-_FIELDS: Final = ("models", "mode", "endpoints")
-_ENDPOINT: Final = ("url", "key", "read", "written", "cached", "currency")
-_ANY_KEY: Final = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationSettings:
-    """Model settings of a workspace.
-
-    Attributes:
-        models: whose recorded reports count for the gate `min_pass_rate`; each of them must open it.
-        mode: the mode whose results count.
-        endpoints: model → `url`, `key` (the variable with the key), prices per million tokens.
-    """
-
-    models: tuple[str, ...] = ()
-    mode: str = "full"
-    endpoints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-def read_evaluation(workspace: Workspace) -> EvaluationSettings:
-    """Return the settings, which are empty without a table.
-
-    Raises:
-        ConfigError: a setting is invalid.
-    """
-    table = workspace.settings.get("evaluation", {})
-    if not isinstance(table, dict):
-        raise setting_error("pipeline.evaluation is not a table", "write [pipeline.evaluation] on its own line")
-    if found := unknown_field(table, _FIELDS, "pipeline.evaluation"):
-        raise setting_error(*found)
-    models, mode, endpoints = table.get("models", []), table.get("mode", "full"), table.get("endpoints", {})
-    if not isinstance(models, list) or not all(isinstance(one, str) for one in models):
-        raise setting_error("pipeline.evaluation: models is not a list of names", 'models = ["openai:NAME"]')
-    if mode not in MODES:
-        raise setting_error(
-            f"pipeline.evaluation: mode has the invalid value {mode!r}", f"use one of {', '.join(MODES)}"
-        )
-    if not isinstance(endpoints, dict) or not all(isinstance(one, dict) for one in endpoints.values()):
-        raise setting_error(
-            "pipeline.evaluation: endpoints is not a table of tables", '[pipeline.evaluation.endpoints."openai:NAME"]'
-        )
-    for name, one in endpoints.items():
-        if found := unknown_field(one, _ENDPOINT, f"the endpoint of {name}"):
-            raise setting_error(*found)
-        read_prices(one)
-    for name in (*models, *endpoints):
-        find_endpoint(name, {"url": "http://localhost", "key": _ANY_KEY}, environ={})  # is it a name?
-    return EvaluationSettings(tuple(models), mode, endpoints)

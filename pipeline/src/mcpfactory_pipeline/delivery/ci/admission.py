@@ -17,10 +17,11 @@ from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
 from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks, version_fault
+from mcpfactory_pipeline.plan.policy import failed_checks, version_fault
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, describe_missing, rejected_by
 from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
 from mcpfactory_pipeline.state.state import ServerState, apply, fold
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 # code → message; docs/how-to/run-in-ci.md lists them.
 REFUSALS: Final[Mapping[str, str]] = {

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.delivery.ci.settings import CiSettings
+from mcpfactory_pipeline.workspace.settings import CiSettings
 
 PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 

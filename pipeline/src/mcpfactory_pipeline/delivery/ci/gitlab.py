@@ -15,7 +15,7 @@ from typing import Final
 
 from mcpfactory_pipeline.delivery.ci.fold import matrix
 from mcpfactory_pipeline.delivery.ci.github import replace_blocks
-from mcpfactory_pipeline.delivery.ci.settings import CiSettings
+from mcpfactory_pipeline.workspace.settings import CiSettings
 
 PLACE: Final = Path(".gitlab", "mcpfactory.yml")
 RELEASE_PLACE: Final = Path(".gitlab", "mcpfactory-release.yml")

@@ -38,6 +38,7 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, RUNTIME, distribution_wheel
 from mcpfactory_pipeline.build.wheels import read_wheel
+from mcpfactory_pipeline.workspace.settings import CiSettings, WorkspaceSettings
 from mcpfactory_runtime.urls import split_web_url
 
 NEWER: Final = "is newer"
@@ -232,19 +233,23 @@ def _no_ref(text: str) -> Origin:
     )
 
 
-def read_origin(config: Mapping[str, Any]) -> Origin | None:
-    """Return the origin in the content of a root `mcpfactory.toml`; None when it names none.
+def read_origin(settings: WorkspaceSettings) -> Origin | None:
+    """Return the origin that a workspace names; None when it names none.
 
     Raises:
         ConfigError: it cannot be used.
     """
-    table = config.get("workspace", {})
-    value = table.get("factory") if isinstance(table, dict) else None
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise ConfigError(f"workspace.factory is not valid: {value!r}", hint=FORMS)
-    return parse_origin(value)
+    return None if settings.workspace.factory is None else parse_origin(settings.workspace.factory)
+
+
+def read_ci(settings: WorkspaceSettings) -> CiSettings:
+    """Return `[ci]` with the line that installs the factory: from its origin, unless the workspace overrides it.
+
+    Raises:
+        ConfigError: the origin cannot be used.
+    """
+    line = settings.ci.install or install_line(read_origin(settings) or Origin(INDEX))
+    return settings.ci.model_copy(update={"install": line})
 
 
 def install_line(origin: Origin) -> str:

@@ -9,8 +9,8 @@ from typing import Final
 
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.delivery.ci import github, gitlab
-from mcpfactory_pipeline.delivery.ci.origin import Origin, apply_origin, read_origin, record_origin
-from mcpfactory_pipeline.delivery.ci.settings import CiSettings, read_ci
+from mcpfactory_pipeline.delivery.ci.origin import Origin, apply_origin, read_ci, read_origin, record_origin
+from mcpfactory_pipeline.workspace.settings import CiSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 
@@ -32,7 +32,7 @@ PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
 def is_fresh(workspace: Workspace, written: CiFile) -> bool:
     """Return True if a file equals the one that this workspace and this version would write."""
     file = workspace.root / written.place
-    return file.is_file() and file.read_text(encoding="utf-8") == written.text(read_ci(workspace.config))
+    return file.is_file() and file.read_text(encoding="utf-8") == written.text(read_ci(workspace.settings))
 
 
 def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
@@ -42,7 +42,7 @@ def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
         ConfigError: settings cannot be used.
         StageError: a wheel of the factory cannot be built or found.
     """
-    origin = read_origin(workspace.config)
+    origin = read_origin(workspace.settings)
     changed = apply_origin(workspace.root, origin) if origin else []
     return [*changed, *_update(workspace, written)]
 
@@ -70,5 +70,5 @@ def _update(workspace: Workspace, written: CiFile) -> list[str]:
         return []
     file: Path = workspace.root / written.place
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, written.text(read_ci(workspace.config)).encode())
+    replace_file(file, written.text(read_ci(workspace.settings)).encode())
     return [written.place.as_posix()]

@@ -15,13 +15,13 @@ checked by the push's own policy.
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
+from mcpfactory_codegen.settings import SettingsError, read_settings
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import parse_time
@@ -29,13 +29,15 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.signatures import SIGNERS, event_fault, unsigned_approvals, without_unsigned
 from mcpfactory_pipeline.decisions.stage_decision import stage_blockers
 from mcpfactory_pipeline.plan.plan import required_checks
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_blockers, read_channels
+from mcpfactory_pipeline.plan.policy import find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import brought, lost
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
+from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 _MOST: Final = 50  # promotions per server and push that are checked; more means a long gap between pushes
@@ -82,15 +84,15 @@ def unpermitted(
 
 def _workspaces(workspace: Workspace, base: str) -> list[Workspace]:
     settings = git_output(workspace.root, "show", f"{base}:./{CONFIG}")
-    then = [] if settings is None else [replace(workspace, config=_table(settings))]
+    then = [] if settings is None else [replace(workspace, settings=_table(settings))]
     return [*then, workspace]
 
 
-def _table(settings: bytes) -> Mapping[str, object]:
+def _table(settings: bytes) -> WorkspaceSettings:
     try:
-        return tomllib.loads(settings.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return {}  # unreadable settings could not run anything: use the default channels
+        return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
+    except (SettingsError, UnicodeDecodeError):
+        return WorkspaceSettings(workspace=WorkspaceTable())  # they could not run anything: use the default channels
 
 
 def _blockers(

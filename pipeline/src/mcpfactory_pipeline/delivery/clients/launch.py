@@ -26,7 +26,6 @@ from typing import Any, Final, NamedTuple
 from packaging.utils import canonicalize_name
 
 from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_pipeline.adoption.candidate import environment_of
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
@@ -38,6 +37,7 @@ from mcpfactory_pipeline.delivery.clients.files import ClientError
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.settings import PypiOptions
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 
@@ -80,7 +80,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 def entry_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
     """Return the variables that an adopted server reads: those that hold secrets, by their names, or the others."""
-    return tuple(name for name in environment_of(server.config) if is_secret(name) is secret)
+    return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
 _TARGET: Final = "pypi"
@@ -95,10 +95,8 @@ class IndexedPackage(NamedTuple):
     @property
     def url(self) -> str:
         """The URL of the index; "" for the one that uv asks by itself."""
-        from mcpfactory_pipeline.delivery.publish.publish import TARGETS  # noqa: PLC0415 - heavy, and seldom asked for
-
         url = self.page.rstrip("/").rpartition("/")[0]
-        return "" if url == TARGETS[_TARGET].options["index"].rstrip("/") else f"{url}/"
+        return "" if url == PypiOptions().index.rstrip("/") else f"{url}/"
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:

@@ -20,6 +20,7 @@ from mcpfactory_pipeline.delivery.publish.program import (
 )
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
+from mcpfactory_pipeline.workspace.settings import DockerOptions
 
 USER: Final = 65532  # the usual number of the unprivileged user in images without a shell
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
@@ -67,7 +68,6 @@ def labels(release: CandidateRelease) -> dict[str, str]:
     """Return the labels of the OCI image specification, the candidate, and the server's name in the MCP registry."""
     about = release.metadata
     links = {label.lower(): url for label, url in about.urls.items()}
-    name = release.publish_table.get("mcp_name", "")
     found = {
         "org.opencontainers.image.title": release.title or release.server,
         "org.opencontainers.image.description": about.summary,
@@ -77,7 +77,7 @@ def labels(release: CandidateRelease) -> dict[str, str]:
         "org.opencontainers.image.source": next((links[label] for label in ("repository", "source") if label in links), ""),
         "org.opencontainers.image.documentation": next((links[label] for label in ("documentation", "docs") if label in links), ""),
         "mcpfactory.candidate": release.candidate,
-        NAME_LABEL: name if isinstance(name, str) else "",
+        NAME_LABEL: release.config.publish.mcp_name,
     }  # fmt: skip
     return {label: value for label, value in found.items() if value}
 
@@ -110,5 +110,5 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
 
 
 TARGET: Final = PublishTarget(
-    id="docker", title="a Dockerfile with the files that it copies", build=build, check=check, options={"base": ""}
+    id="docker", title="a Dockerfile with the files that it copies", build=build, check=check, options=DockerOptions
 )

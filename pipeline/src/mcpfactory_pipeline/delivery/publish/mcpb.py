@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import zip_bytes
 from mcpfactory_pipeline.build.programs import last_lines
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
@@ -31,6 +30,7 @@ from mcpfactory_pipeline.delivery.publish.program import (
 )
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
+from mcpfactory_pipeline.workspace.settings import McpbOptions
 
 _ENTRY: Final = "server/main.py"
 _TYPES: Final = {"uv": "0.4", "python": "0.3"}  # type of the server → version of the manifest
@@ -40,7 +40,6 @@ PLATFORMS: Final = {
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
 }  # fmt: skip
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-_MINOR: Final = re.compile(r"3\.\d+")
 _LINKS: Final = {  # field of the manifest → labels that a project's URL may have
     "homepage": ("homepage", "home"),
     "documentation": ("documentation", "docs"),
@@ -103,8 +102,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, str]:
 
 def _searched(release: CandidateRelease) -> bool:
     """Return True if the server runs in search mode, so that its tools differ from its tool list."""
-    server = release.config.get("server", {})
-    return isinstance(server, dict) and server.get("mode") == "search"
+    return release.config.server.mode == "search"
 
 
 def _compatibility(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -147,7 +145,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
     The `python` type stores its resolved requirements and reuses them.
     """
-    options = _options(settings)
+    options = settings.options
     files = {
         "manifest.json": (json.dumps(manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
         _ENTRY: launcher(release),
@@ -166,22 +164,10 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
     return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
 
 
-def _options(settings: TargetSettings) -> Mapping[str, str]:
-    options = settings.options
-    for name, known in (("type", _TYPES), ("platform", PLATFORMS)):
-        if options[name] not in known:
-            raise ConfigError(
-                f"publish.mcpb.{name} is {options[name]!r}, which is not valid", hint=f"use one of: {', '.join(known)}"
-            )
-    if not _MINOR.fullmatch(options["python"]):
-        raise ConfigError(f"publish.mcpb.python is {options['python']!r}, which is not valid", hint='python = "3.12"')
-    return options
-
-
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return problems that clients would reject, including those of the official `mcpb` if it is on the path."""
     problems = [*_problems(release)]
-    options = _options(settings)
+    options = settings.options
     return problems or [*_second_opinion(release, options)]
 
 
@@ -234,5 +220,5 @@ TARGET: Final = PublishTarget(
     title="an MCPB bundle: one file that desktop clients install",
     build=build,
     check=check,
-    options={"type": "uv", "platform": "x86_64-unknown-linux-gnu", "python": "3.12", "author": ""},
+    options=McpbOptions,
 )

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.settings import Settings
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, PublishError, StateError
@@ -90,9 +91,10 @@ def publish_reference() -> str:
     for target in TARGETS.values():
         kind = "" if target.upload else " A file: it is made, and nothing is sent."
         parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
-        if target.options:
-            parts.append("\n| option | default |\n|---|---|\n")
-            parts += [f"| `{name}` | {f'`{value}`' if value else '–'} |\n" for name, value in target.options.items()]
+        if target.options.model_fields:
+            parts.append("\n| option | default | is |\n|---|---|---|\n")
+        for name, option in target.options.model_fields.items():
+            parts.append(f"| `{name}` | {f'`{option.default}`' if option.default else '–'} | {option.description} |\n")
     parts.append(_RULES)
     parts += [f"| `{rule.id}` | {rule.source} | {rule.statement} |\n" for rule in RULES]
     return "".join(parts)
@@ -273,11 +275,7 @@ def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
 
 
 def _requested_targets(release: CandidateRelease) -> Sequence[str]:
-    requested = release.publish_table.get("targets", [])
-    if not isinstance(requested, list) or not all(isinstance(name, str) for name in requested):
-        raise ConfigError(
-            f"{CONFIG} of {release.server}: publish.targets must be a list of names", hint='targets = ["pypi"]'
-        )
+    requested = release.config.publish.targets
     if not requested:
         raise ConfigError(
             f"candidate {release.candidate} of {release.server} has no publish targets",
@@ -301,10 +299,7 @@ def target_settings(
     Raises:
         ConfigError: the table is invalid.
     """
-    tables = workspace.config.get("publish", {})
-    table = tables.get(target.id, {}) if isinstance(tables, dict) else None
-    if not isinstance(table, dict):
-        raise ConfigError(f"{CONFIG}: publish.{target.id} is not a table", hint=f"[publish.{target.id}]")
+    table = getattr(workspace.settings.publish, target.id, Settings())
     folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
     return target.settings(table, environ, folder, given)
 

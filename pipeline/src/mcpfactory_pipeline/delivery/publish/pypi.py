@@ -20,7 +20,7 @@ import uv
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
-from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.errors import PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import last_lines, uv_environ
@@ -43,9 +43,9 @@ from mcpfactory_pipeline.delivery.publish.target import (
     TargetProblem,
     TargetSettings,
 )
+from mcpfactory_pipeline.workspace.settings import PypiOptions
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-_RUNTIME: Final = ("require", "publish", "assume")
 # How `uv publish` says what an index answered.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
 _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
@@ -106,8 +106,8 @@ def _requirements(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 
 def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
-    name = release.publish_table.get("mcp_name", "")
-    if isinstance(name, str) and name and not has_marker(release.metadata.description, name):
+    name = release.config.publish.mcp_name
+    if name and not has_marker(release.metadata.description, name):
         yield TargetProblem(
             "pypi/mcp-name",
             f"the README in the package does not hold the marker of {name}, so the MCP registry will not believe it",
@@ -261,11 +261,6 @@ def _version(file: str) -> str:
 
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
     """Return the runtime's wheel if the index needs it first, so that the server can be installed."""
-    if settings["runtime"] not in _RUNTIME:
-        raise ConfigError(
-            f"publish.pypi.runtime is {settings['runtime']!r}, which is not valid",
-            hint=f"use one of: {', '.join(_RUNTIME)}",
-        )
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
     if needed is None or settings["runtime"] == "assume":
         return []
@@ -356,10 +351,6 @@ def _token(wire: HttpClient, settings: TargetSettings) -> str:
     """Return the token to upload with: the one in the variable, or with trusted publishing one for the identity of this job."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
-    if settings["auth"] != "trusted":
-        raise ConfigError(
-            f"publish.pypi.auth is {settings['auth']!r}, which is not valid", hint="use one of: token, trusted"
-        )
     parts = urlsplit(settings["url"])
     base = f"{parts.scheme}://{parts.netloc.removeprefix('upload.')}"
     audience = text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
@@ -374,12 +365,5 @@ TARGET: Final = PublishTarget(
     check=check,
     upload=upload,
     inspect=inspect,
-    options={
-        "url": "https://upload.pypi.org/legacy/",
-        "index": "https://pypi.org/simple/",
-        "auth": "token",
-        "user": "__token__",
-        "token_variable": "PYPI_TOKEN",
-        "runtime": "require",
-    },
+    options=PypiOptions,
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.errors import PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.delivery.publish.http import (
     JSON,
@@ -25,7 +25,7 @@ from mcpfactory_pipeline.delivery.publish.http import (
     summary,
 )
 from mcpfactory_pipeline.delivery.publish.pypi import has_marker, marker
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable, config_error
+from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
 from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA, judge
 from mcpfactory_pipeline.delivery.publish.target import (
     PublishEvidence,
@@ -34,9 +34,9 @@ from mcpfactory_pipeline.delivery.publish.target import (
     TargetProblem,
     TargetSettings,
 )
+from mcpfactory_pipeline.workspace.settings import RegistryOptions
 
 _FILE: Final = "server.json"
-_AUTH: Final = ("token", "github", "github-oidc", "none")
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
@@ -156,9 +156,7 @@ def _token(wire: HttpClient, base: str, settings: TargetSettings) -> str:
     if how == "github-oidc":
         identity = job_identity(wire, settings["audience"] or base, settings.environ)
         return exchange_token(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity}, "registry_token")
-    if how == "none":
-        return exchange_token(wire, f"{base}/v0/auth/none", None, "registry_token")
-    raise ConfigError(f"publish.registry.auth is {how!r}, which is not valid", hint=f"use one of: {', '.join(_AUTH)}")
+    return exchange_token(wire, f"{base}/v0/auth/none", None, "registry_token")
 
 
 TARGET: Final = PublishTarget(
@@ -169,12 +167,7 @@ TARGET: Final = PublishTarget(
     upload=upload,
     inspect=inspect,
     needs=needs,
-    options={
-        "url": "https://registry.modelcontextprotocol.io",
-        "auth": "token",
-        "token_variable": "MCP_REGISTRY_TOKEN",
-        "audience": "",
-    },
+    options=RegistryOptions,
 )
 
 
@@ -204,15 +197,15 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
     """
     document = {
         "$schema": SCHEMA,
-        "name": _text(release, "mcp_name"),
-        "title": _text(release, "title") or release.title,
-        "description": _text(release, "description") or release.metadata.summary,
+        "name": release.config.publish.mcp_name,
+        "title": release.config.publish.title or release.title,
+        "description": release.config.publish.description or release.metadata.summary,
         "repository": _repository(release),
         "version": release.version,
-        "websiteUrl": _text(release, "website") or _site(release),
-        "icons": _tables(release, "icons"),
+        "websiteUrl": release.config.publish.website or _site(release),
+        "icons": list(release.config.publish.icons),
         "packages": [*_own_package(release), *_packages(release, bundle)],
-        "remotes": _tables(release, "remotes"),
+        "remotes": list(release.config.publish.remotes),
         "_meta": {PUBLISHER: {"tool": "mcpfactory", "candidate": release.candidate, "files": _hashes(release)}},
     }
     return {key: value for key, value in document.items() if value or key in {"name", "description", "version"}}
@@ -220,7 +213,7 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
 
 def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
     """Yield everything that the registry would refuse, by our own table of rules; and what would make clients fail."""
-    name = _text(release, "mcp_name")
+    name = release.config.publish.mcp_name
     if not name:
         yield TargetProblem(
             "registry/opt-in",
@@ -251,7 +244,7 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
 
 
 def _own_package(release: CandidateRelease) -> Iterator[dict[str, Any]]:
-    if "pypi" not in release.publish_table.get("targets", ()):
+    if "pypi" not in release.config.publish.targets:
         return
     package = {
         "registryType": "pypi",
@@ -276,9 +269,9 @@ def _variable(variable: Variable) -> dict[str, Any]:
 def _repository(release: CandidateRelease) -> dict[str, str]:
     labels = ("repository", "source", "source code", "sources", "github", "gitlab")
     linked = {label.lower(): url for label, url in release.metadata.urls.items()}
-    url = _text(release, "repository") or next((linked[label] for label in labels if label in linked), "")
+    url = release.config.publish.repository or next((linked[label] for label in labels if label in linked), "")
     source = "gitlab" if "gitlab.com/" in url else "github"
-    folder = _text(release, "subfolder") or f"servers/{release.server}"
+    folder = release.config.publish.subfolder or f"servers/{release.server}"
     return {"url": url, "source": source, "subfolder": folder} if url else {}
 
 
@@ -292,23 +285,9 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
     return dict(sorted(release.hashes.items()))
 
 
-def _text(release: CandidateRelease, field: str) -> str:
-    value = release.publish_table.get(field, "")
-    if not isinstance(value, str):
-        raise config_error(release.server, f"publish.{field} must be a string", f'{field} = "…"')
-    return value
-
-
-def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
-    tables = release.publish_table.get(field, [])
-    if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
-        raise config_error(release.server, f"publish.{field} must be a list of tables", f"[[publish.{field}]]")
-    return [dict(table) for table in tables]
-
-
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
     """Fill in `{version}` in identifiers and `{bundle}` as a hash; all else is unchanged."""
-    tables = _tables(release, "packages")
+    tables = [dict(table) for table in release.config.publish.packages]
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):
             table["identifier"] = identifier.replace("{version}", release.version)

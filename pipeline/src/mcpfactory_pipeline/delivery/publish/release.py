@@ -6,7 +6,6 @@ import ast
 import io
 import re
 import tarfile
-import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,8 @@ from typing import Any, Final
 
 from packaging.utils import canonicalize_name
 
-from mcpfactory_codegen.servers.values import SERVER_FIELDS
-from mcpfactory_codegen.text import unknown_field
+from mcpfactory_codegen.servers.config import ServerConfig, ServerTable
+from mcpfactory_codegen.settings import SettingsError, read_settings
 from mcpfactory_pipeline.adoption.candidate import read_record
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
@@ -30,7 +29,7 @@ from mcpfactory_runtime.urls import describe_private
 _LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
-_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
+_NO_CONFIG: Final = ServerConfig(server=ServerTable())
 _OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
 """Non-secret variables of security schemes (ids and regions): scheme kind and the variable's position.
 
@@ -82,8 +81,7 @@ class CandidateRelease:
     """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
 
     `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the
-    `mcpfactory.toml` in the source distribution, `{}` without one; `server` its name in the workspace; `title`,
-    `instructions` and `tools` are those of the generated manifest, or the known part without one. `companions` are
+    `mcpfactory.toml` in the source distribution; `server` its name in the workspace; `title`, `instructions` and `tools` are those of the generated manifest, or the known part without one. `companions` are
     required wheels that a public index need not have: the runtime's, if it is used from its sources. `adopted` marks
     a project by others: its candidate is the running project, without a source distribution.
     """
@@ -95,7 +93,7 @@ class CandidateRelease:
     hashes: Mapping[str, str]
     files: Mapping[str, bytes]
     metadata: Metadata
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: ServerConfig = _NO_CONFIG
     title: str = ""
     instructions: str = ""
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -117,16 +115,6 @@ class CandidateRelease:
     def digest(self) -> str:
         """One hash for the names and bytes of all files."""
         return hash_record(self.hashes)
-
-    @property
-    def publish_table(self) -> Mapping[str, Any]:
-        """`[publish]` of the server's configuration: what the person decided about publishing it; empty when nothing."""
-        table = self.config.get("publish", {})
-        if not isinstance(table, dict):
-            raise config_error(self.server, "publish is not a table", "write [publish] on its own line")
-        if found := unknown_field(table, SERVER_FIELDS["publish"] or (), "[publish]"):
-            raise config_error(self.server, *found)
-        return table
 
 
 def read_release(
@@ -154,7 +142,7 @@ def read_release(
     try:
         with zipfile.ZipFile(io.BytesIO(files[artifact.wheel.name])) as wheel:
             metadata, manifest, code = _metadata(wheel), wheel_manifest(wheel), _api_module(wheel)
-        config = _config([data for name, data in files.items() if name.endswith(".tar.gz")])
+        config = _config(server, [data for name, data in files.items() if name.endswith(".tar.gz")])
     except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
         raise StateError(
             f"candidate {artifact.id} of {server} cannot be read: {error!r}",
@@ -174,7 +162,7 @@ def read_release(
         title=str(about.get("title") or ""),
         instructions=str(about.get("instructions") or ""),
         tools=_all_tools(manifest.get("tools") or (), kept_tools),
-        variables=tuple(_variables(server, code, config)),
+        variables=tuple(_variables(code, config)),
         companions={file.name: file.read_bytes() for file in companions},
     )
 
@@ -188,9 +176,9 @@ def read_adopted_release(
     """
     record = read_record(artifact.folder, artifact.files)
     own = {name: hash_ for name, hash_ in artifact.files.items() if name.endswith(".whl")}
-    config = {"server": {"environment": list(record.environment)}}
+    config = ServerConfig(server=ServerTable(environment=record.environment))
     found = read_release(server, channel, replace(artifact, files=own), kept_tools)
-    variables = tuple(_variables(server, ast.Module([], []), config))
+    variables = tuple(_variables(ast.Module([], []), config))
     return replace(found, config=config, variables=variables, adopted=True)
 
 
@@ -265,60 +253,34 @@ def _assigned(code: ast.Module, name: str) -> list[ast.Assign]:
     return [one for one in code.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == name]
 
 
-def _config(sdists: list[bytes]) -> Mapping[str, Any]:
+def _config(server: str, sdists: list[bytes]) -> ServerConfig:
     for data in sdists:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
             for entry in archive:
                 if _CONFIG.fullmatch(entry.name) and entry.isfile() and entry.size <= _LARGEST:
                     stream = archive.extractfile(entry)
-                    return tomllib.loads(stream.read().decode()) if stream else {}
-    return {}
+                    text = stream.read().decode() if stream else ""
+                    try:
+                        return read_settings(ServerConfig, text, f"mcpfactory.toml of {server}")
+                    except SettingsError as error:
+                        raise ConfigError(str(error), hint=error.hint) from error
+    return _NO_CONFIG
 
 
-def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iterator[Variable]:
+def _variables(code: ast.Module, config: ServerConfig) -> Iterator[Variable]:
     """Yield the variables of addresses where they are needed, of schemes, and of `[server] environment`; then those that `[publish.environment.<NAME>]` adds.
 
     What that table says about one of the others is taken from there.
     """
-    publish = config.get("publish", {})
-    declared = publish.get("environment", {}) if isinstance(publish, dict) else {}
-    if not isinstance(declared, dict):
-        raise config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
-    found = {one.name: one for one in _addresses(code, several=isinstance(config.get("api"), list))}
+    several = any(api.label for api in config.apis)
+    found = {one.name: one for one in _addresses(code, several=several)}
     for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
             words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"
             found[variable] = Variable(variable, words, secret=(kind, number) not in _OPEN)
-    about = config.get("server", {})
-    read = about.get("environment", ()) if isinstance(about, dict) else ()
-    for name in read if isinstance(read, list) else ():
-        found.setdefault(str(name), Variable(str(name)))
-    for name, table in declared.items():
-        if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
-            raise config_error(
-                server, f"publish.environment.{name} is not a valid variable", "[publish.environment.NAME]"
-            )
-        found[name] = _declared_variable(server, found.get(name, Variable(name)), table)
+    for name in config.server.environment:
+        found.setdefault(name, Variable(name))
+    for name, declared in config.publish.environment.items():
+        known = replace(found.get(name, Variable(name)), default="")
+        found[name] = replace(known, **declared.model_dump(exclude_unset=True))
     yield from found.values()
-
-
-def _declared_variable(server: str, known: Variable, table: Mapping[str, Any]) -> Variable:
-    fields: dict[str, Any] = {
-        "description": known.description,
-        "required": known.required,
-        "secret": known.secret,
-        "default": "",
-    }
-    for key, value in table.items():
-        if key not in fields or not isinstance(value, type(fields[key])):
-            raise config_error(
-                server,
-                f"publish.environment.{known.name}.{key} is {value!r}, which is not valid",
-                'use the fields description = "…", required = true, secret = true, default = "…"',
-            )
-    return Variable(known.name, **{**fields, **table})
-
-
-def config_error(server: str, message: str, hint: str) -> ConfigError:
-    """Return the error for the configuration in a candidate of a server."""
-    return ConfigError(f"mcpfactory.toml of {server}: {message}", hint=hint)

@@ -15,14 +15,13 @@ from typing import Any, Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.delivery.publish.program import Platform, lock_requirements
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
-from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
+from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetSettings
+from mcpfactory_pipeline.workspace.settings import SbomOptions
 
-_RESOLVE: Final = ("index", "declared")
 _EXPRESSION: Final = re.compile(r"\(*[A-Za-z0-9.+-]+\)*(?: (?:AND|OR|WITH) \(*[A-Za-z0-9.+-]+\)*)*")
 _PINNED: Final = re.compile(r"^(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==(?P<version>[^\s;\\]+)")
 _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -156,20 +155,9 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
     return {f"{release.metadata.project}-{release.version}.cdx.json": f"{text}\n".encode()}
 
 
-def check(_release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Check the settings; raise `ConfigError` for an unknown value of `resolve`."""
-    if settings["resolve"] not in _RESOLVE:
-        raise ConfigError(
-            f"publish.sbom.resolve is {settings['resolve']!r}, which is not valid",
-            hint=f"use one of: {', '.join(_RESOLVE)}",
-        )
-    return ()
-
-
 TARGET: Final = PublishTarget(
     id="sbom",
     title="A bill of materials: CycloneDX 1.6",
     build=build,
-    check=check,
-    options={"resolve": "index", "platform": "x86_64-unknown-linux-gnu", "python": "3.12"},
+    options=SbomOptions,
 )

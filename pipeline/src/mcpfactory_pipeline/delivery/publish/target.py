@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.settings import Settings, SettingsError, check_settings
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.workspace.workspace import CONFIG
@@ -87,7 +86,8 @@ class PublishTarget:
     `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only
     the missing parts, so that it continues an interrupted upload; it is called only if `inspect` found nothing
-    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` are the names of its settings with their defaults.
+    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
+    its settings.
     `needs` returns the targets that must have the release first.
 
     All four raise `ConfigError` for invalid settings; `inspect` and `upload` also `TargetError` if the target fails
@@ -100,23 +100,19 @@ class PublishTarget:
     check: Callable[[CandidateRelease, TargetSettings], Sequence[TargetProblem]] = lambda _release, _settings: ()
     upload: Callable[[CandidateRelease, TargetSettings], PublishEvidence] | None = None
     inspect: Callable[[CandidateRelease, TargetSettings], RemoteState] | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: type[Settings] = Settings
     needs: Callable[[CandidateRelease], Sequence[str]] = lambda _release: ()
 
     def settings(
-        self, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
+        self, table: Settings, environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
     ) -> TargetSettings:
         """Return the settings from `[publish.<target>]`, overridden by those `given` on the command line.
 
         Raises:
-            ConfigError: the option does not exist, or its value is not a string.
+            ConfigError: the option does not exist, or its value is not valid.
         """
-        for name, value in {**table, **given}.items():
-            if name not in self.options:
-                raise ConfigError(
-                    f"{CONFIG}: publish.{self.id} has an unknown option {name!r}",
-                    hint=listed(name, self.options, "options"),
-                )
-            if not isinstance(value, str):
-                raise ConfigError(f"{CONFIG}: publish.{self.id}.{name} must be a string", hint=f'{name} = "…"')
-        return TargetSettings(self.id, {**self.options, **table, **given}, environ, folder)
+        try:
+            options = check_settings(self.options, {**table.model_dump(), **given}, f"{CONFIG}: [publish.{self.id}]")
+        except SettingsError as error:
+            raise ConfigError(str(error), hint=error.hint) from error
+        return TargetSettings(self.id, options.model_dump(), environ, folder)

@@ -109,20 +109,10 @@ def read_packages(workspace: Workspace) -> Packages | None:
     Raises:
         ConfigError: it cannot be used.
     """
-    table: Any = workspace.config.get("release")
-    if table is None:
+    release = workspace.settings.release
+    if release is None:
         return None
-    if not isinstance(table, dict):
-        raise setting_error("release is not a table", "write [release] on its own line")
-    if unknown := [key for key in table if key not in _FIELDS]:
-        raise setting_error(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
-    name, folders = table.get("name", workspace.name), table.get("packages")
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name):
-        raise setting_error(
-            f"release.name is {name!r}, which is not valid", 'name = "…", a valid beginning of a git tag'
-        )
-    if not isinstance(folders, list) or not folders or not all(isinstance(one, str) for one in folders):
-        raise setting_error("release.packages must be a list of folders", 'packages = ["packages/one", "packages/two"]')
+    name, folders = release.name or workspace.name, release.packages
     for folder in folders:
         if (
             Path(folder).is_absolute()
@@ -138,7 +128,7 @@ def read_packages(workspace: Workspace) -> Packages | None:
             f"release.name is {name!r}, which is also the name of a server: both would have the same tags",
             "choose another name",
         )
-    return Packages(workspace.root, name, tuple(folders))
+    return Packages(workspace.root, name, folders)
 
 
 def _with_pins(text: str, names: list[str], version: str) -> str:

@@ -1,0 +1,297 @@
+"""Settings files: the base of their models, and errors that name the line, the key and a correction."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
+
+from mcpfactory_codegen.text import clean, listed
+from mcpfactory_runtime.errors import Exit, McpfactoryError
+
+CONFIG: Final = "mcpfactory.toml"
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_SHOWN: Final = 100  # characters of a value that a message shows
+
+
+class SettingsError(McpfactoryError):
+    """A settings file cannot be used. `hint` says what to change."""
+
+    exit_code = Exit.BAD_INPUT
+
+
+class Settings(BaseModel):
+    """A table of a settings file: unknown keys and values of other types are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
+
+
+Strings = Annotated[tuple[str, ...], Field(strict=False)]
+"""A list of strings."""
+Names = Annotated[tuple[Annotated[str, Field(pattern=r"\S")], ...], Field(strict=False)]
+"""A list of strings that are not blank."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Annotation of a string that is one of these values."""
+
+    values: Collection[str]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema of the values."""
+        return core_schema.literal_schema(list(self.values))
+
+
+def refuse(message: str, hint: str, *at: str | int) -> PydanticCustomError:
+    """Return the error that a validator of a model raises; `at` are keys below the validated value."""
+    return PydanticCustomError("setting", "{message}", {"message": message, "hint": hint, "at": at})
+
+
+_Model = TypeVar("_Model", bound=Settings)
+
+
+def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
+    """Return the settings in the text of a TOML file; `file` is its name in errors.
+
+    Raises:
+        SettingsError: it is not TOML, or has an unknown key or an invalid value.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file} is not TOML: {error}", "correct that line") from None
+    return check_settings(model, data, file, text)
+
+
+def load_settings(model: type[_Model], file: Path) -> _Model:
+    """Return the settings in a TOML file.
+
+    Raises:
+        SettingsError: it cannot be read, or as `read_settings`.
+    """
+    try:
+        text = file.read_text("utf-8-sig")  # editors on Windows put a mark before the text
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file} is not TOML: {error}", "save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}", "make it readable") from error
+    return read_settings(model, text, file)
+
+
+def check_settings(model: type[_Model], data: Any, file: Path | str, text: str = "") -> _Model:
+    """Return data as settings. With the text of the file, errors have a line."""
+    try:
+        return model.model_validate(data, by_alias=True, by_name=False)
+    except ValidationError as error:
+        first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+        raise _settings_error(first, model, data, file, text) from None
+
+
+def _settings_error(
+    error: ErrorDetails, model: type[Settings], data: Any, file: Path | str, text: str
+) -> SettingsError:
+    keys, value = _place(error, data)
+    line = f":{find_line(text, (*keys, *error['loc'][-1:]))}" if text else ""
+    key = ".".join(_names(keys))
+    schema = model.model_json_schema()
+    whole = next((keys[:end] for end in range(len(keys), 0, -1) if isinstance(keys[end - 1], str)), ())
+    example = _example(".".join(_names(whole)), _schemas(schema, whole, data))
+    message, hint = _explain(error, value, _schemas(schema, keys, data), example)
+    return SettingsError(": ".join(part for part in (f"{file}{line}", key, message) if part), hint)
+
+
+# --- where an error is ---
+
+
+Keys = tuple[str | int, ...]
+
+
+def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
+    """Return the keys of the table or value that an error is about, and the value.
+
+    pydantic adds the branches of unions to the keys. An unknown or missing key is an error of its table.
+    """
+    keys: list[str | int] = []
+    parts = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
+    for part in (*parts, *error.get("ctx", {}).get("at", ())):
+        if part in data if isinstance(data, Mapping) else isinstance(data, list) and part in range(len(data)):
+            data = data[part]
+            keys.append(part)
+    return tuple(keys), data
+
+
+def _names(keys: Keys) -> list[str]:
+    """Return the keys as people write them: tables of a list are counted from 1."""
+    names: list[str] = []
+    for part in keys:
+        if isinstance(part, int):
+            names[-1] += f"[{part + 1}]"
+        else:
+            names.append(part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False))
+    return names
+
+
+def find_line(text: str, keys: Keys) -> int:
+    """Return the line of a key in a TOML text; that of the innermost table above it if it has no line of its own."""
+    best, line = 0, 1
+    table: Keys = ()
+    counts: dict[Keys, int] = {}
+    for number, content in enumerate(map(str.strip, text.splitlines()), 1):
+        names = _written_keys(content)
+        if content.startswith("["):
+            if content.startswith("[["):
+                counts[names] = counts.get(names, -1) + 1
+            table = ()
+            for end, name in enumerate(names, 1):
+                table = (*table, name, counts[names[:end]]) if names[:end] in counts else (*table, name)
+        place = table if content.startswith("[") else (*table, *names)
+        for one in (place[:-1], place):  # the first table of a list also stands for the list
+            if len(one) > best and one == keys[: len(one)]:
+                best, line = len(one), number
+    return line
+
+
+def _written_keys(line: str) -> Keys:
+    """Return the keys of a table's header, or those before `=`; () for any other line."""
+    try:
+        data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
+    except tomllib.TOMLDecodeError:  # a comment, or a further line of a value
+        return ()
+    keys: list[str | int] = []
+    while data:
+        if isinstance(data, list):
+            data = data[0]
+        else:
+            key, data = next(iter(data.items()))
+            keys.append(key)
+    return tuple(keys)
+
+
+# --- what is wrong, by the JSON Schema of the place ---
+
+
+_NOUNS: Final = {
+    "date": "a date",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a table",
+}
+_EXAMPLES: Final = {"string": "…", "integer": 1, "number": 1, "boolean": True}
+_TYPES: Final = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+
+
+def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]], example: str) -> tuple[str, str]:
+    """Return what is wrong, and a hint. `places` are the JSON Schemas that the value may have."""
+    last = str(error["loc"][-1]) if error["loc"] else ""
+    if error["type"] == "setting":
+        return error["msg"], str(error["ctx"]["hint"])
+    if error["type"] == "extra_forbidden":
+        known = list(dict.fromkeys(name for one in places for name in one.get("properties", ())))
+        what = "fields" if len(error["loc"]) > 1 else "tables"
+        return f"unknown field {last[:_SHOWN]!r}", listed(last, known, what)
+    if error["type"] == "missing":
+        return f"{last} is missing", _example(last, [one["properties"][last] for one in places if "properties" in one])
+    types = {one.get("type") for one in places} - {None}
+    if types and _TYPES.get(type(value)) not in types | ({"integer"} if "number" in types else set()):
+        wanted = dict.fromkeys(_noun(one) for one in places)
+        return f"must be {' or '.join(wanted)}", example
+    choices = [
+        one for place in places for one in place.get("enum", [place["const"]] if "const" in place else ()) if one
+    ]
+    if choices:
+        return f"{_shown(value)} is not valid", listed(str(value), [str(one) for one in choices], "values")
+    for one in places:
+        if "maximum" in one:
+            return f"{value} is not valid", f"use a number from {one.get('minimum', 'above 0')} to {one['maximum']}"
+    return f"{_shown(value)} is not valid", example
+
+
+def _shown(value: Any) -> str:
+    text = _toml(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _noun(schema: Mapping[str, Any]) -> str:
+    kind = "date" if schema.get("format") == "date" else str(schema.get("type"))
+    if kind == "array":
+        return (
+            "a list of tables"
+            if "properties" in schema.get("items", {}) or "$ref" in schema.get("items", {})
+            else "a list of strings"
+        )
+    return _NOUNS.get(kind, "another value")
+
+
+def _example(key: str, places: Sequence[Mapping[str, Any]]) -> str:
+    """Return a valid line for the key."""
+    name = key.rpartition(".")[2]
+    for one in places:
+        if one.get("type") == "object":
+            return f"write [{key}]"
+        if examples := one.get("examples"):
+            return f"{name} = {examples[0] if one.get('format') == 'date' else _toml(examples[0])}"
+    kinds = [one.get("type") for one in places]
+    value = ["…"] if "array" in kinds else next((_EXAMPLES[kind] for kind in kinds if kind in _EXAMPLES), "…")
+    return f"{name} = {_toml(value)}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
+    """Return the JSON Schemas of the value at these keys: several, if it may have several types."""
+    found = list(_branches(root, root, data))
+    for key in keys:
+        data = data[key]
+        below = [
+            one.get("items")
+            if isinstance(key, int)
+            else one.get("properties", {}).get(key)
+            or next(iter(one.get("patternProperties", {}).values()), one.get("additionalProperties"))
+            for one in found
+        ]
+        found = [branch for one in below if isinstance(one, Mapping) for branch in _branches(one, root, data)]
+    return found
+
+
+def _branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema without references and unions; without branches for other constants than those in the data."""
+    if "$ref" in schema:
+        schema = {**root["$defs"][schema["$ref"].rpartition("/")[2]], **schema}
+        del schema["$ref"]
+    if options := schema.get("anyOf") or schema.get("oneOf"):
+        about = {key: value for key, value in schema.items() if key in {"examples", "description"}}
+        for one in options:
+            yield from _branches({**about, **one}, root, data)
+        return
+    constants = {
+        name: one["const"] for name, one in schema.get("properties", {}).items() if isinstance(one.get("const"), str)
+    }
+    if not isinstance(data, Mapping) or all(data.get(name) in (None, value) for name, value in constants.items()):
+        yield schema
+
+
+# --- TOML text ---
+
+
+def quoted(text: str) -> str:
+    """Return a string literal of TOML and of Python: what JSON escapes, both read alike; what only they would is cleaned away."""
+    return json.dumps(clean(text), ensure_ascii=False)
+
+
+def written(value: str | Sequence[str]) -> str:
+    """Return a value as TOML."""
+    return quoted(value) if isinstance(value, str) else f"[{', '.join(quoted(item) for item in value)}]"

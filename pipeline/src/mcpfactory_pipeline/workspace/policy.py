@@ -1,0 +1,311 @@
+"""Channels and stages of a workspace: what each requires of a candidate, in `[[pipeline.channels]]` and `[[pipeline.stages]]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, JsonValue, Tag, model_validator
+
+from mcpfactory_codegen.settings import Names, OneOf, Settings, Strings, refuse
+from mcpfactory_pipeline.base.text import pluralize
+
+MEMORY: Final = 4 * 2**30  # bytes; default memory limit of a stage and its child processes
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIZES: Final = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
+_DURATION: Final = r"^\d{1,6}[smhd]$"
+_SIZE: Final = r"^\d{1,6}\s*[MG]i?B$"
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, str) or not re.fullmatch(_DURATION, value):
+        raise refuse(f"{value!r} is not a valid duration", 'soak = "24h"; units: s, m, h, d')
+    return float(int(value[:-1]) * _UNITS[value[-1]])
+
+
+def _bytes(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    found = re.fullmatch(r"(\d{1,6})\s*([MG]i?B)", value)
+    if found is None or not int(found[1]):
+        raise refuse(f"{value!r} is not a valid size", 'memory = "2GB"; units: MB, GB, MiB, GiB')
+    return int(found[1]) * _SIZES[found[2]]
+
+
+def _chosen(values: tuple[str, ...]) -> BeforeValidator:
+    """Accept true for all values and false for none, besides a list of them."""
+    each = tuple[Annotated[str, OneOf(values)], ...]
+    return BeforeValidator(
+        lambda given: (values if given else ()) if isinstance(given, bool) else given,
+        json_schema_input_type=bool | each,
+    )
+
+
+def _sorted(values: tuple[str, ...]) -> AfterValidator:
+    return AfterValidator(lambda given: tuple(one for one in values if one in given))
+
+
+Duration = Annotated[float, BeforeValidator(_seconds, json_schema_input_type=Annotated[str, Field(pattern=_DURATION)])]
+Memory = Annotated[
+    int, Field(gt=0), BeforeValidator(_bytes, json_schema_input_type=int | Annotated[str, Field(pattern=_SIZE)])
+]
+Number = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
+
+
+# --- channels ---
+
+
+AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold")
+AGENT_DECISIONS: Final = ("approve", "reject")
+
+
+class GateLimits(Settings):
+    """Limits of a channel. A gate that is left out is open; one that cannot be checked is closed."""
+
+    min_score: Number | None = Field(default=None, description="lowest score of `validate`", examples=[90])
+    max_critical: Number | None = Field(default=None, description="most findings of severity 5", examples=[0])
+    min_tests: Number | None = Field(
+        default=None, description="passed tests that ran a tool of the server", examples=[1]
+    )
+    max_skipped_tests: Number | None = Field(
+        default=None, description="tests that are skipped or expected to fail", examples=[0]
+    )
+    max_deselected_tests: Number | None = Field(
+        default=None,
+        description="tests that are defined and did not run (`addopts`, `-k`, a marker, a hook)",
+        examples=[0],
+    )
+    max_lost_tests: Number | None = Field(
+        default=None, description="missing tests, by name, that the channel's current candidate passed", examples=[0]
+    )
+    token_budget: Number | None = Field(default=None, description="tokens of all tool descriptions", examples=[8000])
+    min_coverage: Number | None = Field(
+        default=None, description="percentage of the document's operations that are tools", examples=[80]
+    )
+    max_start_ms: Number | None = Field(default=None, description="first response of the fastest start", examples=[500])
+    max_call_ms: Number | None = Field(default=None, description="median call", examples=[50])
+    max_memory_mb: Number | None = Field(default=None, description="peak process memory (Linux)", examples=[200])
+    min_pass_rate: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None,
+        description="for each model of pipeline.evaluation, the lower 95 % bound of the pass rate in its report",
+        examples=[0.8],
+    )
+    max_report_days: Number | None = Field(default=None, description="age of these reports in days", examples=[30])
+    contract: Literal[True] | None = Field(
+        default=None, description="no change breaks callers of the offered release, or the version has a major step"
+    )
+
+
+class ChannelPolicy(Settings):
+    """One channel: what it requires of a candidate. Runs fill the first channel."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_-]{0,39}$", description="lower-case letters, digits, - and _", examples=["production"]
+    )
+    source: str | None = Field(
+        default=None,
+        validation_alias="from",
+        description="channel that a candidate must have been in; not for the first channel",
+        examples=["staging"],
+    )
+    limits: GateLimits = Field(default=GateLimits(), validation_alias="gates", description="limits of the candidate")
+    checks: Strings | None = Field(
+        default=None,
+        description="required stages among those behind the previous channels [default: all]",
+        examples=[["smoke"]],
+    )
+    soak: Duration = Field(default=0.0, description="minimum total time in the previous channel", examples=["24h"])
+    approvals: int = Field(
+        default=0, ge=0, le=20, description="number of different people who must approve these bytes", examples=[1]
+    )
+    approvers: Names = Field(
+        default=(),
+        description="people who can approve, by their name in the history [default: anyone]",
+        examples=[["Ada"]],
+    )
+    signed: bool = Field(
+        default=False,
+        description="decisions count only if signed with a key in pipeline/allowed_signers",
+        examples=[True],
+    )
+    agents: Annotated[
+        tuple[Annotated[str, OneOf(AGENT_ACTIONS)], ...],
+        Field(strict=False),
+        _chosen(AGENT_ACTIONS),
+        _sorted(AGENT_ACTIONS),
+    ] = Field(
+        default=(),
+        description="decisions that an agent can make after a person confirms: true for all, or a list",
+        examples=[["approve", "reject"]],
+    )
+
+    @property
+    def gates(self) -> dict[str, float]:
+        """The limits that are set, by the name of the gate."""
+        return {name: limit for name, limit in self.limits if limit is not None}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _check_approvers(self.approvals, self.approvers)
+        if self.signed and not self.approvals:
+            raise refuse("signed requires approvals", "set signed = true only for a channel with approvals", "signed")
+        return self
+
+
+def _check_approvers(approvals: int, approvers: tuple[str, ...]) -> None:
+    if approvers and len(set(approvers)) < approvals:
+        named = pluralize(len(set(approvers)), "approver")
+        raise refuse(f"requires {approvals} approvals, but names only {named}", "name more approvers", "approvers")
+
+
+DEFAULT: Final = (
+    ChannelPolicy(name="staging"),
+    ChannelPolicy(name="production", source="staging", approvals=1),
+)
+
+
+def in_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
+    """Return the channels; refuse them if one does not come after its source."""
+    first, *others = channels
+    if first.source is not None or first.approvals or first.approvers or first.soak:
+        raise refuse(
+            "the first channel, which runs fill, must not have from, soak, approvals or approvers",
+            "give a later channel the fields from, soak and approvals",
+            0,
+        )
+    known = [first.name]
+    for index, channel in enumerate(others, 1):
+        if channel.name in known:
+            raise refuse(f"there are two channels {channel.name}", "give one of them another name", index, "name")
+        if channel.source not in known:
+            message = f"from is {channel.source!r}, which is not an earlier channel"
+            raise refuse(message, f'from = "{known[-1]}"', index)
+        known.append(channel.name)
+    return channels
+
+
+# --- stages ---
+
+
+class ApprovalPolicy(Settings):
+    """Requirements of an approval stage."""
+
+    approvals: int = Field(default=1, ge=1, le=20, description="number of different people who must approve")
+    approvers: Names = Field(
+        default=(), description="people who can approve [default: anyone]", examples=[["Ada", "Grace"]]
+    )
+    message: str = Field(default="", description="the question", examples=["Are these the tools that callers need?"])
+    on_rejection: str = Field(
+        default="stop",
+        pattern=r"^(stop|restart:.+)$",
+        description="`stop`, or `restart:STAGE` to run an earlier stage again",
+        examples=["restart:generate"],
+    )
+    signed: bool = Field(default=False, description="decisions count only if signed")
+    agents: Annotated[
+        tuple[Annotated[str, OneOf(AGENT_DECISIONS)], ...],
+        Field(strict=False),
+        _chosen(AGENT_DECISIONS),
+        _sorted(AGENT_DECISIONS),
+    ] = Field(
+        default=(), description="decisions that an agent can make after a person confirms", examples=[["approve"]]
+    )
+
+    @property
+    def restart(self) -> str:
+        """The stage that runs again after a rejection; "" stops all stages after this one."""
+        return self.on_rejection.removeprefix("restart:") if self.on_rejection != "stop" else ""
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        _check_approvers(self.approvals, self.approvers)
+        return self
+
+
+class StageTable(Settings):
+    """A stage that the workspace adds."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9-]{0,39}$", description="lower-case letters, digits and dashes", examples=["licenses"]
+    )
+    needs: Strings = Field(
+        default=("build",), description="stages that must have passed, or `channel:NAME`", examples=[["build"]]
+    )
+    before: Strings = Field(default=(), description="stages that need this one", examples=[["validate"]])
+
+
+_READS: Final = ("source", "tests", "candidate", "document", "config", "generated", "runtime")
+
+
+class JobStage(StageTable):
+    """A stage that runs a command, or a function of the workspace."""
+
+    kind: Literal["job"] = Field(default="job", description="runs code")
+    command: Strings | None = Field(
+        default=None, min_length=1, description="program and arguments", examples=[["python", "tools/licenses.py"]]
+    )
+    entry: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
+        description="function `module:name` below the root",
+        examples=["tools.licenses:stage"],
+    )
+    settings: dict[str, JsonValue] = Field(default={}, description="passed to the function", examples=[{"most": 10}])
+    reads: tuple[Annotated[str, OneOf(_READS)], ...] = Field(
+        default=("candidate",),
+        strict=False,
+        description="inputs; a change makes the stage stale",
+        examples=[["candidate"]],
+    )
+    version: int = Field(
+        default=1, description="raise it when the code handles the same inputs differently", examples=[2]
+    )
+    timeout: float = Field(default=600.0, gt=0, description="seconds", examples=[600])
+    memory: Memory = Field(default=MEMORY, description="bytes, or a text with a unit", examples=["2GB"])
+    soak: Duration = Field(
+        default=0.0, description="after a channel: runs again until that time has passed", examples=["1h"]
+    )
+    on_failure: Annotated[str, OneOf(("stop", "rollback"))] = Field(
+        default="stop", description="after a channel: `rollback` moves it back"
+    )
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Self:
+        if self.entry is not None and self.command is not None:
+            raise refuse("has both a command and an entry", "remove one of the two", "entry")
+        if self.entry is None and self.command is None:
+            raise refuse("command is missing", 'command = ["python", "tools/licenses.py"], or entry = "module:name"')
+        if self.entry is None and self.settings:
+            raise refuse("settings are only for an entry", "pass them to the command as arguments", "settings")
+        return self
+
+
+def _shown(part: str) -> str:
+    kind, _, rest = part.partition(":")
+    if kind not in {"stage", "artifact", "file"} or not rest or ".." in PurePosixPath(rest).parts or rest[0] == "/":
+        raise refuse(f"invalid entry {part!r}", 'shows = ["stage:validate", "file:README.md"]')
+    return part
+
+
+class ApprovalStage(StageTable, ApprovalPolicy):
+    """A stage that people decide."""
+
+    kind: Literal["approval"] = Field(description="waits for people")
+    shows: tuple[Annotated[str, AfterValidator(_shown)], ...] | None = Field(
+        default=None,
+        strict=False,
+        description="`stage:NAME`, `file:PATH`, `artifact:STAGE/PATH` [default: the stages that it needs]",
+        examples=[["stage:validate", "file:README.md"]],
+    )
+
+
+def _kind(table: Any) -> str:
+    kind = table.get("kind") if isinstance(table, Mapping) else getattr(table, "kind", None)
+    return "approval" if kind == "approval" else "job"
+
+
+StageSettings = Annotated[
+    Annotated[JobStage, Tag("job")] | Annotated[ApprovalStage, Tag("approval")], Discriminator(_kind)
+]
