@@ -13,15 +13,16 @@ from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.report import origin_changes
 from mcpfactory_codegen.servers.tree import TreeError, locate
 from mcpfactory_codegen.servers.update import refuse_new_origins
+from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, read_run
-from mcpfactory_pipeline.delivery.ci.settings import read_ci
 from mcpfactory_pipeline.plan.plan import BROKEN, PlanStep
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.attacks.place import HarmError
 from tests.attacks.refused import Rows, each_refused
+from tests.pipeline.space import settings_of
 
 # --- documents that agents name ---
 
@@ -117,7 +118,7 @@ _MATRICES = (
     '{"include": [{"shard": 1}]}',
 )  # fmt: skip
 SETTINGS: Rows = {
-    **each_refused("[ci]", _SETTINGS, lambda _, table: read_ci({"ci": table}), ConfigError),
+    **each_refused("[ci]", _SETTINGS, lambda _, table: settings_of(ci=table), SettingsError),
     **each_refused("the run", _RUNS, lambda _, text: read_run(text), ConfigError),
     **each_refused("the matrix", _MATRICES, lambda folder, text: assigned_results([folder], text), ConfigError),
 }

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
+from mcpfactory_codegen.servers.config import ServerConfig, ServerTable
 from mcpfactory_pipeline.launch.command import server_environ
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from tests.attacks.place import HarmError
@@ -19,7 +20,7 @@ _OWN = {"MCPF_SHOP_API_KEY": "mine", "MCPF_SHOP_API_KEY_FILE": "mine", "MCPF_SHO
 def _given(folder: Path) -> str:
     (folder / ".mcpfactory").mkdir()
     (folder / ".mcpfactory/report.json").write_text('{"environment": [{"name": "MCPF_SHOP_API_KEY"}]}')
-    config = {"server": {"environment": ["DATABASE_URL"]}}
+    config = ServerConfig(server=ServerTable(environment=("DATABASE_URL",)))
     server = WorkspaceServer("shop", folder, "shop_mcp", "openapi", (), config)
     with patch.dict(os.environ, {**_OTHERS, **_OWN}):
         environ = server_environ(server)

@@ -14,8 +14,9 @@ from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.checks.formats import FORMATS
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report
 from mcpfactory_pipeline.delivery.ci.github import workflow
-from mcpfactory_pipeline.delivery.ci.settings import read_ci
+from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from tests.attacks.place import HarmError
+from tests.pipeline.space import settings_of
 
 HOSTILE = (
     "ok\x1b]0;title\x07\x1b[2J\x1b[8mconcealed\x9b31m\r\n::error file=a::forged\n \u00a0::set-output name=x::y\n\x1b[0m::add-mask::a\n"
@@ -77,7 +78,7 @@ def _coloured(_: Path) -> str:
 
 
 def _stopped(_: Path) -> str:
-    text = workflow(read_ci({}))
+    text = workflow(read_ci(settings_of()))
     steps = [
         step for step in text.split("      - ") if "mcpfactory ci run shard" in step or "mcpfactory ci fold" in step
     ]

@@ -38,7 +38,10 @@ def facts(*items: InboxItem, approvers: tuple[str, ...] = (), **owners: tuple[st
         )
         for name in dict.fromkeys(item.server for item in items)
     )
-    channels = (ChannelPolicy("staging"), ChannelPolicy("production", "staging", approvals=1, approvers=approvers))
+    channels = (
+        ChannelPolicy(name="staging"),
+        ChannelPolicy(name="production", source="staging", approvals=1, approvers=approvers),
+    )
     return WorkspaceFacts("w", servers, channels, datetime(2026, 1, 2, tzinfo=UTC))
 
 
@@ -71,7 +74,9 @@ def test_what_waits_for_me_is_what_i_own_may_approve_or_anybody_may_do() -> None
         ("c", "errored"): "operators of the workspace",
         ("a", "approval"): "Grace",
     }
-    open_to_all = dataclasses.replace(every, channels=(ChannelPolicy("production", "staging", approvals=1),))
+    open_to_all = dataclasses.replace(
+        every, channels=(ChannelPolicy(name="production", source="staging", approvals=1),)
+    )
     assert ("a", "approval") in [(item.server, item.kind) for item in inbox(open_to_all, whose="Ada").items]
 
 

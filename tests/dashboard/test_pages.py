@@ -27,7 +27,10 @@ def client(library: Bench) -> TestClient:
 
 def waiting(*items: InboxItem, approvers: tuple[str, ...] = ()) -> WorkspaceFacts:
     servers = tuple(ServerFacts("zoo", item.server, {}, items=(item,)) for item in items)
-    channels = (ChannelPolicy("staging"), ChannelPolicy("production", "staging", approvals=1, approvers=approvers))
+    channels = (
+        ChannelPolicy(name="staging"),
+        ChannelPolicy(name="production", source="staging", approvals=1, approvers=approvers),
+    )
     return WorkspaceFacts("zoo", servers, channels, datetime(2026, 5, 2, 12, tzinfo=UTC))
 
 

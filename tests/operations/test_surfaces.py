@@ -28,6 +28,7 @@ from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
+from tests.pipeline.space import settings_of
 from tests.rows import rows
 
 PLACE = ("factory/cli/src/mcpfactory/commands/pipeline.py", "factory/cli/src/mcpfactory/main.py")
@@ -133,7 +134,9 @@ def test_each_field_has_an_effect(operation, monkeypatch):
     monkeypatch.setattr(Workspace, "server", lambda *_: SimpleNamespace(name="x", folder=Path("x"), adopted=None))
     for alternative, dry in product(ALTERNATIVES, (True, False)):
         values = {**given, **{name: value for name, value in alternative.items() if name in given}}
-        context = OperationContext(Workspace(Path("nowhere"), "nowhere", {}), dry_run=dry, access=FullAccess())
+        context = OperationContext(
+            Workspace(Path("nowhere"), "nowhere", settings_of()), dry_run=dry, access=FullAccess()
+        )
         try:
             Watched.read(values).run(context)
         except TypeError:  # the function does not take a field

@@ -129,7 +129,7 @@ SHIP = Stage(
     1,
     ship,
     timeout=PATIENCE,
-    channel=ChannelPolicy("staging"),
+    channel=ChannelPolicy(name="staging"),
 )
 STAGES = (BUILD, TEST, SHIP)
 BESIDE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, beside, timeout=PATIENCE)

@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mcpfactory_codegen.settings import check_settings
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.ids import format_time, parse_time
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 
@@ -21,6 +23,11 @@ def configured(space: Workspace, text: str = "") -> Workspace:
     """The same workspace with other settings of its pipeline."""
     (space.root / "mcpfactory.toml").write_text(f'[workspace]\nname = "space"\n[pipeline]\nbackoff = 0\n{text}')
     return Workspace.find(space.root)
+
+
+def settings_of(**tables: object) -> WorkspaceSettings:
+    """The settings of a root file with these tables."""
+    return check_settings(WorkspaceSettings, {"workspace": {}, **tables}, "mcpfactory.toml")
 
 
 def offered(workspace, channel: str, project: str = "books") -> list[bytes]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.decisions.restore import restore
@@ -27,7 +28,7 @@ from mcpfactory_pipeline.delivery.ci.fold import (
 )
 from mcpfactory_pipeline.delivery.ci.github import PLACE, release_workflow, workflow
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
-from mcpfactory_pipeline.delivery.ci.settings import MOST_JOBS, read_ci
+from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
@@ -36,7 +37,7 @@ from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.here import Here
-from tests.pipeline.space import offered
+from tests.pipeline.space import offered, settings_of
 from tests.rows import rows
 
 # --- assigning ---
@@ -57,7 +58,7 @@ from tests.rows import rows
 def test_servers_are_assigned_evenly_within_the_providers_limit(count, jobs, least, groups):
     names = [f"s{number}" for number in range(count)]
     assigned = shards(names, jobs, least)
-    assert len(assigned) == groups <= MOST_JOBS
+    assert len(assigned) == groups <= 256
     assert [name for group in assigned for name in group] == names
     sizes = [len(group) for group in assigned]
     assert not sizes or max(sizes) - min(sizes) <= 1
@@ -213,7 +214,9 @@ def test_a_run_with_nothing_due_says_so():
 
 @pytest.fixture
 def written():
-    return workflow(read_ci({"ci": {"branch": "trunk", "install": 'pip install "mcpfactory[dask]" # ours: all'}}))
+    return workflow(
+        read_ci(settings_of(ci={"branch": "trunk", "install": 'pip install "mcpfactory[dask]" # ours: all'}))
+    )
 
 
 def steps(text):
@@ -250,9 +253,9 @@ UNQUOTED = re.compile(r"'[^']*'|\"\$\([^()]*\)\"|\"[^\"]*\"")
 
 
 def test_every_value_in_a_script_is_quoted(written):
-    texts = [written, release_workflow(read_ci({}))]
+    texts = [written, release_workflow(read_ci(settings_of()))]
     scripts = [step["run"] for text in texts for _, step in steps(text) if "run" in step]
-    settings = read_ci({})
+    settings = read_ci(settings_of())
     for text in (gitlab_pipeline(settings), gitlab_shards([("a",)], settings, "RUN"), gitlab_release(settings)):
         for job in yaml.safe_load(text).values():
             if isinstance(job, dict):
@@ -267,23 +270,23 @@ def test_no_mark_of_the_template_is_left(written):
 
 def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
     made = init_workspace(tmp_path / "new", git=False)
-    assert (made.root / PLACE).read_text() == workflow(read_ci(made.config))
+    assert (made.root / PLACE).read_text() == workflow(read_ci(made.settings))
 
 
 @rows(
     "table, message",
     [
-        (3, "ci is not a table"),
+        (3, "ci: must be a table"),
         ({"job": 3}, "unknown field 'job'"),
-        ({"jobs": 257}, "ci.jobs is not valid: 257"),
-        ({"servers": 0}, "ci.servers is not valid: 0"),
-        ({"branch": "a b"}, "ci.branch is not valid: 'a b'"),
-        ({"branch": "x]\npermissions: write-all"}, "ci.branch is not valid"),
-        ({"python": "3.12\n"}, "ci.python is not valid"),
-        ({"install": "a\nb"}, "ci.install is not valid"),
+        ({"jobs": 257}, "ci.jobs: 257 is not valid"),
+        ({"servers": 0}, "ci.servers: 0 is not valid"),
+        ({"branch": "a b"}, 'ci.branch: "a b" is not valid'),
+        ({"branch": "x]\npermissions: write-all"}, 'ci.branch: "x'),
+        ({"python": "3.12\n"}, 'ci.python: "3.12'),
+        ({"install": "a\nb"}, 'ci.install: "a'),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(table, message):
-    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
-        read_ci({"ci": table})
+    with pytest.raises(SettingsError, match=re.escape(message)) as caught:
+        settings_of(ci=table)
     assert caught.value.hint

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.workspace.adopted import Adopted, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from tests.rows import rows
 
 REFUSED = (PipelineError, ProgramRefusedError)

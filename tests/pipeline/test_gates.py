@@ -104,8 +104,8 @@ def test_no_tests_are_lost_where_a_channel_offers_nothing_yet():
 def test_what_a_server_may_cost_is_what_the_strictest_channel_allows_and_an_input_of_its_validation(tmp_path):
     space = init_workspace(tmp_path, git=False)
     channels = (
-        ChannelPolicy("staging", gates={"max_start_ms": 500, "max_memory_mb": 200, "min_score": 80}),
-        ChannelPolicy("production", source="staging", gates={"max_start_ms": 400}),
+        ChannelPolicy(name="staging", gates={"max_start_ms": 500, "max_memory_mb": 200, "min_score": 80}),
+        ChannelPolicy(name="production", source="staging", gates={"max_start_ms": 400}),
     )
     assert cost_limits(channels) == {"max_start_ms": 400, "max_memory_mb": 200}
     (plain,) = [stage for stage in workspace_stages(space) if stage.name == "validate"]
@@ -129,7 +129,7 @@ def test_a_closed_gate_stops_a_promotion_and_names_its_remedy(books):
 
 def test_a_closed_gate_of_the_first_channel_blocks_the_run_and_says_so(books):
     gated = [
-        replace(stage, channel=ChannelPolicy("staging", gates={"min_score": 90})) if stage.channel else stage
+        replace(stage, channel=ChannelPolicy(name="staging", gates={"min_score": 90})) if stage.channel else stage
         for stage in STAGES
     ]
     (books.folder / "source.txt").write_text("two")

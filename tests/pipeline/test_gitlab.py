@@ -12,10 +12,11 @@ import yaml
 
 from mcpfactory_pipeline.delivery.ci.fold import matrix
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
-from mcpfactory_pipeline.delivery.ci.settings import read_ci
+from mcpfactory_pipeline.delivery.ci.origin import read_ci
+from tests.pipeline.space import settings_of
 
 SETTINGS = read_ci(
-    {"ci": {"branch": "trunk", "channel": "stable", "environment": "guarded", "image": "ours@sha256:00"}}
+    settings_of(ci={"branch": "trunk", "channel": "stable", "environment": "guarded", "image": "ours@sha256:00"})
 )
 GROUPS = (("books", "tea"), ("notes",))
 RUN = "01JZ0000000000000000000000"

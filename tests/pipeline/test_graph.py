@@ -39,7 +39,7 @@ def stages(workspace):
 
 
 def test_channels_that_people_promote_to_are_drawn_behind_their_approvals():
-    policies = (ChannelPolicy("staging"), ChannelPolicy("production", "staging", approvals=2))
+    policies = (ChannelPolicy(name="staging"), ChannelPolicy(name="production", source="staging", approvals=2))
     nodes = graph_of(STAGES, {"stages": {}, "channels": {"production": {"version": "1.2"}}}, policies)
     drawn = [(node.name, node.kind, node.needs, node.status, node.note) for node in nodes[len(STAGES) :]]
     assert drawn == [
@@ -70,8 +70,8 @@ def test_mermaid_has_a_shape_for_each_kind_and_an_arrow_for_each_need(stages):
 
 def test_gates_and_soak_of_a_channel_stand_before_its_approvals_and_it():
     policies = (
-        ChannelPolicy("staging", gates={"min_score": 80}),
-        ChannelPolicy("production", "staging", gates={"contract": 1}, soak=3600, approvals=1),
+        ChannelPolicy(name="staging", gates={"min_score": 80}),
+        ChannelPolicy(name="production", source="staging", gates={"contract": 1}, soak="1h", approvals=1),
     )
     staged = [replace(stage, channel=policies[0]) if stage.channel else stage for stage in STAGES]
     nodes = {node.name: node for node in graph_of(staged, None, policies)}

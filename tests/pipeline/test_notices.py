@@ -14,10 +14,10 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.decisions import decision
-from mcpfactory_pipeline.reporting.settings import DECISIONS, KINDS
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
+from mcpfactory_pipeline.workspace.settings import DECISIONS, KINDS
 from tests.patience import PATIENCE
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT
@@ -182,25 +182,24 @@ def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ('kinds = ["step.exploded"]', "unknown kind 'step.exploded'"),
-        ('kinds = "promoted"', "kinds must be a list of strings"),
+        ('kinds = ["step.exploded"]', 'kinds[1]: "step.exploded" is not valid'),
+        ('kinds = "promoted"', "kinds: must be a list of strings"),
         ('log = "../events.jsonl"', "is outside the workspace"),
         ('log = "/tmp/events.jsonl"', "is outside the workspace"),
-        ('webhook = "chat.example.org"', "webhook is not a valid URL"),
+        ('webhook = "chat.example.org"', "is not a valid URL"),
         ('webhook = "https://a.example"\nwebhook_variable = "A"', "both webhook and webhook_variable"),
-        ('secret_variable = "a b"', "is not a valid name of an environment variable"),
-        ("timeout = 0", "timeout is 0"),
-        ("attempts = 99", "attempts is 99"),
-        ("log = 3", "log must be a string"),
+        ('secret_variable = "a b"', 'secret_variable: "a b" is not valid'),
+        ("timeout = 0", "timeout: 0 is not valid"),
+        ("attempts = 99", "attempts: 99 is not valid"),
+        ("log = 3", "log: must be a string"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused_before_anything_runs(workspace, settings, message):
     add_server(workspace.root, "books")
-    space = configured(workspace, f"[pipeline.events]\n{settings}\n")
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
-        run_pipeline(space, stages=STAGES, executor=Here())
+        run_pipeline(configured(workspace, f"[pipeline.events]\n{settings}\n"), stages=STAGES, executor=Here())
     assert caught.value.hint
-    assert Store(space).history("books") == []
+    assert Store(workspace).history("books") == []
 
 
 def test_every_kind_is_in_the_reference():

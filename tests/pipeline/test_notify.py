@@ -15,7 +15,6 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.reporting import make_notifier
-from mcpfactory_pipeline.reporting.settings import read_events
 from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.waiting import tell_waiting
 from tests.pipeline.cheap import STAGES
@@ -273,22 +272,21 @@ def test_hostile_names_stay_text_in_every_form(workspace, receiver, post, form):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ('format = "discord"', "unknown format 'discord'"),
-        ('dashboard = "factory.example.org"', "dashboard is not a valid URL"),
-        ("mail = 3", "mail is not a table"),
+        ('format = "discord"', 'format: "discord" is not valid'),
+        ('dashboard = "factory.example.org"', "dashboard: .* is not a valid URL"),
+        ("mail = 3", "mail: must be a table"),
         ('[pipeline.events.mail]\ncolour = "red"', "unknown field 'colour'"),
-        ('[pipeline.events.mail]\nto = []\nfrom = "a@b.example"', "mail.to must be a list"),
-        ('[pipeline.events.mail]\nto = ["a@b.example\\nBcc: c@d.example"]\nfrom = "a@b.example"', "mail.to must be a list"),
-        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "nobody"', "mail.from is not a valid address"),
-        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"', "mail.smtp is not a valid mail server"),
-        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x:y"', "mail.smtp is not a valid mail server"),
-        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\ntls = "ssl"', "mail.tls is 'ssl'"),
+        ('[pipeline.events.mail]\nto = []\nfrom = "a@b.example"', r"mail.to(\[1\])?: .* is not valid"),
+        ('[pipeline.events.mail]\nto = ["a@b.example\\nBcc: c@d.example"]\nfrom = "a@b.example"', r"mail.to(\[1\])?: .* is not valid"),
+        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "nobody"', 'mail.from: "nobody" is not valid'),
+        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"', "smtp is missing"),
+        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x:y"', "mail.smtp: .* is not valid"),
+        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\ntls = "ssl"', 'mail.tls: "ssl" is not valid'),
         ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\nuser = "u"', "together"),
         ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\ntls = "none"\nuser = "u"\npassword_variable = "P"', "password unencrypted"),
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be_used_are_refused(workspace, settings, message):
-    space = configured(workspace, f"[pipeline.events]\n{settings}\n")
     with pytest.raises(ConfigError, match=message) as caught:
-        read_events(space)
+        configured(workspace, f"[pipeline.events]\n{settings}\n")
     assert caught.value.hint

@@ -27,8 +27,8 @@ from tests.rows import rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHANNELS = (
-    ChannelPolicy("staging", gates={"min_score": 80}),
-    ChannelPolicy("production", "staging", gates={"max_critical": 0}, soak=60, approvals=1),
+    ChannelPolicy(name="staging", gates={"min_score": 80}),
+    ChannelPolicy(name="production", source="staging", gates={"max_critical": 0}, soak="60s", approvals=1),
 )
 STAGED = [replace(stage, channel=CHANNELS[0]) if stage.name == "staging" else stage for stage in STAGES]
 DONE: dict[str, Any] = {"verdict": "up-to-date", "outcome": "passed", "message": "", "reasons": []}

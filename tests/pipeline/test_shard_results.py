@@ -164,7 +164,7 @@ PRODUCTION = Stage(
     writes=(),
     version=1,
     run=never_run,
-    channel=ChannelPolicy("production", source="staging", approvals=2),
+    channel=ChannelPolicy(name="production", source="staging", approvals=2),
     awaits=True,
 )
 ASKED = replace(PRODUCTION, name="asked", channel=None, awaits=False, approval=ApprovalPolicy())

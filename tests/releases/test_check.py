@@ -9,9 +9,10 @@ import yaml
 
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.delivery.ci.github import release_workflow
-from mcpfactory_pipeline.delivery.ci.settings import read_ci
+from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from mcpfactory_pipeline.delivery.releases.packages import check_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.pipeline.space import settings_of
 
 
 def test_a_tag_that_is_checked_out_and_on_the_branch_may_be_published(space):
@@ -57,7 +58,7 @@ def test_a_tag_that_the_branch_does_not_contain_and_one_of_no_server_are_refused
 
 @pytest.fixture(scope="module")
 def jobs():
-    settings = read_ci({"ci": {"branch": "trunk", "channel": "stable", "environment": "guarded"}})
+    settings = read_ci(settings_of(ci={"branch": "trunk", "channel": "stable", "environment": "guarded"}))
     data = yaml.safe_load(release_workflow(settings))
     assert data["permissions"] == {}
     assert data[True] == {"push": {"tags": ["*-v[0-9]+.[0-9]+.[0-9]+"]}}, "YAML reads `on` as true"
@@ -109,4 +110,4 @@ def test_every_action_is_pinned_and_no_script_holds_a_value_from_outside(jobs):
     assert len(uses) >= 10
     assert [one for one in uses if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
     assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
-    assert re.findall(r"@[A-Z_]+@", release_workflow(read_ci({}))) == []
+    assert re.findall(r"@[A-Z_]+@", release_workflow(read_ci(settings_of()))) == []

@@ -93,12 +93,12 @@ def test_what_is_wrong_is_said_and_nothing_is_released(both):
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("release = 1", "not a table"),
+        ("release = 1", "release: must be a table"),
         ("[release]\npackage = []", "unknown field 'package'"),
-        ("[release]\npackages = []", "must be a list of folders"),
+        ("[release]\npackages = []", "packages: [] is not valid"),
         ('[release]\npackages = ["packages/gone"]', "packages/gone is not a folder with a pyproject.toml"),
         ('[release]\npackages = ["../packages"]', "is not a folder with"),
-        ('[release]\nname = "a b"\npackages = ["packages/core"]', "release.name is 'a b'"),
+        ('[release]\nname = "a b"\npackages = ["packages/core"]', 'release.name: "a b" is not valid'),
         ('[release]\nname = "books"\npackages = ["packages/core"]', "also the name of a server"),
     ],
 )

@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.describe.curate import BOUND
-from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.build import Created
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, render_config
+from mcpfactory_codegen.servers.config import CONFIG, ApiConfig, ServerConfig, ServerTable, read_config, render_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
-from mcpfactory_codegen.servers.documents import ApiConfig
 from mcpfactory_codegen.servers.update import update_server
-from mcpfactory_codegen.servers.values import ServerConfigError
+from mcpfactory_codegen.settings import SettingsError
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
 from tests.codegen.judges import run
@@ -47,9 +45,10 @@ def shop(tmp_path: Path) -> Path:
 
 def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path) -> None:
     config = ServerConfig(
-        name="shop", package="shop_mcp", template="openapi",
-        apis=(ApiConfig("api/a.yaml", selection=Selection(include_methods=("GET",)), overlays=("api/overlays/mine.yaml",)),),
-        mode="search", profile="read-only", dialect="flat",
+        server=ServerTable(
+            name="shop", package="shop_mcp", template="openapi", mode="search", profile="read-only", dialect="flat"
+        ),
+        apis=(ApiConfig(document="api/a.yaml", include_methods=("GET",), overlays=("api/overlays/mine.yaml",)),),
     )  # fmt: skip
     (tmp_path / CONFIG).write_text(render_config(config), "utf-8")
     assert read_config(tmp_path) == config
@@ -69,7 +68,7 @@ def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path
 )
 def test_a_profile_that_cannot_be_used_says_what_to_change(tmp_path: Path, text: str) -> None:
     (tmp_path / CONFIG).write_text(text)
-    with pytest.raises(ServerConfigError) as raised:
+    with pytest.raises(SettingsError) as raised:
         read_config(tmp_path)
     assert raised.value.hint
 

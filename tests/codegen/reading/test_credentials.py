@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.credentials import CredentialOptions, bind_credentials
+from mcpfactory_codegen.credentials import bind_credentials
+from mcpfactory_codegen.curation import CredentialOptions
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import name_api
 from tests.codegen.reading.support import Reader, checked

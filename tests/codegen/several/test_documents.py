@@ -11,11 +11,11 @@ import pytest
 
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.build import CreateError
-from mcpfactory_codegen.servers.config import CONFIG, parse_config, read_config
+from mcpfactory_codegen.servers.config import CONFIG, ApiConfig, parse_config, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
-from mcpfactory_codegen.servers.documents import ApiConfig, ApiSource, choose_labels, with_apis
+from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, with_apis
 from mcpfactory_codegen.servers.update import Updated, update_server
-from mcpfactory_codegen.servers.values import ServerConfigError
+from mcpfactory_codegen.settings import SettingsError
 from tests.codegen.several.documents import document, read, written
 from tests.rows import rows
 
@@ -260,7 +260,7 @@ SERVER = '[server]\nname = "a"\npackage = "a"\n'
     ],
 )
 def test_tables_that_cannot_be_used_say_what_to_change(text: str, tmp_path: Path) -> None:
-    with pytest.raises(ServerConfigError) as raised:
+    with pytest.raises(SettingsError) as raised:
         parse_config(SERVER + text, tmp_path / CONFIG)
     assert raised.value.hint
 
@@ -271,9 +271,9 @@ def test_a_table_is_brought_up_to_date_where_it_stands(tmp_path: Path) -> None:
         + '\n[[api]] # first\nlabel = "x"\ndocument = "a" # mine\n\n[[api]]\ndocument = "b"\nlabel = "y"\n\n[names]\n"GET /" = "root"\n'
     )
     apis = (
-        ApiConfig("c", "https://c.test/", "x"),
-        ApiConfig("b", label="y", allow_private=("h:1",)),
-        ApiConfig("d", label="z"),
+        ApiConfig(document="c", source="https://c.test/", label="x"),
+        ApiConfig(document="b", label="y", allow_private=("h:1",)),
+        ApiConfig(document="d", label="z"),
     )
     done = with_apis(text, apis)
     found = parse_config(done, tmp_path / CONFIG)

@@ -24,7 +24,7 @@ from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.update import update_server
-from mcpfactory_codegen.servers.values import ServerConfigError
+from mcpfactory_codegen.settings import SettingsError
 from tests.rows import rows
 
 ASKED = (
@@ -61,7 +61,7 @@ def test_answers_of_a_file(tmp_path: Path, name: str, text: str) -> None:
 @rows("text", ["[1, 2]", "a: {b: c}", "a: [[1]]", "a: 2026-01-01", ": :", "a: !!python/object:x.y {}"])
 def test_a_file_without_answers_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.yaml").write_text(text)
-    with pytest.raises((TemplateSourceError, ServerConfigError)) as raised:
+    with pytest.raises((TemplateSourceError, SettingsError)) as raised:
         load_answers(tmp_path / "a.yaml")
     assert raised.value.hint
 

@@ -4,26 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.select import Selection
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, render_config
-from mcpfactory_codegen.servers.documents import ApiConfig
-from mcpfactory_codegen.servers.values import ServerConfigError
+from mcpfactory_codegen.servers.config import CONFIG, ApiConfig, ServerConfig, ServerTable, read_config, render_config
+from mcpfactory_codegen.settings import SettingsError
 from tests.rows import rows
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     config = ServerConfig(
-        name="bookshop",
-        package="bookshop_mcp",
-        template="openapi",
+        server=ServerTable(name="bookshop", package="bookshop_mcp", template="openapi"),
         apis=(
             ApiConfig(
                 document="api/openapi.yaml",
                 source="https://example.com/a.yaml",
                 allow_private=("127.0.0.1:8000", "[::1]:8000", "intranet"),
-                selection=Selection(
-                    include_tags=('quote " and \\ backslash', "größe 🐶"), include_paths=("/books/**",)
-                ),
+                include_tags=('quote " and \\ backslash', "größe 🐶"),
+                include_paths=("/books/**",),
             ),
         ),
         names={"GET /books/{id}": "read_book"},
@@ -47,12 +42,12 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 )
 def test_a_configuration_that_cannot_be_used_says_what_to_change(tmp_path: Path, text: str) -> None:
     (tmp_path / CONFIG).write_text(text)
-    with pytest.raises(ServerConfigError) as raised:
+    with pytest.raises(SettingsError) as raised:
         read_config(tmp_path)
     assert str(tmp_path / CONFIG) in str(raised.value)
     assert raised.value.hint
 
 
 def test_a_folder_without_configuration_is_no_server(tmp_path: Path) -> None:
-    with pytest.raises(ServerConfigError):
+    with pytest.raises(SettingsError):
         read_config(tmp_path)

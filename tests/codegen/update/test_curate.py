@@ -16,7 +16,7 @@ import pytest
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
-from mcpfactory_codegen.servers.values import ServerConfigError
+from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.execution.documents import written
@@ -169,7 +169,7 @@ def test_what_has_no_effect_is_a_problem_and_changes_nothing(server: Path, text:
 )  # fmt: skip
 def test_what_cannot_be_a_decision_is_refused(server: Path, text: str) -> None:
     decide(server, f"\n{text}\n")
-    with pytest.raises(ServerConfigError) as caught:
+    with pytest.raises(SettingsError) as caught:
         read_config(server)
     assert "tools" in str(caught.value)
     assert caught.value.hint

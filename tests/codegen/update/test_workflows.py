@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import regenerate
 from mcpfactory_codegen.servers.update import update_server
-from mcpfactory_codegen.servers.values import ServerConfigError
+from mcpfactory_codegen.settings import SettingsError
 from tests.codegen.execution.documents import WORKFLOW, document
 
 Use = Callable[..., tuple[list[dict[str, Any]], list[str], Any]]
@@ -137,6 +137,6 @@ def test_a_workflow_that_cannot_be_made_is_left_out_and_told(server: Path, old: 
 )
 def test_what_is_no_workflow_at_all_is_refused(server: Path, text: str) -> None:
     declare(server, f"\n{text}\n")
-    with pytest.raises((ServerConfigError, CreateError)) as raised:
+    with pytest.raises((SettingsError, CreateError)) as raised:
         regenerate(server)
     assert "workflows.a" in str(raised.value)

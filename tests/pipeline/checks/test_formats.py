@@ -31,8 +31,8 @@ def sick() -> Report:
     mute = broken_tool(lambda tool: tool.pop("description"))
     hostile = broken_tool(lambda tool: tool.update(name=EVIL, description="Count the books."))
     waivers = (
-        Waiver("descriptions.tool", "Ada <ada@example.org>", EVIL, TODAY, "search_books"),
-        Waiver("schemas.names-valid", "Grace", "expired", TODAY - timedelta(days=1)),
+        Waiver(rule="descriptions.tool", person="Ada <ada@example.org>", reason=EVIL, until=TODAY, tool="search_books"),
+        Waiver(rule="schemas.names-valid", person="Grace", reason="expired", until=TODAY - timedelta(days=1)),
     )
     evidence = observed(mute, hostile, calls=(), missing={"tools/call": "nobody could"}, server={"name": EVIL})
     report = evaluate(evidence, RULES, target=EVIL, waivers=waivers, today=TODAY)

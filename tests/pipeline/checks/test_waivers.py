@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.formats import to_badge
@@ -19,10 +20,10 @@ from mcpfactory_pipeline.workspace.waivers import (
     Waiver,
     WaiverPolicy,
     add_waiver,
-    read_waiver_policy,
     read_waivers,
 )
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, failed, observed
+from tests.pipeline.space import settings_of
 from tests.rows import rows
 
 TODAY = date(2030, 1, 15)
@@ -30,7 +31,7 @@ CLOSED = "behaviour.tools-work"
 
 
 def waiver(rule: str, tool: str = "", days: int = 30) -> Waiver:
-    return Waiver(rule, "Ada", "the vendor knows", TODAY + timedelta(days=days), tool)
+    return Waiver(rule=rule, person="Ada", reason="the vendor knows", until=TODAY + timedelta(days=days), tool=tool)
 
 
 def judged(*waivers: Waiver, policy: WaiverPolicy | None = None, **changes: Any) -> Report:
@@ -89,14 +90,14 @@ def written(folder: Path, **changes: str | None) -> Path:
     "changes, words",
     [
         ({"reason": None}, "reason is missing"),
-        ({"reason": '"  "'}, "reason is missing"),
+        ({"reason": '"  "'}, "reason: .* is not valid"),
         ({"person": None}, "person is missing"),
         ({"rule": None}, "rule is missing"),
-        ({"until": None}, "no expiry"),
-        ({"until": '"2031-01-31"'}, "no expiry"),
-        ({"until": "2031-01-31T00:00:00Z"}, "no expiry"),
+        ({"until": None}, "until is missing"),
+        ({"until": '"2031-01-31"'}, "until: .* is not valid"),
+        ({"until": "2031-01-31T00:00:00Z"}, "until: must be a date"),
         ({"because": '"x"'}, "unknown field"),
-        ({"rule": "["}, "cannot be read"),
+        ({"rule": "["}, "is not TOML"),
     ],
 )
 def test_a_waiver_that_lacks_something_is_refused(tmp_path: Path, changes: dict[str, str | None], words: str) -> None:
@@ -106,11 +107,13 @@ def test_a_waiver_that_lacks_something_is_refused(tmp_path: Path, changes: dict[
 
 
 def test_what_is_written_is_read_again_and_replaces_the_same(tmp_path: Path) -> None:
-    nasty = Waiver("a.b", 'Ada "the\\ first"', "tabs\tand \x7f and ü", TODAY, "tool")
+    nasty = Waiver(rule="a.b", person='Ada "the\\ first"', reason="tabs\tand \x7f and ü", until=TODAY, tool="tool")
     add_waiver(written(tmp_path), nasty)
     assert [one.tool for one in read_waivers(tmp_path)] == ["", "tool"]
     assert read_waivers(tmp_path)[1] == nasty
-    add_waiver(tmp_path, Waiver("a.b", "Grace", "longer", TODAY + timedelta(days=9), "tool"))
+    add_waiver(
+        tmp_path, Waiver(rule="a.b", person="Grace", reason="longer", until=TODAY + timedelta(days=9), tool="tool")
+    )
     assert [(one.person, one.tool) for one in read_waivers(tmp_path)] == [("Ada", ""), ("Grace", "tool")]
 
 
@@ -147,14 +150,15 @@ def test_a_score_that_waivers_raised_says_so() -> None:
 @rows(
     "table, words",
     [
-        ({"limit": -1}, "waivers.limit is -1"),
-        ({"max_days": "90"}, "waivers.max_days is '90'"),
-        ({"by": "Ada"}, "waivers.by is not a list"),
+        ({"limit": -1}, "waivers.limit: -1 is not valid"),
+        ({"max_days": "90"}, "waivers.max_days: must be a whole number"),
+        ({"by": "Ada"}, "waivers.by: must be a list"),
         ({"who": []}, "unknown"),
-        ([], "not a table"),
+        ([], "waivers: must be a table"),
     ],
 )
 def test_a_policy_that_cannot_be_meant_is_refused(table: object, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        read_waiver_policy(table)
-    assert read_waiver_policy({"limit": 0, "by": ["Ada"]}) == WaiverPolicy(0, 365, ("Ada",))
+    with pytest.raises(SettingsError, match=words):
+        settings_of(waivers=table)
+    known = settings_of(waivers={"limit": 0, "by": ["Ada"]}).waivers
+    assert known == WaiverPolicy(limit=0, max_days=365, by=("Ada",))

@@ -158,15 +158,15 @@ def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tm
     "text, words",
     [
         (GATED % 0.8, "channel staging has the gate min_pass_rate, but pipeline.evaluation has no models"),
-        (GATED % 80, "gate min_pass_rate is 80, but must be at most 1"),
-        ('[pipeline.evaluation]\nmodels = "openai:x"\n', "models is not a list of names"),
-        ('[pipeline.evaluation]\nmodels = ["gpt"]\n', "'gpt' is not a valid model name"),
-        ('[pipeline.evaluation]\nmode = "fast"\n', "mode has the invalid value 'fast'"),
+        (GATED % 80, "gates.min_pass_rate: 80 is not valid"),
+        ('[pipeline.evaluation]\nmodels = "openai:x"\n', "models: must be a list of strings"),
+        ('[pipeline.evaluation]\nmodels = ["gpt"]\n', 'models[1]: "gpt" is not valid'),
+        ('[pipeline.evaluation]\nmode = "fast"\n', 'mode: "fast" is not valid'),
         ("[pipeline.evaluation]\nmodel = 1\n", "unknown field 'model'"),
         ('[pipeline.evaluation.endpoints."openai:x"]\nprice = 1\n', "unknown field 'price'"),
         (
             '[pipeline.evaluation.endpoints."openai:x"]\nread = 1\n',
-            "the price written of a model has the invalid value None",
+            "the price written is missing",
         ),
     ],
 )

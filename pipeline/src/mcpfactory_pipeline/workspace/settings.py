@@ -294,26 +294,26 @@ class CiSettings(Settings):
 
     jobs: int = Field(default=256, ge=1, le=256, description="most jobs; 256 is what GitHub Actions allows a matrix")
     servers: int = Field(default=4, ge=1, le=100_000, description="fewest servers of a job")
-    branch: str = Field(default="main", pattern=r"^[A-Za-z0-9][\w./-]{0,99}$", description="branch for results")
+    branch: str = Field(default="main", pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,99}$", description="branch for results")
     python: str = Field(default="3.12", pattern=r"^3\.\d{1,2}$", description="Python version of the jobs")
     channel: str = Field(
         default="production",
-        pattern=r"^[A-Za-z0-9][\w.-]{0,99}$",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
         description="channel that releases are published from",
     )
     environment: str = Field(
         default="release",
-        pattern=r"^[A-Za-z0-9][\w.-]{0,99}$",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
         description="the provider's environment that protects releases",
     )
     image: str = Field(
         default="",
-        pattern=r"^([A-Za-z0-9][\w./:@-]{0,299})?$",
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_./:@-]{0,299})?$",
         description="container of GitLab jobs [default: the official Python image]",
     )
     install: str = Field(
         default="",
-        pattern=r"^[^\r\n]{0,500}$",
+        pattern=r"^[^\r\n]{1,500}$",
         description="line that installs the factory [default: by workspace.factory]",
     )
 
@@ -323,7 +323,7 @@ class ReleaseSettings(Settings):
 
     name: str = Field(
         default="",
-        pattern=r"^([A-Za-z0-9][\w.-]{0,99})?$",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
         description="beginning of Git tags [default: the workspace's name]",
     )
     packages: Strings = Field(
