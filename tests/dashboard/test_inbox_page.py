@@ -14,9 +14,10 @@ from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.workspace import Workspace, owners_of, read_owners
+from mcpfactory_pipeline.workspace.workspace import Workspace, owners_of
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
+from tests.pipeline.space import settings_of
 
 HTML = {"Accept": "text/html"}
 
@@ -81,7 +82,8 @@ def test_what_waits_for_me_is_what_i_own_may_approve_or_anybody_may_do() -> None
 
 
 def test_owners_are_those_of_the_longest_pattern_and_else_of_codeowners(bench: Bench) -> None:
-    owners = read_owners({"*": ["Margaret"], "billing-*": ["Linus"], "billing-eu": ["Ada", "Grace"]})
+    table = {"*": ["Margaret"], "billing-*": ["Linus"], "billing-eu": ["Ada", "Grace"]}
+    owners = owners_of(dataclasses.replace(bench.workspace, settings=settings_of(owners=table)))
     assert [owners(name) for name in ("shop", "billing-us", "billing-eu")] == [
         ("Margaret",),
         ("Linus",),
@@ -97,7 +99,7 @@ def test_owners_are_those_of_the_longest_pattern_and_else_of_codeowners(bench: B
     assert owners_of(Workspace.find(bench.root))("shop") == ("Grace",)
     for wrong in ('shop = "Grace"', "shop = [1]"):
         config.write_text(f"{before}\n[owners]\n{wrong}\n")
-        with pytest.raises(ConfigError, match="is not a list of names"):
+        with pytest.raises(ConfigError, match="owners.shop.*: must be a"):
             owners_of(Workspace.find(bench.root))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.stages import build
 from mcpfactory_pipeline.state.store import Store
 from tests.pipeline.backend import FILES, INFO, write_server
@@ -63,7 +64,7 @@ def test_build_accepts_own_entries_and_those_that_the_server_allows(build_of):
     assert record.summary["allowed"] == ["pytest11:books", "shared/deep/a.py"]
 
 
-def test_build_refuses_an_allowlist_that_is_not_a_list_of_texts(build_of):
-    record = build_of({}, 1)
-    assert record.outcome == "failed"
-    assert "build.allow must be a list of strings" in record.message
+def test_an_allowlist_that_is_not_a_list_of_texts_is_refused(workspace):
+    write_server(workspace.root, {}, allow=1)
+    with pytest.raises(ConfigError, match="build.allow: must be a list of strings"):
+        workspace.server("books")

@@ -25,7 +25,7 @@ TOOLS = [
     {"name": "get_book", "description": "Get a book.", "inputSchema": {"type": "object"}},
 ]
 NAME = "io.github.acme/books"
-CONFIG = f'[publish]\ntargets = ["pypi", "registry"]\nmcp_name = "{NAME}"\n'
+CONFIG = f'[server]\nname = "books"\n[publish]\ntargets = ["pypi", "registry"]\nmcp_name = "{NAME}"\n'
 README = f"# Books\n\nFinds books.\n\n<!-- mcp-name: {NAME} -->\n"
 
 

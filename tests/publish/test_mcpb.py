@@ -72,7 +72,7 @@ def test_variables_that_the_server_reads_and_addresses_of_several_documents_are_
     servers = 'ServerAddress("shelves", "https://shelves.example.com"), ServerAddress("loans", "")'
     api = f"BASE_URL = ''\nSERVERS = ({servers})\n"
     api += 'def upstream():\n    return Upstream(BASE_URL, (), servers=SERVERS, prefix="BOOKS")\n'
-    config = '[server]\nenvironment = ["BOOKS_BRANCH", "BOOKS_LANGUAGE"]\n[[api]]\nlabel = "shelves"\n[[api]]\nlabel = "loans"\n'
+    config = '[server]\nenvironment = ["BOOKS_BRANCH", "BOOKS_LANGUAGE"]\n[[api]]\nlabel = "shelves"\ndocument = "a"\n[[api]]\nlabel = "loans"\ndocument = "b"\n'
     config += '[publish.environment.BOOKS_LANGUAGE]\ndescription = "Of titles"\n'
     shelf.put(api=api, config=config)
     settings = manifest_of(bundle()[1])["user_config"]

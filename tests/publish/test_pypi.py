@@ -221,9 +221,9 @@ def test_a_server_whose_runtime_the_index_lacks_is_refused_unless_the_runtime_is
 
 def test_the_targets_are_those_that_the_candidate_names_and_no_others(shelf, index):
     shelf.configure(index.settings)
-    shelf.put(config='[publish]\ntargets = ["pypi"]\n')
+    shelf.put(config='[server]\n[publish]\ntargets = ["pypi"]\n')
     assert [one.target for one in publish(shelf.workspace, "books", mode="check")] == ["pypi"]
-    shelf.put("1.0.1", config="")
+    shelf.put("1.0.1", config="[server]")
     with pytest.raises(ConfigError, match="has no publish targets"):
         publish(shelf.workspace, "books", mode="check")
     with pytest.raises(NotFoundError, match="unknown target 'npm'"):

@@ -129,7 +129,7 @@ def test_the_package_comes_first(shelf, registry, send):
 
 
 def test_a_server_that_does_not_ask_for_it_is_never_sent_there(shelf, registry, send):
-    shelf.put(config='[publish]\ntargets = ["pypi"]\n')
+    shelf.put(config='[server]\n[publish]\ntargets = ["pypi"]\n')
     found = publish(shelf.workspace, "books", ["registry"])
     assert [problem["rule"] for problem in found[0].problems] == ["registry/opt-in"]
     assert registry.asked == []

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_said_and_nothing_is_released(both):
     [
         ("release = 1", "release: must be a table"),
         ("[release]\npackage = []", "unknown field 'package'"),
-        ("[release]\npackages = []", "packages: [] is not valid"),
+        ("[release]\npackages = []", "packages: .. is not valid"),
         ('[release]\npackages = ["packages/gone"]', "packages/gone is not a folder with a pyproject.toml"),
         ('[release]\npackages = ["../packages"]', "is not a folder with"),
         ('[release]\nname = "a b"\npackages = ["packages/core"]', 'release.name: "a b" is not valid'),
