@@ -304,6 +304,20 @@ def option(root: Path) -> None:
     )
 
 
+PAUSE: Final = """\
+    first_pause: float = Field(default=0.0, ge=0, description="seconds before the first stage of a run")
+"""
+
+
+def setting(root: Path) -> None:
+    place = f"{PIPELINE}/workspace/settings.py"
+    before = "    executor: str = Field("
+    replace(root, place, before, f"{PAUSE}{before}")
+    reader = f"{PIPELINE}/run/run.py"
+    use = "    name = wanted or workspace.settings.pipeline.executor\n"
+    replace(root, reader, use, f"    time.sleep(workspace.settings.pipeline.first_pause)\n{use}")
+
+
 TRIALS: Final = {
     "Protocol revision": Trial(revision, "tests/runtime/facts/2027-01-01.json", "2027 or in_order"),
     "Stage": Trial(stage, f"{CLI}/complete.py", "stage or written_down"),
@@ -316,6 +330,7 @@ TRIALS: Final = {
     ),
     "Operation": Trial(operation, f"{CLI}/commands/pipeline.py", "surfaces"),
     "Option of an operation": Trial(option, "docs/reference/generated-server.md", "surfaces or select or key"),
+    "Setting": Trial(setting, f"{PIPELINE}/run/run.py", "every_setting"),
     "Command": Trial(command, f"{CLI}/main.py", "command_line"),
 }
 """By the name of the recipe."""

@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "rename": Place("Maintain", f"{_COMMANDS}.remove:rename", "Rename a server"),
     "remove": Place("Maintain", f"{_COMMANDS}.remove:remove", "Remove a server and its channel releases"),
     "doctor": Place("Maintain", f"{_COMMANDS}.doctor:doctor", "Check tools, workspace and credentials of servers"),
+    "schema": Place("Maintain", f"{_COMMANDS}.schema:schema", "Print the JSON Schema of mcpfactory.toml, for editors"),
     "dashboard": Place("Operate", f"{_COMMANDS}.dashboard:dashboard", "Show the status of all servers in a browser"),
     "serve": Place("Operate", f"{_COMMANDS}.serve:serve", "Serve the factory, or a gateway to servers, over MCP"),
 }  # fmt: skip
