@@ -38,7 +38,8 @@ class ArgumentCuration(Settings):
     rename: str = Field(default="", description="new name: a Python identifier of at most 64 characters")
     description: str = Field(default="", description="new text for the model")
     default: FiniteJson = Field(
-        default=None, description="value to send if the argument is omitted; it becomes optional"
+        default=None,
+        description="value to send if the argument is omitted; shown in the schema, and the argument becomes optional",
     )
     hide: bool = Field(
         default=False, description="hide the argument: its default is always sent; a required one needs a default"
@@ -53,7 +54,7 @@ class MergeCuration(Settings):
     separator: str = Field(
         default="",
         max_length=10,
-        description="splits the text into one piece per argument; without it each gets all of it",
+        description="splits the text into one piece per argument, converted to its type; without it each gets all of it",
     )
     description: str = Field(default="", description="text for the model")
 

@@ -113,21 +113,29 @@ class ChannelPolicy(Settings):
     limits: GateLimits = Field(default=GateLimits(), validation_alias="gates", description="limits of the candidate")
     checks: Strings | None = Field(
         default=None,
-        description="required stages among those behind the previous channels [default: all]",
+        description="required stages among those behind the previous channels [default: all]; stages that need no channel are always required",
         examples=[["smoke"]],
     )
-    soak: Duration = Field(default=0.0, description="minimum total time in the previous channel", examples=["24h"])
+    soak: Duration = Field(
+        default=0.0,
+        description="minimum total time in the previous channel: `30m`, `24h`, `7d`; time of other candidates does not count",
+        examples=["24h"],
+    )
     approvals: int = Field(
-        default=0, ge=0, le=20, description="number of different people who must approve these bytes", examples=[1]
+        default=0,
+        ge=0,
+        le=20,
+        description="number of different people who must approve these bytes; case and spaces do not make a different person",
+        examples=[1],
     )
     approvers: Names = Field(
         default=(),
-        description="people who can approve, by their name in the history [default: anyone]",
+        description="people who can approve, by their name in the history (`MCPFACTORY_ACTOR`, else Git's `user.name`) [default: anyone]",
         examples=[["Ada"]],
     )
     signed: bool = Field(
         default=False,
-        description="decisions count only if signed with a key in pipeline/allowed_signers",
+        description="decisions count only if signed with a key in `pipeline/allowed_signers`",
         examples=[True],
     )
     agents: Annotated[
@@ -137,7 +145,7 @@ class ChannelPolicy(Settings):
         _sorted(AGENT_ACTIONS),
     ] = Field(
         default=(),
-        description="decisions that an agent can make after a person confirms: true for all, or a list",
+        description="decisions that an agent can make through `mcpfactory serve` after a person confirms: true for all, or a list",
         examples=[["approve", "reject"]],
     )
 

@@ -64,7 +64,7 @@ class EvaluationSettings(Settings):
     models: tuple[Model, ...] = Field(
         default=(),
         strict=False,
-        description="models whose reports must all satisfy min_pass_rate",
+        description="models (`KIND:MODEL`) whose reports must all satisfy `min_pass_rate`; with at least one, the stage `evaluate` runs",
         examples=[["openai:NAME"]],
     )
     mode: Annotated[str, OneOf(MODES)] = Field(default="full", description="mode of the reports that count")
@@ -104,10 +104,15 @@ class MailSettings(Settings):
         description="mail server, with an optional port",
         examples=["mail.example.org:587"],
     )
-    tls: Annotated[str, OneOf(_TLS)] = Field(default="starttls", description="encryption of the connection")
+    tls: Annotated[str, OneOf(_TLS)] = Field(
+        default="starttls",
+        description="encryption: `starttls` (port 587), `tls` (465) or `none` (25), which sends no password to another machine",
+    )
     user: str = Field(default="", description="name to log in with", examples=["factory"])
     password_variable: Variable | Literal[""] = Field(
-        default="", description="variable with the password", examples=["MAIL_PASSWORD"]
+        default="",
+        description="variable with the password; if it is not set, nothing is sent",
+        examples=["MAIL_PASSWORD"],
     )
     kinds: Kinds = Field(default=_FOR_PEOPLE, description='kinds of events; "*" for all', examples=[["waits"]])
 
@@ -154,11 +159,15 @@ class EventSettings(Settings):
         default="", description="variable with that address, if it is secret", examples=["EVENTS_URL"]
     )
     secret_variable: Variable | Literal[""] = Field(
-        default="", description="variable with the secret that signs requests", examples=["EVENTS_SECRET"]
+        default="",
+        description="variable with the secret that signs requests; if it is not set, nothing is sent",
+        examples=["EVENTS_SECRET"],
     )
     format: Annotated[str, OneOf(("json", "slack", "teams"))] = Field(default="json", description="body of requests")
     dashboard: Url = Field(
-        default="", description="public address of the dashboard, for links", examples=["https://host/"]
+        default="",
+        description="public address of the dashboard; events about a server then have a `link` to its page",
+        examples=["https://host/"],
     )
     wanted: Kinds | None = Field(
         default=None,
@@ -245,11 +254,12 @@ class PipelineSettings(Settings):
     )
     executor: str = Field(
         default="local",
-        description="where stages run: `local`, `dask`, or the address of a dask scheduler",
+        description="where stages run: `local`, `dask`, or the address of a dask scheduler; `--executor` overrides it for one run",
         examples=["dask"],
     )
     isolation: Annotated[str, OneOf((AUTO, REQUIRED, *LEVELS))] = Field(
-        default=AUTO, description="sandbox for server code; another level makes `build`, `test` and `validate` stale"
+        default=AUTO,
+        description="sandbox for server code: `auto` takes the best available, `required` refuses to run without one; another level makes `build`, `test` and `validate` stale",
     )
     container: ContainerSettings = Field(default=ContainerSettings(), description='for `isolation = "container"`')
     limits: Mapping[str, LimitSettings] = Field(default={}, description="limits of a stage, by its name")
@@ -292,10 +302,23 @@ class ArtifactSettings(Settings):
 class CiSettings(Settings):
     """Jobs of the CI provider."""
 
-    jobs: int = Field(default=256, ge=1, le=256, description="most jobs; 256 is what GitHub Actions allows a matrix")
-    servers: int = Field(default=4, ge=1, le=100_000, description="fewest servers of a job")
-    branch: str = Field(default="main", pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,99}$", description="branch for results")
-    python: str = Field(default="3.12", pattern=r"^3\.\d{1,2}$", description="Python version of the jobs")
+    jobs: int = Field(default=256, ge=1, le=256, description="most jobs; GitHub Actions allows 256 in a matrix")
+    servers: int = Field(
+        default=4,
+        ge=1,
+        le=100_000,
+        description="fewest servers of a job, if there are enough; each job needs a minute for setup",
+    )
+    branch: str = Field(
+        default="main",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,99}$",
+        description="branch for results; `init` writes that of the repository",
+    )
+    python: str = Field(
+        default="3.12",
+        pattern=r"^3\.\d{1,2}$",
+        description="Python version of the stages; another one than on your machine makes every server stale",
+    )
     channel: str = Field(
         default="production",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
@@ -309,7 +332,7 @@ class CiSettings(Settings):
     image: str = Field(
         default="",
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_./:@-]{0,299})?$",
-        description="container of GitLab jobs [default: the official Python image]",
+        description="container of GitLab jobs; pin its digest for reproducible runs [default: the official Python image]",
     )
     install: str = Field(
         default="",
@@ -334,7 +357,7 @@ class ReleaseSettings(Settings):
 class WaiverPolicy(Settings):
     """Which waivers count. A change makes `validate` stale."""
 
-    limit: int = Field(default=10, ge=0, description="most waivers of one server")
+    limit: int = Field(default=10, ge=0, description="most waivers of one server; if there are more, none counts")
     max_days: int = Field(default=365, ge=0, description="most days until a waiver ends")
     by: Names = Field(default=(), description="people who can waive [default: anyone]", examples=[["Ada", "Grace"]])
 
