@@ -122,9 +122,6 @@ def test_a_promotion_takes_what_no_channel_can_go_back_to_any_more_and_says_so(w
 
 @pytest.mark.parametrize("keep", ["0", "true", '"some"', "1.5"])
 def test_a_policy_that_cannot_be_used_ends_a_run_before_anything_runs(workspace, keep):
-    space = kept(workspace, keep)
-    folder = add_server(space.root, "books")
-    for act in (lambda: runs(space, folder, 1), lambda: promote(space, "books", stages=STAGES)):
-        with pytest.raises(ConfigError, match=r"artifacts\.keep"):
-            act()
-    assert Store(space).history("books") == []
+    with pytest.raises(ConfigError, match=r"artifacts\.keep: ") as caught:
+        kept(workspace, keep)
+    assert caught.value.hint

@@ -191,7 +191,7 @@ def test_a_token_never_travels_in_the_clear(shelf, index, send, mode):
     ("rule", "parts"),
     [
         ("pypi/sdist", {"sdist": False}),
-        ("pypi/readme", {"readme": " ", "config": ""}),
+        ("pypi/readme", {"readme": " ", "config": "[server]"}),
         ("pypi/mcp-name", {"readme": "# Books\n"}),
         ("pypi/mcp-name", {"readme": README.replace("books -->", "books-2 -->")}),
         ("pypi/requires", {"requires": ("httpx @ https://example.org/httpx.whl",)}),

@@ -222,6 +222,8 @@ def _shown(value: Any) -> str:
 
 
 def _noun(schema: Mapping[str, Any]) -> str:
+    if "const" in schema:
+        return _toml(schema["const"])
     kind = "date" if schema.get("format") == "date" else str(schema.get("type"))
     if kind == "array":
         return (
