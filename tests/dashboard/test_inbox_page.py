@@ -99,7 +99,7 @@ def test_owners_are_those_of_the_longest_pattern_and_else_of_codeowners(bench: B
     assert owners_of(Workspace.find(bench.root))("shop") == ("Grace",)
     for wrong in ('shop = "Grace"', "shop = [1]"):
         config.write_text(f"{before}\n[owners]\n{wrong}\n")
-        with pytest.raises(ConfigError, match="owners.shop.*: must be a"):
+        with pytest.raises(ConfigError, match=r"owners.shop.*: must be a"):
             owners_of(Workspace.find(bench.root))
 
 

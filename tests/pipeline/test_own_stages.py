@@ -144,7 +144,7 @@ def test_a_stage_that_cannot_be_used_is_named_with_what_mends_it(workspace, text
 
 def test_stages_that_are_no_tables_are_refused(workspace):
     (workspace.root / "mcpfactory.toml").write_text('[workspace]\n[pipeline]\nstages = ["x"]\n')
-    with pytest.raises(ConfigError, match="stages.1.: must be a table"):
+    with pytest.raises(ConfigError, match=r"stages.1.: must be a table"):
         plan_servers(Workspace.find(workspace.root))
     (workspace.root / "mcpfactory.toml").write_text("pipeline = 3\n[workspace]\n")
     with pytest.raises(ConfigError, match="pipeline: must be a table"):

@@ -151,6 +151,6 @@ def test_what_a_channel_leaves_to_agents_is_all_nothing_or_a_list(workspace, wri
 
 @pytest.mark.parametrize("written", ['"yes"', '["retire"]', "1", "[1]"])
 def test_anything_else_that_is_left_to_agents_is_refused(workspace, written):
-    with pytest.raises(ConfigError, match="agents.*: ") as error:
+    with pytest.raises(ConfigError, match=r"agents.*: ") as error:
         configured(workspace, f'[[pipeline.channels]]\nname = "staging"\nagents = {written}\n')
     assert "approve" in error.value.hint

@@ -66,5 +66,5 @@ def test_build_accepts_own_entries_and_those_that_the_server_allows(build_of):
 
 def test_an_allowlist_that_is_not_a_list_of_texts_is_refused(workspace):
     write_server(workspace.root, {}, allow=1)
-    with pytest.raises(ConfigError, match="build.allow: must be a list of strings"):
+    with pytest.raises(ConfigError, match=r"build.allow: must be a list of strings"):
         workspace.server("books")
