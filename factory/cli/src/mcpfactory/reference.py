@@ -12,6 +12,7 @@ NO_JSON: Final = {
     "mcpfactory": "what it prints is that of `mcpfactory inbox`, which has it",
     "mcpfactory run": "its stdout is the server's, which speaks MCP on it",
     "mcpfactory serve": "its stdout is that of the MCP server of the factory",
+    "mcpfactory schema": "it prints JSON only",
     "mcpfactory login": "it talks with a person and a browser; its answer is the exit code",
     "mcpfactory ci run": "its stdout is the log of a CI job",
     "mcpfactory ci pack": "its result is the folder",

@@ -116,7 +116,6 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     publish_files(folder, channel, offered, artifact.files[offered.name], companions, others=others)
 
 
-_ALL: Final = "all"
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # other folders are logs, reports and evidence
 _PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then it is left alone
 

@@ -20,9 +20,9 @@ def schema(
         SettingsKind | None, typer.Argument(help="File at the root of a workspace, or of a server [default: either]")
     ] = None,
 ) -> None:
-    """Print the JSON Schema of mcpfactory.toml, from which editors complete its keys.
+    """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    Name the schema in the first line of the file: `#:schema ./mcpfactory.schema.json`.
+    They complete keys from it. Name the schema in the first line of the file: `#:schema ./mcpfactory.schema.json`.
     """
     from mcpfactory_pipeline.workspace.schema import settings_schema
 
