@@ -170,10 +170,10 @@ def test_a_table_that_cannot_be_used_is_named(space):
     place = space.folder / "servers/odd"
     place.mkdir(parents=True)
     for table, says in (
-        ('kind = "cobol"', "adopted.kind is 'cobol'"),
-        ('kind = "url"', "adopted.url is missing, and url needs it"),
+        ('kind = "cobol"', 'adopted.kind: "cobol" is not valid'),
+        ('kind = "url"', "adopted: url is missing, and url needs it"),
         ('kind = "url"\nurl = "https://x"\nstart = ["a"]', "start"),
-        ('kind = "command"\nstart = "node x"', "adopted.start is not a list of strings"),
+        ('kind = "command"\nstart = "node x"', "adopted.start: must be a list of strings"),
         ('kind = "command"\nstart = ["node"]\npath = "../out"', "'../out' is outside the workspace"),
     ):
         (place / "mcpfactory.toml").write_text(f'[server]\nname = "odd"\n\n[adopted]\n{table}\n')
