@@ -8,6 +8,8 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
 from mcpfactory_pipeline.delivery.publish.publish import TARGETS
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.plan.gates import GATES
+from mcpfactory_pipeline.workspace.policy import GateLimits
 from mcpfactory_pipeline.workspace.settings import PipelineSettings, TargetTables
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import add_server
@@ -189,8 +191,8 @@ def test_what_nobody_reads_in_a_servers_file_is_refused(workspace, text, message
     assert hint in caught.value.hint
 
 
-def test_options_of_publish_targets_are_settings():
+def test_options_of_publish_targets_and_limits_of_gates_are_settings():
     fields = TargetTables.model_fields
-    assert {name: target.options for name, target in TARGETS.items()} == {
-        name: fields[name].annotation for name in fields
-    }
+    options = {name: target.options for name, target in TARGETS.items() if target.options.model_fields}
+    assert options == {name: field.annotation for name, field in fields.items()}
+    assert set(GATES) == set(GateLimits.model_fields)
