@@ -18,7 +18,7 @@ from tests.cli.workshop import contents, interrupt, make, stage
 
 @pytest.fixture
 def workspace(inside, prepared):
-    prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index"))
+    prepared.copy(inside.folder / "ws", ("--factory", "index"))
     return inside.at(inside.folder / "ws")
 
 

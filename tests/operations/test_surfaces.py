@@ -144,8 +144,7 @@ def test_each_field_has_an_effect(operation, monkeypatch):
 
 
 ALTERNATIVES = (
-    {"answers": ("a=b",), "answers_file": None},
-    {"stage": "", "due": False, "template": "", "answers_file": None, "answers": ("a=b",)},
+    {"stage": "", "due": False, "template": "", "answers": ("a=b",)},
     {"due": True, "server": ""},
     {"sources": (), "mode": "", "overlays": ()},
 )

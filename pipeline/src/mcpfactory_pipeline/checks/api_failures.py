@@ -286,7 +286,6 @@ _TRIES: Final = 4  # calls until one works again; a busy machine needs more than
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
 _AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # where there is neither of the others
-_WIDEST: Final = 90  # characters of a cell
 
 
 async def observe_failures(
@@ -463,12 +462,3 @@ def _process_group(leader: int) -> Iterator[int]:
                 yield int(folder.name)
         except (ProcessLookupError, PermissionError):
             continue
-
-
-def matrix_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the matrix as a table for people; `rows` are `FailureOutcome.to_json`'s."""
-    table = [("the API", "tool", "requests", "answer", "next call")]
-    table += [(row["does"], f"{row['method']} {row['tool']}", row["sent"], row["answer"], row["then"]) for row in rows]
-    widths = [max(len(line[at][:_WIDEST]) for line in table) for at in range(len(table[0]))]
-    cells = ([f"{cell[:_WIDEST]:{width}}" for cell, width in zip(line, widths, strict=True)] for line in table)
-    return "".join("  ".join(line).rstrip() + "\n" for line in cells)

@@ -31,18 +31,14 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Worksp
 
 
 def faults(
-    workspace: Workspace,
-    names: Sequence[str] | None = None,
-    *,
-    against: str = "",
-    head: Mapping[str, str] | None = None,
+    workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
     """Return all that is wrong with what servers say of themselves, as `verify` returns differences; `head` is as there.
 
     Raises:
-        NotFoundError: for a server that never was, or a commit.
+        NotFoundError: for a server that never was.
     """
-    return [*verify(workspace, names, against=against, head=head), *signature_faults(workspace, names)]
+    return [*verify(workspace, names, head=head), *signature_faults(workspace, names)]
 
 
 def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:

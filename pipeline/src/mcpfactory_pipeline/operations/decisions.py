@@ -183,7 +183,7 @@ class Approve(Decision):
         adopted = context.workspace.server(self.server).adopted
         if adopted is None or adopted.kind not in {"url", "pypi", "npm"}:
             return ()
-        return (f"read what it tells models: mcpfactory inspect {self.server} --start --texts",)
+        return (f"read what it tells models: mcpfactory inspect {self.server} --start",)
 
     def _next(self, made: Mapping[str, Any]) -> str:
         kinds = {blocker["kind"] for blocker in made["blockers"]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -88,11 +87,6 @@ class New(Selection, Operation):
     sources: Sources = ()
     template: Template = ""
     answers: Answers = ()
-    answers_file: Annotated[
-        Path | None,
-        Field(description="File with answers to template questions: TOML, YAML or JSON"),
-        Param(flags=("--answers",), metavar="FILE", omit={"mcp": "an agent sends the answers themselves"}),
-    ] = None
     trust: Trust = False
     overlays: Annotated[
         tuple[str, ...],
@@ -129,10 +123,9 @@ class New(Selection, Operation):
                 f"{', '.join(given)}: only for servers of an API document",
                 hint="leave it out, or mcpfactory new --from-openapi FILE",
             )
-        from mcpfactory_codegen.servers.answers import load_answers, typed_answers  # noqa: PLC0415 - loads YAML
+        from mcpfactory_codegen.servers.answers import typed_answers  # noqa: PLC0415 - loads YAML
         from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
 
-        file = load_answers(self.answers_file) if self.answers_file else {}
         access = _access(context)
         with access.reading():
             return create_server(
@@ -140,7 +133,7 @@ class New(Selection, Operation):
                 name=self.name or None,
                 source=_sources(access, self.sources),
                 template=access.template(self.template) if self.template else None,
-                answers={**file, **typed_answers(list(self.answers))},
+                answers=typed_answers(list(self.answers)),
                 selection=Selection(**{name: getattr(self, name) for name in Selection.model_fields}),
                 overlays=_sources(access, self.overlays) or (),
                 credentials="shared" if self.shared_credentials else "",

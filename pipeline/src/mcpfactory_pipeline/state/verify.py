@@ -159,21 +159,20 @@ def verify(
     workspace: Workspace,
     names: Sequence[str] | None = None,
     *,
-    against: str = "",
     head: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Derive every state from its history again and return the differences. Change nothing.
 
-    Every event of the checked-out commit, and of the commit `against` if given, must still exist unchanged.
+    Every event of the checked-out commit must still exist unchanged.
 
     Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines with the actual and the
     expected content of the state file. `names` are present or past servers of the workspace. `head` is the result of
     `head_histories`, which is called if `head` is not given.
 
     Raises:
-        NotFoundError: the server never existed, or the commit is unknown.
+        NotFoundError: the server never existed.
     """
-    store, found = Store(workspace), _lost(workspace, names, against, head)
+    store, found = Store(workspace), _lost(workspace, names, head)
     known = store.servers()
     for server in names or known:
         if server not in known:
@@ -184,17 +183,17 @@ def verify(
     return found
 
 
-def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
+def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Repair the differences that `verify` finds; return them with `mended`: True if the server's files now agree.
 
     An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, events that cannot be read, files
     that cannot be written. A state is never written from a history that lacks events of a commit, because it would
     confirm their loss.
     """
-    store, found = Store(workspace), _lost(workspace, names, against)
+    store, found = Store(workspace), _lost(workspace, names)
     shortened = {wrong["server"] for wrong in found}
     found = [{**wrong, "mended": False} for wrong in found]
-    for wrong in verify(workspace, names, against=against):
+    for wrong in verify(workspace, names):
         if wrong["server"] in shortened:
             continue
         try:
@@ -236,13 +235,10 @@ def _drop_half_line(store: Store, server: str) -> Iterator[dict[str, Any]]:
 
 
 def _lost(
-    workspace: Workspace, names: Sequence[str] | None, against: str, head: Mapping[str, str] | None = None
+    workspace: Workspace, names: Sequence[str] | None, head: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return the results of `lost` for the checked-out commit, if any, and for `against`; each server once."""
-    found = lost(workspace, against, names) if against else []
-    named = {wrong["server"] for wrong in found}
-    blobs = head_histories(workspace, names) if head is None else head
-    return found + [wrong for wrong in lost(workspace, "HEAD", names, blobs=blobs) if wrong["server"] not in named]
+    """Return the result of `lost` for the checked-out commit, if any."""
+    return lost(workspace, "HEAD", names, blobs=head_histories(workspace, names) if head is None else head)
 
 
 def _lasting_mismatch(store: Store, server: str) -> StateError | None:
