@@ -10,7 +10,7 @@ from mcpfactory.reference import commands
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
     "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--from-openapi", "--json",
-    "--mode", "--name", "--port", "--public-url", "--reason", "--server", "--timeout",
+    "--mode", "--name", "--port", "--public-url", "--server", "--timeout",
 }  # fmt: skip
 
 

@@ -279,7 +279,7 @@ def operation(root: Path) -> None:
     table = f"{PIPELINE}/operations/table.py"
     before = "from mcpfactory_pipeline.operations.decisions import"
     replace(root, table, before, f"from mcpfactory_pipeline.operations.annotate import Annotate\n{before}")
-    replace(root, table, "(New, Update,", "(Annotate, New, Update,")
+    replace(root, table, "    New, Adopt,", "    Annotate, New, Adopt,")
     commands = f"{CLI}/commands/pipeline.py"
     at = "mcpfactory_pipeline.operations.annotate:Annotate"
     place = f'    "annotate": Place("Decide", "{at}", "Write a note about a server"),\n'

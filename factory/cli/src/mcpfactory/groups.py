@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
@@ -9,7 +10,7 @@ from itertools import groupby
 from typing import Any, ClassVar, Final, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 CONTEXT: Final[dict[Any, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands."""
@@ -24,6 +25,18 @@ class Place(NamedTuple):
     section: str
     at: str
     summary: str
+
+
+class Command(TyperCommand):
+    """A command that refuses an option given twice: the parser would use the last one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command line."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for param, times in Counter(given).items():
+            if times > 1 and not (getattr(param, "multiple", True) or getattr(param, "is_flag", True)):
+                ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
+        return super().parse_args(ctx, args)
 
 
 class LazyGroup(TyperGroup):
@@ -74,11 +87,13 @@ def _build(name: str, found: Any) -> Any:
         found.rich_markup_mode = None  # what the app at the top has; typer passes it on only when it builds all at once
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the app at the top has it
+        for one in found.registered_commands:
+            one.cls = Command
         return typer.main.get_command(found)
     if isinstance(found, type):
         from mcpfactory.operations import command_of
 
         found = command_of(found)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    single.command(name)(found)
+    single.command(name, cls=Command)(found)
     return typer.main.get_command(single)

@@ -280,10 +280,13 @@ def _refuse_repeated(decision: Decision, candidate: str) -> None:
         return
     keys = {person_key(who) for who in _approvers(decision, candidate)}
     if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
-        server = decision.state.server
+        server, channel = decision.state.server, decision.policy.name
+        missing = decision.blockers(candidate)
         raise PromotionError(
-            f"{again[0]} has already approved candidate {candidate} of {server} for {decision.policy.name}",
-            hint=f"mcpfactory inbox {server}",
+            f"{again[0]} has already approved candidate {candidate} of {server} for {channel}",
+            hint=f"mcpfactory inbox {server} shows what is missing: {missing[0].message}"
+            if missing
+            else f"mcpfactory pipeline promote {server} --channel {channel}",
         )
 
 

@@ -268,12 +268,13 @@ def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> boo
 def _refuse_older(decision: Decision, candidate: str) -> None:
     if _is_older(decision.state, decision.policy, candidate):
         server, channel = decision.state.server, decision.policy.name
+        back = f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'"
+        was_there = channel in decision.state.candidates[candidate].channels
         raise PromotionError(
             f"candidate {candidate} of {server} is older than the candidate in {channel}",
-            hint=(
-                f"roll back, and keep automation from undoing it: mcpfactory pipeline rollback {server} --channel "
-                f"{channel} --candidate {candidate} --reason '…'"
-            ),
+            hint=f"roll back, and keep automation from undoing it: {back}"
+            if was_there
+            else f"mcpfactory pipeline status {server} shows the newest candidate; {channel} never offered this one",
         )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final
+from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import JsonRecord, RefusedError, StateError, WorkspaceError
+from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceError
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
@@ -30,26 +29,6 @@ _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".my
 _SUBMODULE: Final = "160000 "  # the mode of a repository inside, in the index
 
 
-@dataclass(frozen=True, slots=True)
-class Removal(JsonRecord):
-    """Result of a removal, or of its dry run.
-
-    `folder` is below the workspace, "" if it was already deleted. `channels` are those that offered the server;
-    `kept` is True if they continue to. `published` and `clients` list the remains elsewhere: sentences, and client
-    entries with the command that removes them.
-    """
-
-    server: str
-    folder: str
-    channels: tuple[str, ...]
-    kept: bool
-    artifacts: str
-    history: str
-    published: tuple[str, ...]
-    clients: tuple[dict[str, str], ...]
-    dry_run: bool
-
-
 def remove(
     workspace: Workspace,
     server: str,
@@ -61,10 +40,11 @@ def remove(
     force: bool = False,
     dry_run: bool = False,
     clock: Clock = utc_now,
-) -> Removal:
+) -> dict[str, Any]:
     """Remove a server, or the remains of one whose folder was deleted.
 
-    A dry run reports the changes without making them. State and history are kept, closed by an event.
+    A dry run reports the changes without making them. State and history are kept, closed by an event. Return the fields
+    of `operations.removal.RemoveResult`.
 
     Raises:
         NotFoundError: the server never existed.
@@ -94,17 +74,17 @@ def remove(
             raise RefusedError(
                 f"{server} was already removed", hint=f"mcpfactory pipeline history {server} shows when, and by whom"
             )
-    return Removal(
-        server=server,
-        folder=f"servers/{server}" if there else "",
-        channels=offered,
-        kept=keep_channels and bool(offered),
-        artifacts=f"pipeline/artifacts/{server}" if artifacts else "",
-        history=store.where(server, "history") if server in store.servers() else "",
-        published=tuple(describe_published(before)),
-        clients=tuple(entries),
-        dry_run=dry_run,
-    )
+    return {
+        "server": server,
+        "folder": f"servers/{server}" if there else "",
+        "channels": offered,
+        "kept": keep_channels and bool(offered),
+        "artifacts": f"pipeline/artifacts/{server}" if artifacts else "",
+        "history": store.where(server, "history") if server in store.servers() else "",
+        "published": tuple(describe_published(before)),
+        "clients": tuple(entries),
+        "dry_run": dry_run,
+    }
 
 
 def client_entries(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:

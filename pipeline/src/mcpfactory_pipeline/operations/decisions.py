@@ -16,6 +16,7 @@ from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     Candidate,
     Channel,
+    ConfirmedOperation,
     Omitted,
     Operation,
     OperationContext,
@@ -77,6 +78,10 @@ class PromoteResult(DecisionResult):
     promoted: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: the promoted candidates.")
     failed: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: servers with an error and a hint.")
 
+    def errors(self) -> list[tuple[str, str]]:
+        """Return the servers that could not be promoted."""
+        return [(one["error"], one["hint"]) for one in self.failed]
+
     def lines(self) -> list[str]:
         """Return the text for stdout; with `due` a line for each promoted candidate."""
         return super().lines() if self.server else list(self.details)
@@ -97,12 +102,10 @@ class RetireResult(OperationResult):
     retired: bool = False
 
 
-class Decision(Operation):
+class Decision(ConfirmedOperation):
     """A decision about a channel of a server."""
 
     result: ClassVar[type[OperationResult]] = DecisionResult
-    question: ClassVar[str]
-    """Question to a person before an agent decides, with `{what}`, `{server}` and `{channel}`."""
 
     server: Server
     channel: Channel = "production"
@@ -129,6 +132,10 @@ class Decision(Operation):
         if not tried.stage:
             found["candidate"] = tried.candidate or ""
         return self.model_copy(update={name: value for name, value in found.items() if name in type(self).model_fields})
+
+    def subject(self, tried: DecisionResult) -> str:
+        """Return the key of the question, which includes the facts of the trial."""
+        return "-".join((self.id(), self.server, tried.stage or self.channel, tried.precondition))
 
     def _arguments(self, context: OperationContext) -> dict[str, Any]:
         about = {name: getattr(self, name) for name in type(self).model_fields if name not in _SUBJECT}
@@ -408,6 +415,7 @@ class WaiveResult(OperationResult):
     offer: str = ""
     seen: str = ""
     covers: str = Field(default="", description="Drift that the waiver covers.")
+    replaced: str = Field(default="", description="Earlier waiver that this one replaces.")
     file: str = Field(description="File of the waiver, relative to the workspace.")
 
 
@@ -446,5 +454,6 @@ class Waive(Operation):
         )
         about = f" for {self.tool}" if self.tool else ""
         message = f"{made['rule']}{about} is waived at {self.server} until {made['until']} by {made['person']}: {made['file']}"
-        details = (made["covers"],) if made.get("covers") else ()
+        details = tuple(filter(None, [made.get("covers")]))
+        details += (f"it replaces the waiver {made['replaced']}",) if "replaced" in made else ()
         return WaiveResult(message=message, details=details, **made)

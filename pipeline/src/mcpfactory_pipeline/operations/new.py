@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -21,6 +22,7 @@ from mcpfactory_pipeline.operations.operation import (
     Server,
 )
 from mcpfactory_pipeline.workspace.upstream import api_addresses
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_codegen.servers.create import Created
@@ -65,10 +67,22 @@ class ServerResult(OperationResult):
     operations: int
     tokens: int | None = None
     problems: tuple[dict[str, Any], ...] = Field(default=(), description="Problems of the API document.")
+    groups: tuple[dict[str, Any], ...] = Field(default=(), description="Groups of tools to select, if there are many.")
+    address: dict[str, Any] = Field(default_factory=dict, description="The API's URLs, as in the server's report.")
+    addresses: tuple[str, ...] = Field(default=(), description="What to set to reach the API.")
+    recognised: str = Field(default="", description="Kind of the API document.")
+    alike: tuple[str, ...] = Field(default=(), description="Equal security schemes of several documents.")
+    overview: dict[str, Any] | None = Field(default=None, description="Tools that are hard for models, and decisions.")
+    breaking: int = Field(default=0, description="Number of changes that break callers.")
     changes: tuple[dict[str, Any], ...] = Field(default=(), description="Changes for callers.")
     conflicts: tuple[str, ...] = Field(default=(), description="Files that a person must merge.")
-    files: tuple[Any, ...] = Field(default=(), description="Files that changed.")
-    addresses: tuple[str, ...] = Field(default=(), description="What to set to reach the API.")
+    files: tuple[Any, ...] = Field(default=(), description="Files that changed, or that a new server would have.")
+    moved: str = Field(default="", description="Variables that the server no longer reads.")
+
+    @property
+    def exit_code(self) -> Exit:
+        """Return NO if a person must merge files."""
+        return Exit.NO if self.conflicts else Exit.OK
 
 
 class New(Selection, Operation):
@@ -145,11 +159,17 @@ class New(Selection, Operation):
             )
 
     def run(self, context: OperationContext) -> ServerResult:
-        """Create the server."""
+        """Create the server, after a person confirmed a template of other people."""
+        _confirm_template(self, context)
         made = self.carry_out(context)
         verb = "would make" if context.dry_run else "made"
-        message = f"{verb} server {made.server}: {made.tools} tools from {made.operations} operations"
-        return _result(message, made.to_json(dry_run=context.dry_run), f"mcpfactory pipeline run {made.server}")
+        what = (
+            f"from template {self.template}"
+            if self.template
+            else f"{made.tools} tools from {made.operations} operations"
+        )
+        message = f"{verb} server {made.server}: {what}"
+        return _result(message, made, context, f"mcpfactory pipeline run {made.server}")
 
 
 class Update(Operation):
@@ -216,10 +236,11 @@ class Update(Operation):
             )
 
     def run(self, context: OperationContext) -> ServerResult:
-        """Update the server."""
+        """Update the server, after a person confirmed a template of other people."""
+        _confirm_template(self, context)
         made = self.carry_out(context)
         message = f"{'would update' if context.dry_run else 'updated'} {made.server}"
-        return _result(message, made.to_json(dry_run=context.dry_run), f"mcpfactory diff {made.server}")
+        return _result(message, made, context, f"mcpfactory diff {made.server}")
 
 
 def _access(context: OperationContext) -> Access:
@@ -235,9 +256,21 @@ def _sources(access: Access, given: Sequence[str]) -> list[ApiSource] | None:
     return [ApiSource(access.document(one.place), one.label) for one in sources_of(given)] if given else None
 
 
-def _result(message: str, data: Mapping[str, Any], following: str) -> ServerResult:
+def _confirm_template(operation: New | Update, context: OperationContext) -> None:
+    """Ask a person before the code of other people is used; shipped templates and folders need no confirmation."""
+    from mcpfactory_codegen.servers.templates import parse_source  # noqa: PLC0415 - only for operations with a template
+
+    if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).foreign):
+        return
+    tried = operation.run(replace(context, dry_run=True))
+    question = f"Use the third-party template {operation.template}? Its code and tests run when the server is started and tested."
+    context.confirm(question, tried, f"review it with mcpfactory template show {operation.template}, then add --trust")
+
+
+def _result(message: str, made: Created | Updated, context: OperationContext, following: str) -> ServerResult:
+    data = made.to_json(dry_run=context.dry_run)
     found = api_addresses(data["address"], os.environ, server=data["server"]) if data.get("address") else []
     addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
     addresses += filter(None, [data.get("moved", "")])
-    facts = {name: data[name] for name in ServerResult.model_fields if name in data}
-    return ServerResult(message=message, next=following, addresses=tuple(addresses), **facts)
+    facts = {**data, "addresses": tuple(addresses), "dry_run": context.dry_run}
+    return ServerResult(message=message, next=following, **facts).of(made)

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import Reporter
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.text import LONGEST_REASON
 from mcpfactory_pipeline.plan.stage import Stage
@@ -35,10 +36,16 @@ class OperationError(ConfigError):
     exit_code = Exit.USAGE
 
 
+class DeclinedError(ConfigError):
+    """A person was asked, and did not say yes."""
+
+    exit_code = Exit.NO
+
+
 Surface = Literal["cli", "dashboard", "mcp"]
 Omitted = Mapping[Surface, str]
 """Surfaces that do not offer an operation or a field, each with the reason."""
-Names = Literal["", "servers", "channels", "stages", "templates", "tools"]
+Names = Literal["", "servers", "channels", "stages", "templates", "tools", "targets", "clients"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,7 @@ class OperationContext:
     """Workspace and circumstances of an operation.
 
     Attributes:
+        place: the workspace; None outside one.
         dry_run: check everything and write nothing.
         stages: replace the stages of the workspace.
         reporter: receives the events of a run.
@@ -107,9 +115,10 @@ class OperationContext:
         run_id: from `new_id`, for callers that follow a run.
         access: documents and templates that the caller may name; None: none.
         notify: receives a line at the start of each step.
+        ask: asks a person a question, below the result of a dry run if there is one; None: nobody can be asked.
     """
 
-    workspace: Workspace
+    place: Workspace | None
     dry_run: bool = False
     clock: Clock = utc_now
     stages: Sequence[Stage] | None = None
@@ -118,6 +127,34 @@ class OperationContext:
     run_id: str = ""
     access: Access | None = None
     notify: Callable[[str], None] = lambda _step: None
+    ask: Callable[[str, OperationResult | None], bool | None] = lambda _question, _tried: None
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the workspace.
+
+        Raises:
+            WorkspaceError: there is none around the current folder.
+        """
+        return self.place or Workspace.find(Path.cwd())
+
+    def confirm(self, question: str, tried: OperationResult, command: str) -> None:
+        """Ask a person before an operation is carried out.
+
+        Args:
+            question: to ask.
+            tried: the result of a dry run, shown before the question.
+            command: does the same without a question.
+
+        Raises:
+            OperationError: nobody can be asked.
+            DeclinedError: the answer is no.
+        """
+        answer = self.ask(question, tried)
+        if answer is None:
+            raise OperationError("nothing was changed: confirmation is required", hint=command)
+        if not answer:
+            raise DeclinedError("nothing was changed")
 
 
 class OperationResult(BaseModel):
@@ -129,6 +166,26 @@ class OperationResult(BaseModel):
     details: tuple[str, ...] = Field(default=(), description="What to know before confirming it, one line each.")
     next: str = Field(default="", description="Command to run next.")
     dry_run: bool = Field(default=False, description="Nothing was written.")
+    _record: Any = PrivateAttr(default=None)
+
+    @property
+    def record(self) -> Any:
+        """Return what the operation made, for presentations that show more of it than the fields."""
+        return self._record
+
+    def of(self, record: Any) -> Self:
+        """Keep what the operation made."""
+        self._record = record
+        return self
+
+    @property
+    def exit_code(self) -> Exit:
+        """Return the exit code of the command."""
+        return Exit.NO if self.errors() else Exit.OK
+
+    def errors(self) -> Sequence[tuple[str, str]]:
+        """Return what was refused, each with a hint."""
+        return ()
 
     def lines(self) -> list[str]:
         """Return the text for stdout."""
@@ -212,6 +269,25 @@ class Operation(BaseModel):
         return " ".join(["mcpfactory", self.command, *words, *options])
 
 
+class ConfirmedOperation(Operation):
+    """An operation that an agent carries out after a person confirmed a dry run."""
+
+    question: ClassVar[str]
+    """Question to the person, with fields of the operation and of the tried result."""
+
+    def ask(self, tried: Any) -> str:
+        """Return the question about an operation that was tried."""
+        return self.question.format(**{**dict(self), **dict(tried)})
+
+    def bind(self, tried: Any) -> Self:
+        """Return the operation on exactly what was tried."""
+        return self
+
+    def subject(self, tried: Any) -> str:
+        """Return the key of the question: an answer to another question does not count."""
+        return f"{self.id()}-{hash_bytes(tried.model_dump_json().encode())}"
+
+
 def param_of(info: FieldInfo) -> Param:
     """Return the presentation of a field: the last one, which overrides that of a shared type."""
     return next((one for one in reversed(info.metadata) if isinstance(one, Param)), _PLAIN)
@@ -291,6 +367,10 @@ Reason = Annotated[
     Field(description="Reason, recorded with the decision"),
     Param(flags=("--reason", "-m")),
 ]
+Yes = Annotated[
+    bool, Field(description="Skip the confirmation prompt"), Param(flags=("--yes", "-y"), omit={"mcp": BY_PEOPLE})
+]
+KeepChannels = Annotated[bool, Field(description="Keep the releases in the channels [default: remove them]")]
 SignWith = Annotated[
     Path | None,
     Field(description="SSH key to sign with, for channels and stages with `signed`"),

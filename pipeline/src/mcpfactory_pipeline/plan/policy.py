@@ -26,7 +26,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FIELDS: Final = ("name", "from", "gates", "checks", "soak", "approvals", "approvers", "signed", "agents")
-AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold")
+AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold", "publish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ChannelPolicy:
     """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
 
     `gates` are limits by the name of the gate, `soak` is in seconds, `approvers` may be empty: then anyone may approve.
-    With `signed` an approval counts with the signature of who gave it. `agents` are the decisions (of `AGENT_ACTIONS`) that an agent may make through `mcpfactory serve` once a person said yes.
+    With `signed` an approval counts with the signature of who gave it. `agents` are the actions (of `AGENT_ACTIONS`) that an agent may carry out through `mcpfactory serve` once a person said yes.
     `checks` names the stages behind channels before it that must have passed; None means all of them.
     """
 

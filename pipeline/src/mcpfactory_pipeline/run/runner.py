@@ -37,7 +37,7 @@ from mcpfactory_pipeline.decisions.decision import hold
 from mcpfactory_pipeline.decisions.promote import rollback
 from mcpfactory_pipeline.decisions.signatures import without_unsigned
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
-from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
+from mcpfactory_pipeline.plan.plan import BLOCKED, HELD, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, version_fault
 from mcpfactory_pipeline.plan.stage import RETRIED, RUN_DIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.executor import Executor
@@ -296,9 +296,9 @@ class Runner:
                 verdict = WAITING
                 waiting.add(step.stage)
             self.emit(StepSkipped(result.server, step.stage, verdict, step.reasons))
-            if verdict == BLOCKED:
-                found.add("blocked")
-        order = ("interrupted", "errored", "failed", "inconclusive", "blocked")
+            if verdict in {BLOCKED, HELD}:
+                found.add(verdict)
+        order = ("interrupted", "errored", "failed", "inconclusive", BLOCKED, HELD)
         result.outcome = next((outcome for outcome in order if outcome in found), "passed")
 
     def _run_steps(

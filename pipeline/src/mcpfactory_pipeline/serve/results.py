@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcpfactory_pipeline.operations.decisions import DecisionResult
 from mcpfactory_runtime.types import Json
 
 
@@ -159,11 +158,3 @@ class StageLog:
 
     text: str
     cut: bool
-
-
-class ConfirmedDecision(DecisionResult):
-    """A decision of an agent, and the person who confirmed it."""
-
-    decision: str
-    actor: str
-    confirmed: str

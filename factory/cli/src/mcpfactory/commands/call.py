@@ -12,6 +12,7 @@ from mcpfactory.options import AsJson, Demo, Mode, Name, workspace_in
 from mcpfactory_runtime.errors import Exit
 
 _MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
+_LEAST: Final = 3  # characters of a part of a name that is suggested
 _MODES: Final = ("full", "search")
 _WARNING: Final = "warning: "  # how a server begins a line on stderr for the person who started it
 _INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
@@ -102,7 +103,7 @@ async def _call(
     async with connect_server(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
-            contained = (known for known in sorted(tools) if tool.lower() in known.lower())
+            contained = (known for known in sorted(tools) if len(tool) >= _LEAST and tool.lower() in known.lower())
             near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
             start = "" if inspection_report(server.folder) else " --start"
             guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""

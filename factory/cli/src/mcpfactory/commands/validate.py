@@ -76,7 +76,7 @@ def validate(
     name: Annotated[
         str, typer.Argument(help="Server in this workspace, validated from its source", autocompletion=complete.servers)
     ] = "",
-    command: Annotated[str, typer.Option(help="Command that starts an MCP server on stdio")] = "",
+    command: Annotated[str, typer.Option(metavar="COMMAND", help="Command that starts an MCP server on stdio")] = "",
     url: Annotated[str, typer.Option(help="URL of an MCP server over Streamable HTTP")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds for the whole validation", min=1)] = 60.0,
     format_: Annotated[

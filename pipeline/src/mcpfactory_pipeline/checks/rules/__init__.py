@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Final
 
+from mcpfactory_codegen.text import nearest
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
@@ -109,9 +109,9 @@ def find_rule(name: str) -> Rule:
     """
     known = {rule.id: rule for rule in RULES}
     if name not in known:
-        near = get_close_matches(name, known, 3, 0.4)
+        near = nearest(name, known)
         hint = (
-            f"did you mean {', '.join(near)}?"
+            f"did you mean {near!r}?"
             if near
             else "take an id from a report, as in mcpfactory validate --explain descriptions.tool"
         )

@@ -129,7 +129,6 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 Mode = Literal["send", "dry-run", "check"]
-MODES: Final = ("send", "dry-run", "check")
 _PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the same server
 _PACKED: Final = "python"  # the kind of adopted server whose candidate is a wheel that was built here
 
@@ -172,6 +171,7 @@ def publish(
     targets: Sequence[str] = (),
     *,
     channel: str = "production",
+    candidate: str = "",
     mode: Mode = "send",
     given: Mapping[str, Mapping[str, str]] | None = None,
     environ: Mapping[str, str] | None = None,
@@ -185,6 +185,7 @@ def publish(
         server: its name.
         targets: their ids; by default those that the candidate's own `[publish] targets` names.
         channel: whose candidate is published.
+        candidate: the one that the channel must offer; "" for any.
         mode: `send`; `dry-run` looks at the targets and sends nothing; `check` judges without a network.
         given: options above those of the workspace, by target.
         environ: where secrets are; by default the environment of this process.
@@ -206,6 +207,11 @@ def publish(
     targets_named(given or {}, table)  # an option for an unknown target would be ignored silently
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
+        if candidate not in {"", release.candidate}:
+            raise PublishError(
+                f"{channel} offers candidate {release.candidate} of {server}, not {candidate}",
+                hint=f"mcpfactory publish {server} --channel {channel} publishes what it offers now",
+            )
         chosen = named or targets_named(_requested_targets(release), table)
         deliveries = [_prepare(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
         if mode == "check" or any(delivery.problems for delivery in deliveries):
