@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
+from mcpfactory_pipeline.adoption.recognise import recognise
+from mcpfactory_pipeline.adoption.sources import Wish
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.operations.operation import (
     Omitted,
     Operation,
     OperationContext,
     OperationResult,
-    Param,
     Yes,
+    param,
 )
 
 
@@ -44,44 +47,25 @@ class Adopt(Operation):
         "mcp": "a person decides which programs of other people start here",
     }
 
-    source: Annotated[
-        str,
-        Field(description="Project folder, program, pypi:NAME==VERSION, npm:NAME@VERSION, or server URL"),
-        Param(argument=True, metavar="SERVER"),
-    ] = ""
-    program: Annotated[
-        str,
-        Field(description="Command that starts an MCP server on stdio"),
-        Param(flags=("--command",), metavar="COMMAND"),
-    ] = ""
-    name: Annotated[
-        str,
-        Field(description="Server name in this workspace [default: from the package or host]"),
-        Param(metavar="NAME"),
-    ] = ""
-    start: Annotated[
-        str,
-        Field(description="Start command, or arguments of the program, if not detected"),
-        Param(flags=("--started-by",), metavar="COMMAND"),
-    ] = ""
-    constraints: Annotated[
-        tuple[str, ...],
-        Field(description="Version constraint for a dependency, such as mcp<2, with pypi: (repeatable)"),
-        Param(metavar="REQUIREMENT"),
-    ] = ()
-    copies: Annotated[
-        bool,
-        Field(description="Copy files from outside the workspace into the server's folder"),
-        Param(flags=("--copy",)),
-    ] = False
+    source: str = param(
+        "Project folder, program, pypi:NAME==VERSION, npm:NAME@VERSION, or server URL",
+        "",
+        argument=True,
+        metavar="SERVER",
+    )
+    program: str = param("Command that starts an MCP server on stdio", "", flags=("--command",), metavar="COMMAND")
+    name: str = param("Server name in this workspace [default: from the package or host]", "", metavar="NAME")
+    start: str = param(
+        "Start command, or arguments of the program, if not detected", "", flags=("--started-by",), metavar="COMMAND"
+    )
+    constraints: tuple[str, ...] = param(
+        "Version constraint for a dependency, such as mcp<2, with pypi: (repeatable)", (), metavar="REQUIREMENT"
+    )
+    copies: bool = param("Copy files from outside the workspace into the server's folder", False, flags=("--copy",))
     yes: Yes = False
 
     def run(self, context: OperationContext) -> AdoptResult:
         """Recognize the server, and write its files after a person confirmed them."""
-        from mcpfactory_pipeline.adoption.proposal import propose, write_proposal  # noqa: PLC0415 - heavy
-        from mcpfactory_pipeline.adoption.recognise import recognise  # noqa: PLC0415 - loads clients of all indexes
-        from mcpfactory_pipeline.adoption.sources import Wish  # noqa: PLC0415 - heavy
-
         sure = self.yes or context.dry_run
         wish = Wish(self.source, self.program, self.name, self.start, self.constraints, self.copies, Path.cwd())
         proposal = propose(context.workspace, recognise(context.workspace, wish), self.name)

@@ -29,6 +29,7 @@ from mcpfactory_pipeline.operations.operation import (
     Server,
     SignWith,
     StageName,
+    param,
 )
 from mcpfactory_pipeline.reporting.lines import pruned_lines
 
@@ -250,11 +251,7 @@ class Promote(Decision):
 
     server: Server = ""
     candidate: Candidate = ""
-    due: Annotated[
-        bool,
-        Field(description="Promote all servers that the policy allows now (for timers)"),
-        Param(omit=AGENTS_DECIDE_SINGLY),
-    ] = False
+    due: bool = param("Promote all servers that the policy allows now (for timers)", False, omit=AGENTS_DECIDE_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
         """Move the candidate, or with `due` that of each server that may move."""
@@ -299,11 +296,9 @@ class Rollback(Decision):
     destructive: ClassVar[bool] = True
 
     reason: RequiredReason
-    candidate: Annotated[
-        str,
-        Field(description="Candidate ID prefix [default: last older candidate in the channel]"),
-        Param(metavar="CANDIDATE"),
-    ] = ""
+    candidate: str = param(
+        "Candidate ID prefix [default: last older candidate in the channel]", "", metavar="CANDIDATE"
+    )
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Move the channel back."""
@@ -430,13 +425,11 @@ class Waive(Operation):
     result: ClassVar[type[OperationResult]] = WaiveResult
     omit: ClassVar[Omitted] = {"mcp": BY_PEOPLE}
 
-    rule: Annotated[str, Field(description="Rule ID, as shown in reports"), Param(argument=True, metavar="RULE")]
+    rule: str = param("Rule ID, as shown in reports", argument=True, metavar="RULE")
     server: Annotated[Server, Param(metavar="NAME", names="servers")]
-    expires: Annotated[date, Field(description="Last day on which findings are accepted"), Param(metavar="YYYY-MM-DD")]
+    expires: date = param("Last day on which findings are accepted", metavar="YYYY-MM-DD")
     reason: RequiredReason
-    tool: Annotated[
-        str, Field(description="Only findings about this tool [default: all]"), Param(metavar="TOOL", names="tools")
-    ] = ""
+    tool: str = param("Only findings about this tool [default: all]", "", metavar="TOOL", names="tools")
 
     def run(self, context: OperationContext) -> WaiveResult:
         """Record the waiver."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
+from mcpfactory_pipeline.delivery.clients.files import Home, this_machine
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     ConfirmedOperation,
@@ -18,14 +19,15 @@ from mcpfactory_pipeline.operations.operation import (
     OperationContext,
     OperationError,
     OperationResult,
-    Param,
+    param,
 )
 from mcpfactory_pipeline.workspace.coverage import inspection_report
-from mcpfactory_pipeline.workspace.upstream import address_variable, api_addresses
+from mcpfactory_pipeline.workspace.upstream import api_addresses
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.delivery.clients.install import InstallTarget
+    from mcpfactory_pipeline.delivery.clients.install import ClientChange, InstallTarget
+    from mcpfactory_pipeline.delivery.clients.table import ClientProfile
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _TERMINAL: Final[Omitted] = {"dashboard": "clients are on the machine of a person, not of the dashboard"}
@@ -34,10 +36,11 @@ _PRINTED: Final[Omitted] = {"mcp": "an agent is not given configurations of peop
 
 Clients = Annotated[
     tuple[str, ...],
-    Field(description="MCP client (repeatable)", examples=[["cursor"]]),
-    Param(flags=("--client", "-c"), metavar="CLIENT", names="clients"),
+    param(
+        "MCP client (repeatable)", examples=[["cursor"]], flags=("--client", "-c"), metavar="CLIENT", names="clients"
+    ),
 ]
-Project = Annotated[bool, Field(description="Use the project's configuration in this folder instead of the user's")]
+Project = Annotated[bool, param("Use the project's configuration in this folder instead of the user's")]
 
 
 class ClientsResult(OperationResult):
@@ -54,7 +57,10 @@ class ClientsResult(OperationResult):
     def notes(self) -> tuple[str, ...]:
         """Return what is left to do for each client, and the details."""
         kept = (f"the previous file is saved in {one['kept']}" for one in self.changes if one["kept"])
-        return (*kept, *(f"hint: {todo}" for one in self.changes for todo in one["todo"]), *self.details)
+        todo = [f"hint: {todo}" for one in self.changes for todo in one["todo"]]
+        if self.exit_code == Exit.NOT_FOUND:
+            todo.append("hint: mcpfactory install --all lists the servers of each client")
+        return (*kept, *todo, *self.details)
 
     @property
     def exit_code(self) -> Exit:
@@ -84,97 +90,77 @@ class Install(ConfirmedOperation):
     question: ClassVar[str] = "Install {server}? {message}"
     omit: ClassVar[Omitted] = _TERMINAL
 
-    server: Annotated[
-        str,
-        Field(
-            description="Server in this workspace, or server URL [default: list installed servers]",
-            examples=["bookshop"],
-        ),
-        Param(argument=True, metavar="NAME|URL", names="servers"),
-    ] = ""
+    server: str = param(
+        "Server in this workspace, or server URL [default: list installed servers]",
+        "",
+        examples=["bookshop"],
+        argument=True,
+        metavar="NAME|URL",
+        names="servers",
+    )
     clients: Clients = ()
-    name: Annotated[
-        str,
-        Field(description="Name in the client [default: server name, or made from the host]"),
-        Param(metavar="NAME"),
-    ] = ""
-    source: Annotated[
-        str,
-        Field(
-            description="Channel, `index` (package index) or `source` (its folder here) [default: the last channel that "
-            "offers it, else its folder; with --project: the index if published, else its folder in the project]"
-        ),
-        Param(flags=("--from",), metavar="SOURCE"),
-    ] = ""
-    env: Annotated[
-        tuple[str, ...],
-        Field(description="Environment variable; without VALUE, a reference to it (repeatable)"),
-        Param(metavar="NAME[=VALUE]", omit=_SECRETS),
-    ] = ()
-    literal: Annotated[
-        bool,
-        Field(description="Also write values of --env that look like secrets, in clear text"),
-        Param(omit=_SECRETS),
-    ] = False
-    token_variable: Annotated[
-        str,
-        Field(description="With a URL: environment variable with the bearer token"),
-        Param(metavar="NAME", omit=_SECRETS),
-    ] = ""
+    name: str = param("Name in the client [default: server name, or made from the host]", "", metavar="NAME")
+    source: str = param(
+        "Channel, `index` (package index) or `source` (its folder here) [default: the last channel that "
+        "offers it, else its folder; with --project: the index if published, else its folder in the project]",
+        "",
+        flags=("--from",),
+        metavar="SOURCE",
+    )
+    env: tuple[str, ...] = param(
+        "Environment variable; without VALUE, a reference to it (repeatable)", (), metavar="NAME[=VALUE]", omit=_SECRETS
+    )
+    literal: bool = param("Also write values of --env that look like secrets, in clear text", False, omit=_SECRETS)
+    token_variable: str = param(
+        "With a URL: environment variable with the bearer token", "", metavar="NAME", omit=_SECRETS
+    )
     project: Project = False
-    show: Annotated[
-        bool, Field(description="Print the configuration; change nothing"), Param(flags=("--print",), omit=_PRINTED)
-    ] = False
-    force: Annotated[
-        bool,
-        Field(description="Replace an entry of another server with the same name"),
-        Param(omit={"mcp": "an entry of another server is a person's"}),
-    ] = False
-    everything: Annotated[
-        bool,
-        Field(description="Without NAME: also list servers from outside this workspace"),
-        Param(flags=("--all",), omit=_PRINTED),
-    ] = False
+    show: bool = param("Print the configuration; change nothing", False, flags=("--print",), omit=_PRINTED)
+    force: bool = param(
+        "Replace an entry of another server with the same name",
+        False,
+        omit={"mcp": "an entry of another server is a person's"},
+    )
+    everything: bool = param(
+        "Without NAME: also list servers from outside this workspace", False, flags=("--all",), omit=_PRINTED
+    )
 
     def run(self, context: OperationContext) -> ClientsResult:
-        """Change the clients' files, all or none; without a server, list what they have."""
-        from mcpfactory_pipeline.delivery.clients.files import this_machine  # noqa: PLC0415 - loads editors of all formats
-        from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet  # noqa: PLC0415 - as above
+        """Change the clients' files; without a server, list what they have."""
+        from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet  # noqa: PLC0415 - loads YAML
 
         home, project = this_machine(os.environ), Path.cwd() if self.project else None
         if not self.server:
-            return self._installed(context)
+            return self._installed(context, home)
         if not self.clients:
             raise OperationError("--client is missing", hint=f"mcpfactory install {self.server} --client CLIENT")
         rows = select_clients(self.clients)
         target, details = self._target(context, project)
         if self.show:
-            texts = (snippet(row, target, home, project=project).rstrip("\n") for row in rows)
-            return ClientsResult(
-                message=f"configuration of {target.name}", configuration="\n".join(texts), details=details
-            )
-        changes = [install(row, target, home, project=project, dry_run=True, force=self.force) for row in rows]
-        if not context.dry_run:  # all of them, or none
-            changes = [install(row, target, home, project=project, force=self.force) for row in rows]
+            texts = [snippet(row, target, home, project=project).rstrip("\n") for row in rows]
+            return ClientsResult(message=target.name, configuration="\n".join(texts), details=details)
+        if not context.dry_run:
             words = ((row.title, row.note, row.project_note if project else "") for row in rows)
             details += tuple(f"{title}: {' '.join(filter(None, more))}" for title, *more in words if any(more))
-        made = tuple(one.to_json() for one in changes)
-        message = "; ".join(_change_line(one, dry_run=context.dry_run) for one in made)
-        return ClientsResult(message=message, changes=made, details=details, dry_run=context.dry_run)
+        return _changed(
+            rows, partial(install, target=target, home=home, project=project, force=self.force), context, details
+        )
 
-    def _installed(self, context: OperationContext) -> ClientsResult:
-        from mcpfactory_pipeline.delivery.clients.files import this_machine  # noqa: PLC0415 - as in `run`
-        from mcpfactory_pipeline.delivery.clients.installed import installed  # noqa: PLC0415 - as in `run`
+    def _installed(self, context: OperationContext, home: Home) -> ClientsResult:
+        from mcpfactory_pipeline.delivery.clients.installed import installed  # noqa: PLC0415 - loads YAML
 
-        workspace = context.place if self.everything else context.workspace
-        found = installed(workspace, this_machine(os.environ), Path.cwd())
+        found = installed(context.place if self.everything else context.workspace, home, Path.cwd())
         rows = tuple(row.to_json() for row in found if self.everything or row.state != "other")
         none = "no client has a server of this workspace; hint: mcpfactory install NAME --client CLIENT"
         return ClientsResult(message=f"{len(rows)} entries", installed=rows, details=() if rows else (none,))
 
     def _target(self, context: OperationContext, project: Path | None) -> tuple[InstallTarget, tuple[str, ...]]:
         """Return the server to install, and what to know about its variables and addresses."""
-        from mcpfactory_pipeline.delivery.clients.install import remote_target, server_target  # noqa: PLC0415 - as in `run`
+        from mcpfactory_pipeline.delivery.clients.install import (  # noqa: PLC0415 - loads YAML
+            entry_variables,
+            remote_target,
+            server_target,
+        )
 
         if "://" in self.server:
             if self.source or self.env:
@@ -188,8 +174,7 @@ class Install(ConfirmedOperation):
         if self.token_variable:
             raise OperationError("--token-variable needs a URL", hint="use --env NAME to pass a variable")
         server = context.workspace.server(self.server)
-        asks = None if self.project or self.show else context.ask
-        env, notes = _entry_variables(server, self.env, asks)
+        env, notes = entry_variables(server, self.env, os.environ, None if self.project or self.show else context.ask)
         target = server_target(
             context.workspace,
             self.server,
@@ -215,53 +200,32 @@ class Uninstall(Operation):
     idempotent: ClassVar[bool] = True
     omit: ClassVar[Omitted] = {**_TERMINAL, "mcp": BY_PEOPLE}
 
-    name: Annotated[
-        str, Field(description="Server name in the client"), Param(argument=True, metavar="NAME", names="servers")
-    ]
+    name: str = param("Server name in the client", argument=True, metavar="NAME", names="servers")
     clients: Annotated[Clients, Field(min_length=1)]
     project: Project = False
 
     def run(self, context: OperationContext) -> ClientsResult:
         """Remove the entries, all or none."""
-        from mcpfactory_pipeline.delivery.clients.files import this_machine  # noqa: PLC0415 - loads editors of all formats
-        from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall  # noqa: PLC0415 - as above
+        from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall  # noqa: PLC0415 - loads YAML
 
-        home, folder = this_machine(os.environ), Path.cwd() if self.project else None
-        rows = select_clients(self.clients)
-        changes = [uninstall(row, self.name, home, project=folder, dry_run=True) for row in rows]
-        if not context.dry_run:
-            changes = [uninstall(row, self.name, home, project=folder) for row in rows]
-        made = tuple(one.to_json() for one in changes)
-        absent = all(one.outcome == "absent" for one in changes)
-        details = ("hint: mcpfactory install --all lists the servers of each client",) if absent else ()
-        message = "; ".join(_change_line(one, dry_run=context.dry_run) for one in made)
-        return ClientsResult(message=message, changes=made, details=details, dry_run=context.dry_run)
+        project = Path.cwd() if self.project else None
+        take_out = partial(uninstall, name=self.name, home=this_machine(os.environ), project=project)
+        return _changed(select_clients(self.clients), take_out, context)
 
 
-def _entry_variables(
-    server: WorkspaceServer, given: Sequence[str], ask: Callable[[str, None], bool | None] | None
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return the variables of an entry: those that were given, and of the shell's what the person wants; and notes."""
-    from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - heavy
-    from mcpfactory_pipeline.delivery.clients.install import shell_variables, with_settings  # noqa: PLC0415 - heavy
-
-    wanted = required_variables(server.folder) | dict.fromkeys(api_variables(server.folder).of_servers, False)
-    found = shell_variables(server, wanted, os.environ, given)
-    chosen, left = {}, []
-    for name, value in found.settings.items():
-        answer = ask(f"Write {name}={value} into the configuration?", None) if ask else None
-        if answer:
-            chosen[name] = value
-        elif answer is None:
-            left.append(name)
-    notes = []
-    if left:
-        options = " ".join(f"--env {shlex.quote(f'{name}={found.settings[name]}')}" for name in left)
-        notes.append(f"note: set in this shell but not written to the client: {', '.join(left)}; hint: {options}")
-    if found.shared:
-        hint = f"--env {address_variable(server)}={found.shared}"
-        notes.append(f"note: MCPFACTORY_BASE_URL is set in this shell but not written to the client; hint: {hint}")
-    return with_settings(given, chosen), tuple(notes)
+def _changed(
+    rows: Sequence[ClientProfile],
+    edit: Callable[..., ClientChange],
+    context: OperationContext,
+    details: tuple[str, ...] = (),
+) -> ClientsResult:
+    """Change the files of clients, all or none."""
+    changes = [edit(row, dry_run=True) for row in rows]
+    if not context.dry_run:
+        changes = [edit(row) for row in rows]
+    made = tuple(one.to_json() for one in changes)
+    message = "; ".join(_change_line(one, dry_run=context.dry_run) for one in made)
+    return ClientsResult(message=message, changes=made, details=details, dry_run=context.dry_run)
 
 
 def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -18,8 +18,8 @@ from mcpfactory_pipeline.operations.operation import (
     OperationContext,
     OperationError,
     OperationResult,
-    Param,
     Server,
+    param,
 )
 from mcpfactory_pipeline.workspace.upstream import api_addresses
 from mcpfactory_runtime.errors import Exit
@@ -35,27 +35,26 @@ _TRUSTED: Final[Omitted] = {"mcp": "a person decides about code of other people"
 
 Sources = Annotated[
     tuple[str, ...],
-    Field(
-        description="API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
+    param(
+        "API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
         examples=[["api.yaml"], ["stock=https://example.com/openapi.json", "shop=api/shop.yaml"]],
+        flags=("--from-openapi", "--from"),
+        metavar="[LABEL=]FILE|URL",
     ),
-    Param(flags=("--from-openapi", "--from"), metavar="[LABEL=]FILE|URL"),
 ]
 Template = Annotated[
     str,
-    Field(
-        description="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION"
+    param(
+        "Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
+        metavar="TEMPLATE",
+        names="templates",
     ),
-    Param(metavar="TEMPLATE", names="templates"),
 ]
 Answers = Annotated[
     tuple[str, ...],
-    Field(description="Answer to a template question (repeatable)", examples=[["license=MIT"]]),
-    Param(metavar="NAME=VALUE"),
+    param("Answer to a template question (repeatable)", examples=[["license=MIT"]], metavar="NAME=VALUE"),
 ]
-Trust = Annotated[
-    bool, Field(description="Use a template from git or a package without confirmation"), Param(omit=_TRUSTED)
-]
+Trust = Annotated[bool, param("Use a template from git or a package without confirmation", omit=_TRUSTED)]
 
 
 class ServerResult(OperationResult):
@@ -93,31 +92,23 @@ class New(Selection, Operation):
     result: ClassVar[type[OperationResult]] = ServerResult
     omit: ClassVar[Omitted] = _TERMINAL
 
-    name: Annotated[
-        str,
-        Field(description="Server name [default: from the document's title]"),
-        Param(argument=True, flags=("--name",), metavar="NAME"),
-    ] = ""
+    name: str = param(
+        "Server name [default: from the document's title]", "", argument=True, flags=("--name",), metavar="NAME"
+    )
     sources: Sources = ()
     template: Template = ""
     answers: Answers = ()
     trust: Trust = False
-    overlays: Annotated[
-        tuple[str, ...],
-        Field(description="OpenAPI overlay to apply to the document (repeatable)"),
-        Param(metavar="[LABEL=]FILE"),
-    ] = ()
-    shared_credentials: Annotated[
-        bool, Field(description="Merge equal security schemes of several documents"), Param(omit=_CREDENTIALS)
-    ] = False
-    mode: Annotated[
-        Literal["", "full", "search"],
-        Field(
-            description="Tool list of a generated server: all tools (full), or three that find, describe and call them (search)"
-        ),
-        Param(metavar="full|search"),
-    ] = ""
-    strict: Annotated[bool, Field(description="Create nothing if the document has a problem")] = False
+    overlays: tuple[str, ...] = param(
+        "OpenAPI overlay to apply to the document (repeatable)", (), metavar="[LABEL=]FILE"
+    )
+    shared_credentials: bool = param("Merge equal security schemes of several documents", False, omit=_CREDENTIALS)
+    mode: Literal["", "full", "search"] = param(
+        "Tool list of a generated server: all tools (full), or three that find, describe and call them (search)",
+        "",
+        metavar="full|search",
+    )
+    strict: bool = param("Create nothing if the document has a problem", False)
 
     def carry_out(self, context: OperationContext) -> Created:
         """Create the server.
@@ -186,21 +177,16 @@ class Update(Operation):
     omit: ClassVar[Omitted] = _TERMINAL
 
     server: Server
-    sources: Annotated[
-        tuple[str, ...],
-        Field(description="API document [default: its original location]; a new label adds a document (repeatable)"),
-        Param(flags=("--from-openapi", "--from"), metavar="[LABEL=]FILE|URL"),
-    ] = ()
-    apis: Annotated[
-        tuple[str, ...],
-        Field(description="Read only this document of several (repeatable)"),
-        Param(metavar="LABEL"),
-    ] = ()
-    accept_origin: Annotated[
-        bool,
-        Field(description="Allow a new host for the API or its token endpoint; credentials are sent there"),
-        Param(omit=_CREDENTIALS),
-    ] = False
+    sources: tuple[str, ...] = param(
+        "API document [default: its original location]; a new label adds a document (repeatable)",
+        (),
+        flags=("--from-openapi", "--from"),
+        metavar="[LABEL=]FILE|URL",
+    )
+    apis: tuple[str, ...] = param("Read only this document of several (repeatable)", (), metavar="LABEL")
+    accept_origin: bool = param(
+        "Allow a new host for the API or its token endpoint; credentials are sent there", False, omit=_CREDENTIALS
+    )
     template: Template = ""
     answers: Answers = ()
     trust: Trust = False
@@ -268,9 +254,11 @@ def _confirm_template(operation: New | Update, context: OperationContext) -> Non
 
 
 def _result(message: str, made: Created | Updated, context: OperationContext, following: str) -> ServerResult:
-    data = made.to_json(dry_run=context.dry_run)
-    found = api_addresses(data["address"], os.environ, server=data["server"]) if data.get("address") else []
+    data = {name: value for name, value in asdict(made).items() if name in ServerResult.model_fields}
+    found = api_addresses(made.address, os.environ, server=made.server) if made.address else []
     addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
-    addresses += filter(None, [data.get("moved", "")])
-    facts = {**data, "addresses": tuple(addresses), "dry_run": context.dry_run}
-    return ServerResult(message=message, next=following, **facts).of(made)
+    data |= {"path": str(made.path), "addresses": [*addresses, *filter(None, [data.get("moved")])]}
+    data["files"] = [one for one in data["files"] if isinstance(one, str) or one["action"] != "same"]
+    data["breaking"] = sum(one["kind"] == "breaking" for one in data.get("changes", ()))
+    conflicts = getattr(made, "conflicts", ())
+    return ServerResult(message=message, next=following, dry_run=context.dry_run, conflicts=conflicts, **data).of(made)

@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, get
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -65,6 +66,23 @@ class Param:
     argument: bool = False
     names: Names = ""
     omit: Omitted = field(default_factory=dict)
+
+
+def param(
+    description: str,
+    default: Any = PydanticUndefined,
+    *,
+    flags: tuple[str, ...] = (),
+    metavar: str = "",
+    argument: bool = False,
+    names: Names = "",
+    omit: Omitted | None = None,
+    **constraints: Any,
+) -> Any:
+    """Return a field of an operation with its presentation (see `Param`); `constraints` are those of pydantic."""
+    info = Field(default, description=description, **constraints)
+    info.metadata.append(Param(flags, metavar, argument, names, omit or {}))
+    return info
 
 
 class Access(Protocol):
@@ -341,52 +359,50 @@ BY_PEOPLE: Final = "people are responsible for it, not agents"
 _AT_ONCE: Final = "a person at a terminal reads and decides in one step"
 
 Server = Annotated[
-    str,
-    Field(description="Server in this workspace", examples=["bookshop"]),
-    Param(argument=True, metavar="NAME", names="servers"),
+    str, param("Server in this workspace", examples=["bookshop"], argument=True, metavar="NAME", names="servers")
 ]
 Servers = Annotated[
     tuple[str, ...],
-    Field(description="Servers in this workspace [default: all]", examples=[["bookshop"]]),
-    Param(argument=True, metavar="NAME", names="servers"),
+    param(
+        "Servers in this workspace [default: all]",
+        examples=[["bookshop"]],
+        argument=True,
+        metavar="NAME",
+        names="servers",
+    ),
 ]
-Channel = Annotated[str, Field(description="Channel name"), Param(metavar="CHANNEL", names="channels")]
+Channel = Annotated[str, param("Channel name", metavar="CHANNEL", names="channels")]
 Candidate = Annotated[
-    str,
-    Field(description="Candidate ID prefix [default: candidate in the previous channel]"),
-    Param(metavar="CANDIDATE"),
+    str, param("Candidate ID prefix [default: candidate in the previous channel]", metavar="CANDIDATE")
 ]
-StageName = Annotated[
-    str,
-    Field(description="Approval stage, instead of a channel"),
-    Param(metavar="STAGE", names="stages"),
-]
+StageName = Annotated[str, param("Approval stage, instead of a channel", metavar="STAGE", names="stages")]
 Reason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON),
-    Field(description="Reason, recorded with the decision"),
-    Param(flags=("--reason", "-m")),
+    param("Reason, recorded with the decision", flags=("--reason", "-m")),
 ]
-Yes = Annotated[
-    bool, Field(description="Skip the confirmation prompt"), Param(flags=("--yes", "-y"), omit={"mcp": BY_PEOPLE})
-]
-KeepChannels = Annotated[bool, Field(description="Keep the releases in the channels [default: remove them]")]
+Yes = Annotated[bool, param("Skip the confirmation prompt", flags=("--yes", "-y"), omit={"mcp": BY_PEOPLE})]
+KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove them]")]
 SignWith = Annotated[
     Path | None,
-    Field(description="SSH key to sign with, for channels and stages with `signed`"),
-    Param(metavar="KEY", omit={"dashboard": _KEY, "mcp": _KEY}),
+    param(
+        "SSH key to sign with, for channels and stages with `signed`",
+        metavar="KEY",
+        omit={"dashboard": _KEY, "mcp": _KEY},
+    ),
 ]
 Precondition = Annotated[
     str,
-    Field(description="`precondition` of the inbox or the status: refuses the decision if the facts changed since"),
-    Param(omit={"cli": _AT_ONCE}),
+    param(
+        "`precondition` of the inbox or the status: refuses the decision if the facts changed since",
+        omit={"cli": _AT_ONCE},
+    ),
 ]
 
 RequiredReason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON),
-    Field(description="Reason, recorded with the decision"),
-    Param(flags=("--reason", "-m")),
+    param("Reason, recorded with the decision", flags=("--reason", "-m")),
 ]
 AGENTS_DECIDE_SINGLY: Final[Omitted] = {
     "dashboard": "the inbox selects several candidates",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -14,8 +14,8 @@ from mcpfactory_pipeline.operations.operation import (
     OperationContext,
     OperationError,
     OperationResult,
-    Param,
     Server,
+    param,
 )
 
 
@@ -65,31 +65,30 @@ class Publish(ConfirmedOperation):
     omit: ClassVar[Omitted] = {"dashboard": "the tokens of targets are at a terminal or in CI"}
 
     server: Server
-    targets: Annotated[
-        tuple[str, ...],
-        Field(description="Target to publish to (repeatable) [default: the candidate's own targets]"),
-        Param(metavar="TARGET", names="targets"),
-    ] = ()
+    targets: tuple[str, ...] = param(
+        "Target to publish to (repeatable) [default: the candidate's own targets]",
+        (),
+        metavar="TARGET",
+        names="targets",
+    )
     channel: Channel = "production"
-    options: Annotated[
-        tuple[str, ...],
-        Field(description="Target option that overrides mcpfactory.toml (repeatable)"),
-        Param(
-            flags=("--set",),
-            metavar="TARGET.OPTION=VALUE",
-            omit={"mcp": "a person decides where releases and tokens are sent"},
-        ),
-    ] = ()
-    check: Annotated[
-        bool,
-        Field(description="Check without contacting targets or the network; change nothing"),
-        Param(omit={"mcp": "a person is asked about the result of a dry run"}),
-    ] = False
-    candidate: Annotated[
-        str,
-        Field(description="Candidate ID that the channel must offer [default: any]"),
-        Param(omit={"cli": "a person at a terminal sees what the channel offers"}),
-    ] = ""
+    options: tuple[str, ...] = param(
+        "Target option that overrides mcpfactory.toml (repeatable)",
+        (),
+        flags=("--set",),
+        metavar="TARGET.OPTION=VALUE",
+        omit={"mcp": "a person decides where releases and tokens are sent"},
+    )
+    check: bool = param(
+        "Check without contacting targets or the network; change nothing",
+        False,
+        omit={"mcp": "a person is asked about the result of a dry run"},
+    )
+    candidate: str = param(
+        "Candidate ID that the channel must offer [default: any]",
+        "",
+        omit={"cli": "a person at a terminal sees what the channel offers"},
+    )
 
     def run(self, context: OperationContext) -> PublishResult:
         """Publish the release; in a dry run, only ask the targets what they have."""

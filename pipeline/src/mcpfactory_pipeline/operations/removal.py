@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
+from mcpfactory_pipeline.delivery.clients.files import this_machine
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     KeepChannels,
@@ -20,6 +21,7 @@ from mcpfactory_pipeline.operations.operation import (
     Reason,
     Server,
     Yes,
+    param,
 )
 
 _OMIT: Final[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
@@ -75,7 +77,7 @@ class Remove(Operation):
     server: Server
     yes: Yes = False
     keep_channels: KeepChannels = False
-    force: Annotated[bool, Field(description="Remove even if the folder has files that git cannot restore")] = False
+    force: bool = param("Remove even if the folder has files that git cannot restore", False)
     reason: Reason = ""
 
     def run(self, context: OperationContext) -> RemoveResult:
@@ -85,8 +87,7 @@ class Remove(Operation):
         return self._remove(context, dry_run=context.dry_run)
 
     def _remove(self, context: OperationContext, *, dry_run: bool) -> RemoveResult:
-        from mcpfactory_pipeline.delivery.clients.files import this_machine  # noqa: PLC0415 - loads editors of all formats
-        from mcpfactory_pipeline.lifecycle.remove import remove  # noqa: PLC0415 - as above
+        from mcpfactory_pipeline.lifecycle.remove import remove  # noqa: PLC0415 - loads editors of all formats
 
         made = remove(
             context.workspace,
@@ -152,13 +153,12 @@ class Rename(Operation):
     omit: ClassVar[Omitted] = _OMIT
 
     old: Annotated[Server, Param(argument=True, metavar="OLD", names="servers")]
-    new: Annotated[str, Field(description="New name: [a-z][a-z0-9-]*"), Param(argument=True, metavar="NEW")]
+    new: str = param("New name: [a-z][a-z0-9-]*", argument=True, metavar="NEW")
     keep_channels: KeepChannels = False
 
     def run(self, context: OperationContext) -> RenameResult:
         """Rename the server."""
-        from mcpfactory_pipeline.delivery.clients.files import this_machine  # noqa: PLC0415 - loads editors of all formats
-        from mcpfactory_pipeline.lifecycle.rename import rename  # noqa: PLC0415 - as above
+        from mcpfactory_pipeline.lifecycle.rename import rename  # noqa: PLC0415 - loads editors of all formats
 
         made = rename(
             context.workspace,

@@ -18,16 +18,14 @@ from mcpfactory_pipeline.serve.results import (
     FindingList,
     FindingRow,
     InboxResult,
-    InboxRow,
     PlanResult,
     ServerList,
     ServerRow,
     SourceDiff,
     StageLog,
     StatusList,
-    StepRow,
 )
-from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
+from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.status import list_servers, read_log, read_report, status
 from mcpfactory_runtime import Server
 
@@ -85,8 +83,7 @@ class ReadTools:
             force: also plan stages that are up to date.
         """
         steps = await self._access.read(plan_servers, servers or None, until=until or None, force=force)
-        rows = [StepRow(step.server, step.stage, step.verdict, list(step.reasons)) for step in steps]
-        return PlanResult(sum(row.verdict == "run" for row in rows), rows)
+        return PlanResult(sum(step.verdict == "run" for step in steps), steps)
 
     async def inbox(self, servers: SomeServers = ()) -> InboxResult:
         """List pending work, the most blocking first, each with the next command.
@@ -94,7 +91,7 @@ class ReadTools:
         Args:
             servers: their names; empty means all.
         """
-        return _inbox(await self._access.read(read_inbox, servers or None))
+        return InboxResult(await self._access.read(read_inbox, servers or None))
 
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
         """List pending work as `inbox` does, after checking the origins: API documents, adopted servers, packages.
@@ -105,7 +102,7 @@ class ReadTools:
         Args:
             servers: their names; empty means all.
         """
-        return _inbox(await self._access.read(read_inbox, servers or None, refresh=True))
+        return InboxResult(await self._access.read(read_inbox, servers or None, refresh=True))
 
     async def findings(
         self,
@@ -192,10 +189,6 @@ class ReadTools:
         report = await in_own_loop(lambda: validate_source(self._access.workspace(), server))
         rows = _rows([finding.to_json() for finding in report.findings], 50)
         return Examination(server, report.score, report.passed, list(report.failed_gates), rows)
-
-
-def _inbox(items: Iterable[InboxItem]) -> InboxResult:
-    return InboxResult([InboxRow(**item.to_json()) for item in items])
 
 
 def _rows(findings: Iterable[Mapping[str, Any]], limit: int) -> list[FindingRow]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mcpfactory_pipeline.plan.plan import PlanStep
+from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_runtime.types import Json
 
 
@@ -35,21 +37,11 @@ class StatusList:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
-    """A stage of a server: `run`, `up-to-date`, `blocked`, `held` or `waiting`, and why; `broken` for a server whose files cannot be read."""
-
-    server: str
-    stage: str
-    verdict: str
-    reasons: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class PlanResult:
     """Stages that a run would execute."""
 
     due: int
-    steps: list[StepRow]
+    steps: list[PlanStep]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +124,10 @@ class SourceDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class InboxRow:
-    """One thing that waits, and the command that comes next; `waited` is in seconds. `precondition` is what a decision about it may be bound to."""
-
-    kind: str
-    server: str
-    about: str
-    message: str
-    command: str
-    since: str | None
-    waited: float | None
-    precondition: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class InboxResult:
     """Everything that waits, the most blocking first."""
 
-    items: list[InboxRow]
+    items: list[InboxItem]
 
 
 @dataclass(frozen=True, slots=True)

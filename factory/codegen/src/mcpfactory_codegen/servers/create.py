@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
@@ -82,24 +82,6 @@ class Created:
     recognised: str = ""
     alike: tuple[str, ...] = ()
     overview: Overview | None = None
-
-    def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
-        """Plain data for programs; after a dry run with the files that would be made."""
-        fields = ("level", "code", "pointer", "line", "message", "hint")
-        return {
-            "server": self.server,
-            "path": str(self.path),
-            "tools": self.tools,
-            "operations": self.operations,
-            "tokens": self.tokens,
-            "groups": [asdict(group) for group in self.groups],
-            "address": dict(self.address),
-            "recognised": self.recognised,
-            "alike": list(self.alike),
-            "overview": self.overview.to_json() if self.overview else None,
-            "problems": [{field: getattr(problem, field) for field in fields} for problem in self.problems],
-            **({"files": sorted(self.files), "dry_run": True} if dry_run else {}),
-        }
 
 
 def create_server(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,23 +84,6 @@ class Updated:
     def conflicts(self) -> tuple[str, ...]:
         """Paths of the files in which the person must choose."""
         return tuple(file.path for file in self.files if file.action == "conflict")
-
-    def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
-        """Plain data for programs, without the files that stay the same."""
-        return {
-            "server": self.server,
-            "path": str(self.path),
-            "dry_run": dry_run,
-            "tools": self.tools,
-            "operations": self.operations,
-            "files": [asdict(file) for file in self.files if file.action != "same"],
-            "conflicts": list(self.conflicts),
-            "breaking": sum(change.kind == "breaking" for change in self.changes),
-            "changes": [asdict(change) for change in self.changes],
-            "problems": [asdict(problem) for problem in self.problems],
-            "address": dict(self.address),
-            "moved": self.moved,
-        }
 
 
 @dataclass(slots=True)
