@@ -162,10 +162,11 @@ class Install(ConfirmedOperation):
             server_target,
         )
 
+        by_person = context.access is not None and context.access.permits_private
         if "://" in self.server:
             if self.source or self.env:
                 raise OperationError("--from and --env cannot be combined with a URL", hint="--token-variable NAME")
-            if context.access is None or not context.access.permits_private:
+            if not by_person:
                 raise OperationError(
                     "agents install servers of the workspace only",
                     hint=f"ask a person: mcpfactory install {self.server} --client CLIENT",
@@ -174,7 +175,8 @@ class Install(ConfirmedOperation):
         if self.token_variable:
             raise OperationError("--token-variable needs a URL", hint="use --env NAME to pass a variable")
         server = context.workspace.server(self.server)
-        env, notes = entry_variables(server, self.env, os.environ, None if self.project or self.show else context.ask)
+        environ = os.environ if by_person else {}  # an agent is not told what is set here
+        env, notes = entry_variables(server, self.env, environ, None if self.project or self.show else context.ask)
         target = server_target(
             context.workspace,
             self.server,

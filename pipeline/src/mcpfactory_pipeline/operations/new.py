@@ -110,8 +110,8 @@ class New(Selection, Operation):
     )
     strict: bool = param("Create nothing if the document has a problem", False)
 
-    def carry_out(self, context: OperationContext) -> Created:
-        """Create the server.
+    def run(self, context: OperationContext) -> ServerResult:
+        """Create the server, after a person confirmed a template of other people.
 
         Raises:
             OperationError: options contradict each other.
@@ -131,9 +131,10 @@ class New(Selection, Operation):
         from mcpfactory_codegen.servers.answers import typed_answers  # noqa: PLC0415 - loads YAML
         from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
 
+        _confirm_template(self, context)
         access = _access(context)
         with access.reading():
-            return create_server(
+            made = create_server(
                 context.workspace.root / "servers",
                 name=self.name or None,
                 source=_sources(access, self.sources),
@@ -148,11 +149,6 @@ class New(Selection, Operation):
                 dry_run=context.dry_run,
                 notify=context.notify,
             )
-
-    def run(self, context: OperationContext) -> ServerResult:
-        """Create the server, after a person confirmed a template of other people."""
-        _confirm_template(self, context)
-        made = self.carry_out(context)
         verb = "would make" if context.dry_run else "made"
         what = (
             f"from template {self.template}"
@@ -191,8 +187,8 @@ class Update(Operation):
     answers: Answers = ()
     trust: Trust = False
 
-    def carry_out(self, context: OperationContext) -> Updated:
-        """Update the server.
+    def run(self, context: OperationContext) -> ServerResult:
+        """Update the server, after a person confirmed a template of other people.
 
         Raises:
             ConfigError: the server was adopted, so that it has no document and no template.
@@ -207,9 +203,10 @@ class Update(Operation):
                 f"{self.server} was adopted ({server.adopted.origin}): it has no API document or template to update from",
                 hint=f"mcpfactory adopt {server.adopted.again} --name {self.server} takes the newest version",
             )
+        _confirm_template(self, context)
         access = _access(context)
         with access.reading():
-            return update_server(
+            made = update_server(
                 server.folder,
                 source=_sources(access, self.sources),
                 labels=self.apis,
@@ -220,11 +217,6 @@ class Update(Operation):
                 dry_run=context.dry_run,
                 notify=context.notify,
             )
-
-    def run(self, context: OperationContext) -> ServerResult:
-        """Update the server, after a person confirmed a template of other people."""
-        _confirm_template(self, context)
-        made = self.carry_out(context)
         message = f"{'would update' if context.dry_run else 'updated'} {made.server}"
         return _result(message, made, context, f"mcpfactory diff {made.server}")
 

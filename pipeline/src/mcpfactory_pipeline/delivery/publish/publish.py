@@ -33,7 +33,6 @@ from mcpfactory_pipeline.decisions.integrity import require_sound
 from mcpfactory_pipeline.delivery.publish import docker, mcpb, pypi, registry, sbom
 from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
-from mcpfactory_pipeline.delivery.publish.server_rules import RULES
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetSettings
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.state.store import Store
@@ -59,43 +58,6 @@ def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TAR
     if unknown := sorted(wanted - set(table)):
         raise NotFoundError(f"unknown target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))
     return [row for row in table.values() if row.id in wanted]
-
-
-_HEAD: Final = """\
-# Targets of `mcpfactory publish`, and the rules of `server.json`
-
-How to use them: [Publish a server](../how-to/publish.md).
-
-## Targets
-
-In the order in which they are published to. Options stand in `[publish.<target>]` of the root `mcpfactory.toml`, or in `--set`.
-An option whose name ends in `_variable` names the environment variable that holds a secret.
-"""
-
-_RULES: Final = """
-## Rules of `server.json`
-
-Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
-because it would be dropped, or nobody could use it. All are judged without a network.
-
-| rule | asked by | says |
-|---|---|---|
-| `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and form that the schema gives. |
-"""
-
-
-def publish_reference() -> str:
-    """Return the whole page, as Markdown."""
-    parts = [_HEAD]
-    for target in TARGETS.values():
-        kind = "" if target.upload else " A file: it is made, and nothing is sent."
-        parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
-        if target.options:
-            parts.append("\n| option | default |\n|---|---|\n")
-            parts += [f"| `{name}` | {f'`{value}`' if value else '–'} |\n" for name, value in target.options.items()]
-    parts.append(_RULES)
-    parts += [f"| `{rule.id}` | {rule.source} | {rule.statement} |\n" for rule in RULES]
-    return "".join(parts)
 
 
 _INSTALLED: Final = f"server/{LIBRARY}/"  # of a bundle
