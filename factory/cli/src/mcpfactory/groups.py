@@ -34,7 +34,8 @@ class Command(TyperCommand):
         """Parse the words of the command line."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for param, times in Counter(given).items():
-            if times > 1 and not (getattr(param, "multiple", True) or getattr(param, "is_flag", True)):
+            repeatable = getattr(param, "multiple", True) or getattr(param, "is_flag", True)
+            if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion reads half a command line
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
         return super().parse_args(ctx, args)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mcpfactory import output
-from mcpfactory.operations import command_of, print_result
+from mcpfactory.operations import command_of
 from mcpfactory_pipeline.operations.adopt import Adopt, AdoptResult
 
 if TYPE_CHECKING:
@@ -41,9 +41,11 @@ def _show(done: AdoptResult) -> None:
     """Print the proposal, if the person did not see it before, and what was written."""
     if done.record:
         _print_proposal(done.record)
-    if not done.dry_run:
+    if done.written or not (done.dry_run or done.record.changes):
         output.line()
-        print_result(done)
+        output.line(done.message)
+    if done.next:
+        output.note(f"next: {done.next}")
 
 
 adopt = command_of(Adopt, _show)
