@@ -153,7 +153,14 @@ ALTERNATIVES = (
     {"sources": (), "mode": "", "overlays": ()},
     {"clients": ("cursor",), "env": (), "token_variable": ""},
     {"clients": ("cursor",), "server": "https://a.test/mcp", "source": "", "env": (), "token_variable": "TOKEN"},
-    {"clients": ("cursor",), "server": "https://a.test/mcp", "source": "", "env": (), "token_variable": "", "show": False},
+    {
+        "clients": ("cursor",),
+        "server": "https://a.test/mcp",
+        "source": "",
+        "env": (),
+        "token_variable": "",
+        "show": False,
+    },
     {"server": ""},
     {"options": ("pypi.url=x",), "check": False},
 )

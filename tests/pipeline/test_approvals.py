@@ -36,7 +36,10 @@ def test_so_many_different_people_must_approve_as_the_policy_says(books, act):
     books.decide("approve")
     with refused("tester has already approved candidate .* for production") as caught:
         books.decide("approve")
-    assert caught.value.hint == "mcpfactory inbox books shows what is missing: 1 of 2 approvals missing, from anyone but tester"
+    assert (
+        caught.value.hint
+        == "mcpfactory inbox books shows what is missing: 1 of 2 approvals missing, from anyone but tester"
+    )
     with refused("1 of 2 approvals missing"):
         books.promote()
     act("ada")

@@ -27,6 +27,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FIELDS: Final = ("name", "from", "gates", "checks", "soak", "approvals", "approvers", "signed", "agents")
 AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold", "publish")
+_BY_NAME: Final = "publish"  # not included in `agents = true`, because a publication cannot be taken back
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +151,11 @@ def _checks(channel: str, value: object) -> tuple[str, ...] | None:
 
 def _agents(channel: str, value: object) -> tuple[str, ...]:
     if isinstance(value, bool):
-        return AGENT_ACTIONS if value else ()
+        return tuple(one for one in AGENT_ACTIONS if value and one != _BY_NAME)
     if not isinstance(value, list) or not all(one in AGENT_ACTIONS for one in value):
         raise setting_error(
             f"channel {channel}: agents is {value!r}, which is not valid",
-            f"use true, or a list of {', '.join(AGENT_ACTIONS)}",
+            f"use true (all but {_BY_NAME}), or a list of {', '.join(AGENT_ACTIONS)}",
         )
     return tuple(one for one in AGENT_ACTIONS if one in value)
 
