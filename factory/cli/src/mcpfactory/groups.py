@@ -27,20 +27,28 @@ class Place(NamedTuple):
     summary: str
 
 
-class Command(TyperCommand):
-    """A command that refuses an option given twice: the parser would use the last one."""
+class _Once:
+    """A command or group that refuses an option given twice: the parser would use the last one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of the command line."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # of a command
         for param, times in Counter(given).items():
-            repeatable = getattr(param, "multiple", True) or getattr(param, "is_flag", True)
+            repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
             if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion reads half a command line
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # of a command
 
 
-class LazyGroup(TyperGroup):
+class Command(_Once, TyperCommand):
+    """A single command."""
+
+
+class Group(_Once, TyperGroup):
+    """A group whose commands are functions."""
+
+
+class LazyGroup(Group):
     """A group whose commands are in `places`."""
 
     places: ClassVar[Mapping[str, Place]] = {}
@@ -88,6 +96,8 @@ def _build(name: str, found: Any) -> Any:
         found.rich_markup_mode = None  # what the app at the top has; typer passes it on only when it builds all at once
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the app at the top has it
+        if not isinstance(found.info.cls, type):
+            found.info.cls = Group
         for one in found.registered_commands:
             one.cls = Command
         return typer.main.get_command(found)

@@ -132,7 +132,7 @@ class OperationContext:
         stop: ends a run cleanly when it is set.
         run_id: from `new_id`, for callers that follow a run.
         access: documents and templates that the caller may name; None: none.
-        notify: receives a line at the start of each step.
+        notify: receives a line at the start of each step, and "" before a question.
         ask: asks a person a question, below the result of a dry run if there is one; None: nobody can be asked.
     """
 
@@ -168,6 +168,7 @@ class OperationContext:
             OperationError: nobody can be asked.
             DeclinedError: the answer is no.
         """
+        self.notify("")
         answer = self.ask(question, tried)
         if answer is None:
             raise OperationError("nothing was changed: confirmation is required", hint=command)

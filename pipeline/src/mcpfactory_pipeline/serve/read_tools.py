@@ -13,7 +13,6 @@ from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, in_own_loop
 from mcpfactory_pipeline.serve.results import (
     ConfusedTools,
-    ConfusionRow,
     Examination,
     FindingList,
     FindingRow,
@@ -168,13 +167,8 @@ class ReadTools:
         known = self._access.workspace().server(server)
         reports = read_reports(known.folder)
         tools = await in_own_loop(lambda: server_tools(known))
-        rows = [
-            ConfusionRow(
-                one.expected, one.chosen, one.times, dict(one.texts), dict(one.questions), list(one.models), one.advice
-            )
-            for one in confused_pairs(tools, reports)
-        ]
-        return ConfusedTools(server, [one.model for one in reports], rows)
+        pairs = [one.to_json() for one in confused_pairs(tools, reports)]
+        return ConfusedTools(server, [one.model for one in reports], pairs)
 
     async def validate(self, server: OneServer) -> Examination:
         """Examine a server as its sources are now, without a run: start it, call its tools, judge it by the rules.

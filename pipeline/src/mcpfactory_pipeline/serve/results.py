@@ -84,28 +84,12 @@ class Examination:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfusionRow:
-    """Two tools that were confused: `texts` are what both say of themselves now, `questions` those that confused them, each with how often.
-
-    `times` is 0, and `questions` empty, for tools whose texts compete and that no model confused yet.
-    """
-
-    expected: str
-    chosen: str
-    times: int
-    texts: dict[str, str]
-    questions: dict[str, int]
-    models: list[str]
-    advice: str
-
-
-@dataclass(frozen=True, slots=True)
 class ConfusedTools:
-    """The pairs, the most often confused first; `reports` names the models whose reports there are."""
+    """Confused pairs in the shape of `evaluate --suggest --json`, most frequent first; `reports` names the models with reports."""
 
     server: str
     reports: list[str]
-    pairs: list[ConfusionRow]
+    pairs: list[Json]
 
 
 @dataclass(frozen=True, slots=True)
