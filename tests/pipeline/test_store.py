@@ -52,7 +52,7 @@ CONFLICT = "<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n"
         ('{"state": 2}', "is not a valid state", "pipeline verify --repair books"),
         (
             '{"state": 2, "server": "books", "candidate": null, "stages": [], "candidates": {}, "channels": {}}',
-            "is not a valid state: retired is missing",
+            "is not a valid state",
             "pipeline verify --repair books",
         ),
         (CONFLICT, "merge conflict", "pipeline verify --repair books"),

@@ -11,8 +11,8 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import STATUSES, Pager, RunFacts, ShownStatus, Status, outcome_status, paged
-from mcpfactory_pipeline.plan.stage import RUN_DIED, RUN_ENDED
-from mcpfactory_pipeline.state.schema import BEGINS, Event
+from mcpfactory_pipeline.plan.stage import RUN_ENDED
+from mcpfactory_pipeline.state.schema import BEGINS, RUN_DIED, Event
 
 _SILENT: Final = "it was started, and nothing says how it ended"
 _LINES: Final = 60  # runs of a page

@@ -16,17 +16,15 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.decisions.drift import ask_again, drift_blockers, is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.offers import ChannelReview
 from mcpfactory_pipeline.decisions.precondition import callers_line, channel_facts, proof_lines, require_precondition
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
-from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, stage_blockers
-from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs
-from mcpfactory_pipeline.plan.plan import required_checks, required_stages
+from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
 from mcpfactory_pipeline.plan.policy import (
     Blocker,
     ChannelPolicy,
     describe_decision,
     failed_checks,
-    find_blockers,
     find_channel,
     person_key,
     read_channels,
@@ -64,9 +62,11 @@ class Decision:
         return [*self.transaction.events, *self.recorded]
 
     @property
-    def checks(self) -> tuple[str, ...]:
-        """The stages that must have checked a candidate for the channel, by name."""
-        return required_checks(self.stages, self.policy, self.channels)
+    def review(self) -> ChannelReview:
+        """Return the review of candidates for the channel, as of now."""
+        return ChannelReview(
+            self.workspace, self.stages, self.channels, self.policy, self.state, lambda: self.events, self.clock()
+        )
 
     def drift(self, candidate: str) -> list[Blocker]:
         """Return the differences from the adopted server that block a candidate."""
@@ -121,28 +121,8 @@ class Decision:
 
     def blockers(self, candidate: str) -> list[Blocker]:
         """Return the current blockers between a candidate and the channel."""
-        required = required_stages(self.stages, self.policy, self.channels)
-        inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
-        due = due_checks(due_stages(self.stages, required), self.state, candidate, inputs)
-        found = find_blockers(
-            self.policy,
-            self.checks,
-            self.state,
-            candidate,
-            events=self.events,
-            now=self.clock(),
-            due=due,
-            drift=self.drift(candidate),
-        )
-        return found + stage_blockers(
-            self.workspace,
-            self.stages,
-            self.policy,
-            self.channels,
-            state=self.state,
-            events=lambda: self.events,
-            candidate=candidate,
-        )
+        review = self.review
+        return review.blockers(candidate, stale=review.stale(candidate), drift=self.drift(candidate))
 
     def about(self, candidate: str | None) -> dict[str, Any]:
         """Return the subject of a decision: server, channel, candidate, version."""
@@ -195,15 +175,12 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
         PromotionError: several ids match, or the server has no candidate yet.
     """
     if not wanted:
-        release = state.channels.get(channel.source) if channel and channel.source else None
-        if release is not None:
-            return release.candidate
-        if state.candidate is None:
-            raise PromotionError(
-                f"{state.server} has no candidate yet",
-                hint=f"mcpfactory pipeline run {state.server}; pending approvals: mcpfactory inbox {state.server}",
-            )
-        return state.candidate
+        if chosen := state.offered(channel and channel.source) or state.candidate:
+            return chosen
+        raise PromotionError(
+            f"{state.server} has no candidate yet",
+            hint=f"mcpfactory pipeline run {state.server}; pending approvals: mcpfactory inbox {state.server}",
+        )
     found = [name for name in state.candidates if name.startswith(wanted)]
     if not found:
         raise NotFoundError(
@@ -247,7 +224,7 @@ def approve(
         rests_on = decision.rest_on(chosen)
         known = decision.state.candidates[chosen]
         _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
-        if missing := failed_checks(decision.checks, known):
+        if missing := failed_checks(decision.review.checks, known):
             raise PromotionError(
                 f"candidate {chosen} of {server} cannot be approved yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",

@@ -140,16 +140,16 @@ def way_to_offer(workspace: Workspace, server: WorkspaceServer, state: ServerSta
     policy = find_channel(channels, channel)
     while policy.source and not _has_present(server, state, policy.source):
         policy = find_channel(channels, policy.source)
-    chosen = state.channels[policy.source].candidate if policy.source else state.candidate
-    if chosen is None or is_of_other_offer(server, state, chosen):
+    chosen = state.offered(policy.source) if policy.source else state.candidate
+    if not chosen or is_of_other_offer(server, state, chosen):
         failed = any(record.outcome != "passed" for record in state.stages.values())
         return (f"mcpfactory inbox {name}" if failed else f"mcpfactory pipeline run {name}",)
     return _way_of(workspace, state, policy, chosen)
 
 
 def _has_present(server: WorkspaceServer, state: ServerState, channel: str) -> bool:
-    release = state.channels.get(channel)
-    return release is not None and not is_of_other_offer(server, state, release.candidate)
+    offered = state.offered(channel)
+    return bool(offered) and not is_of_other_offer(server, state, offered)
 
 
 def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, candidate: str) -> tuple[str, ...]:

@@ -68,8 +68,7 @@ def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | N
 
     `candidate` is by default the one that the previous channel offers, or the newest.
     """
-    source = state.channels.get(channel.source or "")
-    chosen = candidate or (source.candidate if source else state.candidate) or ""
+    chosen = candidate or state.offered(channel.source) or state.candidate or ""
     known = state.candidates.get(chosen)
     offers = [f"{name} offers {_offer(state.channels.get(name))}" for name in (channel.source, channel.name) if name]
     return DecisionFacts(

@@ -73,7 +73,6 @@ def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: 
 # judgment is possible. Only errored and interrupted are retried automatically.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
 RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
 MEMORY: Final = 4 * 2**30  # bytes; default memory limit of a stage and its child processes

@@ -25,9 +25,10 @@ from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage, level_here
 from mcpfactory_pipeline.reporting import NotifyingReporter, make_notifier
 from mcpfactory_pipeline.run.executor import Executor, LocalExecutor
-from mcpfactory_pipeline.run.runner import Runner, ServerResult, broken_off, server_plan, with_broken_off
+from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
 from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import extend
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import (
     CONFIG,
@@ -116,7 +117,7 @@ def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[Wor
 def _plan_one(
     workspace: Workspace, store: Store, server: WorkspaceServer, stages: Sequence[Stage], forced: Sequence[str]
 ) -> tuple[PlanStep, ...]:
-    state = with_broken_off(store.state(server.name), broken_off(store, server.name))
+    state = extend(store.state(server.name), store.crashed_stages(server.name))
     return server_plan(workspace, server, stages, state, forced)
 
 

@@ -15,10 +15,11 @@ from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.drift import drift_blockers
+from mcpfactory_pipeline.decisions.offers import ChannelReview, pending_candidate
 from mcpfactory_pipeline.decisions.precondition import stage_facts
 from mcpfactory_pipeline.decisions.promote import rollback_command
-from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items, stage_blockers
-from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs, stage_inputs
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items
+from mcpfactory_pipeline.plan.fingerprint import InputReader, stage_inputs
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import (
     ChannelPolicy,
@@ -29,7 +30,6 @@ from mcpfactory_pipeline.plan.policy import (
     unhold_command,
 )
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.run.runner import broken_off
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
@@ -266,7 +266,7 @@ class InboxReader:
             *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
         ]  # fmt: skip
-        events = [*recent(), *broken_off(self.store, server.name)] if due else ()
+        events = [*recent(), *self.store.crashed_stages(server.name)] if due else ()
         tokens = {**row["precondition"], **self._stage_tokens(server, state, due)}
         for item in self._timed(due, events, state):
             yield replace(item, precondition=tokens.get(item.about, ""))
@@ -377,54 +377,28 @@ class InboxReader:
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
         """Yield what a channel behind the first offers although a check of those bytes has failed since."""
         for channel in self.channels[1:]:
-            release = state.channels.get(channel.name)
-            known = state.candidates.get(release.candidate) if release else None
-            checks = known.checks.items() if known and release else ()
-            failed = [name for name, check in checks if check.get("outcome") == "failed"]
-            if failed and release:
-                said = f"{release.version} ({release.candidate}) is offered in {channel.name}, and {failed[0]} has failed since"
+            offered = state.offered(channel.name)
+            known = state.candidates.get(offered)
+            failed = [name for name, check in known.checks.items() if check.get("outcome") == "failed"] if known else []
+            if known and failed:
+                said = f"{known.version} ({offered}) is offered in {channel.name}, and {failed[0]} has failed since"
                 command = rollback_command(state, channel, recent())
                 yield InboxItem("failed", state.server, channel.name, said, command)
-
-    def _due(self, server: WorkspaceServer, state: ServerState, channel: ChannelPolicy, candidate: str) -> list[str]:
-        """Return the checks to repeat before a candidate can be promoted; they are reported by the stale item."""
-        required = required_stages(self.stages, channel, self.channels)
-        inputs = read_inputs(self.stages, InputReader(server, state))
-        return due_checks(due_stages(self.stages, required), state, candidate, inputs)
 
     def _channels(
         self, server: WorkspaceServer, state: ServerState, recent: Callable[[], Sequence[Event]]
     ) -> Iterator[InboxItem]:
         for channel in self.channels:
-            source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
-            if source is None or (there and there.candidate == source.candidate):
+            candidate = pending_candidate(state, channel) if channel.source else ""
+            if not candidate:
                 continue
-            known = state.candidates.get(source.candidate)
-            if known is None or _newer_there(state, source.candidate, channel.name):
-                continue
-            checks = required_checks(self.stages, channel, self.channels)
-            blockers = find_blockers(
-                channel,
-                checks,
-                state,
-                source.candidate,
-                events=recent(),
-                now=self.now,
-                drift=drift_blockers(server, state, source.candidate),
-            )
-            blockers += stage_blockers(
-                self.workspace,
-                self.stages,
-                channel,
-                self.channels,
-                state=state,
-                events=lambda: self.store.history(state.server),
-                candidate=source.candidate,
-            )
-            what = f"{known.version} ({source.candidate})"
+            review = ChannelReview(self.workspace, self.stages, self.channels, channel, state, recent, self.now)
+            blockers = review.blockers(candidate, drift=drift_blockers(server, state, candidate))
+            known = state.candidates[candidate]
+            what = f"{known.version} ({candidate})"
             kinds = {blocker.kind for blocker in blockers}
             words = "; ".join(blocker.message for blocker in blockers)
-            if not blockers and not self._due(server, state, channel, source.candidate):
+            if not blockers and not review.stale(candidate):
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
                 yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
             elif "gate" in kinds and not kinds & {"hold", "drift", "check", "rejection"}:
@@ -493,7 +467,7 @@ class InboxReader:
             return last_time(event for event in events if event.get("outcome") == "failed")
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
-            candidate = state.channels[channel.source].candidate
+            candidate = state.offered(channel.source)
             if item.kind == "ready":
                 return ready_since(channel, candidate, events, required_stages(self.stages, channel, self.channels))
             return in_channel_since(events, channel.source, candidate)
@@ -505,12 +479,6 @@ class InboxReader:
 def _covers_known(waiver: Waiver, server: WorkspaceServer) -> bool:
     offer = offered_now(read_known_drift(server.folder, server.adopted))
     return bool(offer) and not uncovering(waiver, offer)
-
-
-def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
-    release = state.channels.get(channel)
-    there = state.candidates.get(release.candidate) if release else None
-    return there is not None and there.number > state.candidates[candidate].number
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:

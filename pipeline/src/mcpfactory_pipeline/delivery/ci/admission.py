@@ -19,7 +19,7 @@ from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks, version_fault
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, describe_missing, rejected_by
-from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
+from mcpfactory_pipeline.state.schema import Event, step_of
 from mcpfactory_pipeline.state.state import ServerState, apply, fold
 
 # code → message; docs/how-to/run-in-ci.md lists them.
@@ -69,12 +69,11 @@ class Terms:
 
 @dataclass(slots=True)
 class _Walk:
-    """The state of the server before an event, as its job saw it; `under_way` has started stages with their run."""
+    """The state of the server before an event, as its job saw it."""
 
     terms: Terms
     branch: ServerState
     state: ServerState
-    under_way: StagesUnderWay
     known: Sequence[Event]
 
 
@@ -94,12 +93,11 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     if not new:
         return []
     before = [event for event in known if str(event["id"]) < str(new[0]["id"])]
-    walk = _Walk(terms, fold(server, known), fold(server, before), StagesUnderWay(before), known)
+    walk = _Walk(terms, fold(server, known), fold(server, before), known)
     for event in new:
         try:
             _check(walk, event)
             walk.state = apply(walk.state, event)
-            walk.under_way.take(event)
         except ShardResultError:
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -142,13 +140,13 @@ def _of_run(walk: _Walk, event: Event, words: str) -> None:
 
 def _may_start(walk: _Walk, event: Event, words: str) -> None:
     _of_run(walk, event, words)
-    if walk.under_way.has(event):
+    if step_of(event) in walk.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} is already running")
     _has_needs(walk, event, words)
 
 
 def _ended(walk: _Walk, event: Event, words: str) -> None:
-    if not walk.under_way.has(event):
+    if step_of(event) not in walk.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} did not start")
 
 

@@ -334,7 +334,7 @@ def _prepare(
 
 
 def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[PublishTarget]) -> None:
-    live = store.folded(release.server).state.published  # after a kill the state file may lack what the history has
+    live = store.state(release.server).published
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
         if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:
