@@ -20,8 +20,10 @@ from mcpfactory_pipeline.dashboard.candidates import (
     plain_figure,
 )
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
+from mcpfactory_pipeline.decisions.offers import next_candidate
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, find_channel, missing_approvals
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 
 # Tries a command: the command that works instead, and the error that refused the first one.
@@ -158,25 +160,18 @@ class DecisionPage:
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
     """Yield the channels for which a candidate of a server is there that they do not offer; none of a retired one."""
-    if detail.state.get("retired"):
-        return
-    for channel in detail.channels:
-        candidate = decided_about(detail, channel.name)
-        if candidate and candidate != _offered(detail.state, channel.name):
+    for channel in detail.channels if not detail.state.retired else ():
+        if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
 
 
 def decided_about(detail: ServerDetail, channel: str) -> str:
     """Return the next candidate for a channel; "" if none exists.
 
-    It is the candidate that the previous channel offers, or the newest one.
-
     Raises:
         NotFoundError: for an unknown channel.
     """
-    source = find_channel(detail.channels, channel).source
-    candidate = _offered(detail.state, source) if source else str(detail.state.get("candidate") or "")
-    return candidate if candidate in detail.state.get("candidates", {}) else ""
+    return next_candidate(detail.state, find_channel(detail.channels, channel))
 
 
 def decision_page(
@@ -198,7 +193,7 @@ def decision_page(
     """
     name, every = detail.facts.name, {one.id: one for one in candidates_of(detail.state, detail.history)}
     chosen = _chosen(detail, channel, candidate, every)
-    new, offered = every[chosen], _offered(detail.state, channel)
+    new, offered = every[chosen], detail.state.offered(channel)
     old = every.get(offered)
     known, changes = _contract(before, after, offered, chosen)
     judged = bool(before.report and after.report) or (bool(after.report) and not offered)
@@ -331,10 +326,6 @@ def _since(history: Sequence[Event], source: str, candidate: str) -> str:
     return format_time(since) if since else ""
 
 
-def _offered(state: Mapping[str, Any], channel: str) -> str:
-    return str(state.get("channels", {}).get(channel, {}).get("candidate", ""))
-
-
 def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator[ToolChanges]:
     kinds: dict[str, list[Change]] = {"breaking": [], "changed": [], "added": [], "wording": []}
     for change in changes:
@@ -380,14 +371,13 @@ def _without_evidence(finding: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in finding.items() if key != "evidence"}
 
 
-def _summary(state: Mapping[str, Any], candidate: str, stage: str) -> Mapping[str, Any]:
-    check = state.get("candidates", {}).get(candidate, {}).get("checks", {}).get(stage, {})
-    summary: Mapping[str, Any] = check.get("summary", {})
+def _summary(state: ServerState, candidate: str, stage: str) -> Mapping[str, Any]:
+    summary: Mapping[str, Any] = state.candidates[candidate].checks.get(stage, {}).get("summary", {})
     return summary
 
 
 def _facts(
-    state: Mapping[str, Any],
+    state: ServerState,
     old: CandidateView | None,
     new: CandidateView,
     before: StoredCandidate,
@@ -399,9 +389,7 @@ def _facts(
         yield ComparedFact(name, a, b, a == b)
 
 
-def _figures(
-    state: Mapping[str, Any], candidate: CandidateView | None, kept: StoredCandidate
-) -> Iterator[tuple[str, str]]:
+def _figures(state: ServerState, candidate: CandidateView | None, kept: StoredCandidate) -> Iterator[tuple[str, str]]:
     if candidate is None:
         return
     for check in candidate.checks:

@@ -14,6 +14,7 @@ from pydantic import PlainSerializer, TypeAdapter, WithJsonSchema
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.views.inbox import InboxItem
@@ -58,7 +59,7 @@ class ServerDetail:
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
     stages: tuple[Stage, ...] = ()
-    state: Mapping[str, Any] = field(default_factory=dict)
+    state: ServerState = field(default_factory=lambda: ServerState(""))
     history: Sequence[Event] = ()
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment
     manifest: Mapping[str, Any] = field(default_factory=dict)  # what `tools/list` is served from

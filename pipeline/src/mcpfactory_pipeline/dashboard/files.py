@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import zipfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -86,19 +85,6 @@ def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
             report = read_json(file)
             if "findings" in report:
                 return report
-    return {}
-
-
-def wheel_manifest(folder: Path) -> Mapping[str, Any]:
-    """Return the manifest of generated tools in a candidate's wheel; empty if missing or not on this machine."""
-    for wheel in sorted(folder.glob("*.whl")):
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                for entry in archive.infolist():
-                    if entry.filename.endswith(_MANIFEST) and entry.file_size <= _MAX_REPORT:
-                        return _object(archive.read(entry))
-        except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
-            return {}
     return {}
 
 

@@ -81,7 +81,7 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     """
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
-    offered = str(detail.state.get("channels", {}).get(channel, {}).get("candidate", ""))
+    offered = detail.state.offered(channel)
     chosen, name = candidate or decided_about(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
     adviser = cache(lambda: reader.adviser(name))

@@ -37,10 +37,10 @@ from mcpfactory_pipeline.dashboard.files import (
     read_log,
     read_validation,
     stamps_of,
-    wheel_manifest,
     workspace_digest,
 )
 from mcpfactory_pipeline.dashboard.runs import by_run
+from mcpfactory_pipeline.decisions.offers import next_candidate
 from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
 from mcpfactory_pipeline.stages import workspace_stages
@@ -156,11 +156,11 @@ class WorkspaceReader:
             return ServerDetail(facts, inbox.channels)
         server, store = workspace.server(name), Store(workspace)
         try:
-            state, events = store.state(name).to_json(), store.history(name)
+            state, events = store.state(name), store.history(name)
         except PipelineError as error:
             row = broken_row(explain_broken(name, error))
             return ServerDetail(replace(facts, row=row, items=()), inbox.channels)
-        stored_candidate = state["stages"].get("validate", {}).get("artifacts", {})
+        validated = state.stages.get("validate")
         return ServerDetail(
             facts,
             inbox.channels,
@@ -169,8 +169,8 @@ class WorkspaceReader:
             history=events,
             report=read_json(_report(server)),
             manifest=read_json(_generated(server) / "manifest.json"),
-            validation=read_validation(workspace.artifacts / name, stored_candidate),
-            contract=_contract(workspace, name, str(state.get("candidate") or "")),
+            validation=read_validation(workspace.artifacts / name, validated.artifacts if validated else {}),
+            contract=_contract(workspace, name, state.candidate or ""),
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
@@ -285,9 +285,10 @@ class WorkspaceReader:
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
             return StoredCandidate()
-        folder = artifacts / candidate
+        folder, workspace = artifacts / candidate, self._workspace()
+        listed = _contract(workspace, server, candidate, manifest=True) or _contract(workspace, server, candidate)
         return StoredCandidate(
-            manifest=wheel_manifest(folder) or _listed(_contract(self._workspace(), server, candidate)),
+            manifest={"tools": list(listed)} if listed else {},
             report=read_validation(artifacts, {f"{candidate}/validate/report.json": ""}),
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
@@ -410,8 +411,7 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield no names where the candidate was in the channel before: some approvals are possibly void."""
     for channel in channels:
-        release = state.channels.get(channel.source or "")
-        known = state.candidates.get(release.candidate) if release else None
+        known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
         if known and channel.name not in known.channels and not channel.signed:
             yield channel.name, tuple(known.approvals.get(channel.name, ()))
 
@@ -432,17 +432,16 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
     )
 
 
-def _contract(workspace: Workspace, server: str, candidate: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools that a candidate listed when it was validated; none where that is not on this machine."""
+def _contract(
+    workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the tools of a candidate that is on this machine: those that it listed, or those of its `manifest`."""
+    folder = workspace.artifacts / server / candidate
     try:
-        found = stored_contract(workspace.artifacts / server / candidate) if candidate else None
+        found = stored_contract(folder, manifest=manifest) if candidate else None
     except PipelineError:
         return ()
     return found.tools if found else ()
-
-
-def _listed(tools: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any]:
-    return {"tools": list(tools)} if tools else {}
 
 
 def _report(server: WorkspaceServer) -> Path:

@@ -390,25 +390,25 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
 
 
 def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelView]:
-    offers, holds = detail.facts.row.get("channels", {}), detail.facts.row.get("holds", {})
+    state, rejected, pending = detail.state, detail.facts.row.get("rejected", {}), set(decidable(detail))
     known = {channel.name: channel for channel in detail.channels}
-    rejected = detail.facts.row.get("rejected", {})
+    holds = {name: hold for name, hold in state.holds.items() if name in known}
     said = {one.id: one.decisions for one in candidates_of(detail.state, detail.history)} if rejected else {}
-    for name in dict.fromkeys((*known, *offers, *holds)):
-        offer = offers.get(name, {})
-        since = in_channel_since(detail.history, name, str(offer["candidate"])) if offer else None
+    for name in dict.fromkeys((*known, *sorted(state.channels))):
+        offered, following = state.offered(name), decided_about(detail, name) if name in pending else ""
+        since = in_channel_since(detail.history, name, offered) if offered else None
         due = [item for item in detail.facts.items if item.about == name]
         yield ChannelView(
             name=name,
-            version=str(offer.get("version", "")),
-            candidate=str(offer.get("candidate", "")),
+            version=state.channels[name].version if offered else "",
+            candidate=offered,
             since=format_time(since) if since else "",
             asks=_requirements(known[name]) if name in known else "no channel of the workspace any more",
             held=decided_by(holds[name]) if name in holds else "",
             waits=shorten(due[0].message, _TEXT) if due else "",
             command=due[0].command if due else "",
-            next=_next(detail, name) if name in known else "",
-            next_candidate=decided_about(detail, name) if name in known and name in decidable(detail) else "",
+            next=state.candidates[following].version if following else "",
+            next_candidate=following,
             rejected=tuple(
                 one
                 for one in said.get(str(rejected.get(name, {}).get("candidate")), ())
@@ -419,26 +419,20 @@ def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelVie
         )
 
 
-def _next(detail: ServerDetail, channel: str) -> str:
-    if channel not in decidable(detail):
-        return ""
-    return str(detail.state["candidates"][decided_about(detail, channel)].get("version", ""))
-
-
 def _published(detail: ServerDetail) -> Iterator[PublishedView]:
-    row = detail.facts.row
-    for target, live in row.get("published", {}).items():
+    state = detail.state
+    for target, live in sorted(state.published.items()):
         events = [event for event in detail.history if event["event"] == "published" and event.get("target") == target]
-        offers = row.get("channels", {}).get(live["channel"], {})
-        promoted = f"{live['channel']} offers {offers.get('version', 'nothing')}"
+        release = state.channels.get(live.channel)
+        promoted = f"{live.channel} offers {release.version if release else 'nothing'}"
         yield PublishedView(
             target=target,
-            version=live["version"],
-            candidate=live["candidate"],
+            version=live.version,
+            candidate=live.candidate,
             since=str(events[-1]["at"]) if events else "",
-            actor=live["actor"],
-            evidence=tuple(Fact(name, shorten(value, _TEXT)) for name, value in live["evidence"].items()),
-            behind="" if offers.get("candidate") == live["candidate"] else promoted,
+            actor=live.actor,
+            evidence=tuple(Fact(name, shorten(value, _TEXT)) for name, value in live.evidence.items()),
+            behind="" if state.offered(live.channel) == live.candidate else promoted,
         )
 
 

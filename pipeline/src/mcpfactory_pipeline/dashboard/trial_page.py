@@ -117,7 +117,7 @@ def trial_page(
         server=name,
         tool=tool,
         about=str(shown.get("description", ""))[:2000],
-        candidate=str(detail.state.get("candidate") or ""),
+        candidate=detail.state.candidate or "",
         stub=case is not None,
         inputs=inputs,
         raw=str(values.get("raw", "")),

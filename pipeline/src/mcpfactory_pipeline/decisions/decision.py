@@ -10,7 +10,7 @@ from typing import Any, Final, Unpack
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
+from mcpfactory_pipeline.base.ids import Clock, actor, describe_actor, utc_now
 from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
@@ -19,14 +19,13 @@ from mcpfactory_pipeline.decisions.drift import ask_again, drift_blockers, is_of
 from mcpfactory_pipeline.decisions.offers import ChannelReview
 from mcpfactory_pipeline.decisions.precondition import callers_line, channel_facts, proof_lines, require_precondition
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
-from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
+from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, refuse_repeated
 from mcpfactory_pipeline.plan.policy import (
     Blocker,
     ChannelPolicy,
     describe_decision,
     failed_checks,
     find_channel,
-    person_key,
     read_channels,
     unhold_command,
 )
@@ -175,7 +174,7 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
         PromotionError: several ids match, or the server has no candidate yet.
     """
     if not wanted:
-        if chosen := state.offered(channel and channel.source) or state.candidate:
+        if chosen := state.offered(channel.source if channel else None) or state.candidate:
             return chosen
         raise PromotionError(
             f"{state.server} has no candidate yet",
@@ -253,15 +252,14 @@ def stays_closed(channel: str, blockers: Sequence[Mapping[str, Any]]) -> list[st
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
-    if _lacks_signature(decision, candidate):
+    """Refuse a second approval, unless the first one lacks the signature that the channel requires now."""
+    state, events, channel = decision.state, decision.transaction.events, decision.policy.name
+    if decision.policy.signed and actor() in unsigned_approvals(decision.workspace, state, events, channel, candidate):
         return
-    keys = {person_key(who) for who in _approvers(decision, candidate)}
-    if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
-        server = decision.state.server
-        raise PromotionError(
-            f"{again[0]} has already approved candidate {candidate} of {server} for {decision.policy.name}",
-            hint=f"mcpfactory inbox {server}",
-        )
+    since = approvers_since(events, channel, candidate)  # approvals from before a rollback no longer count
+    given = [who for who in state.candidates[candidate].approvals.get(channel, {}) if since is None or who in since]
+    about, subject = {"channel": channel, "candidate": candidate}, f"candidate {candidate} of {state.server}"
+    refuse_repeated(events, about, given, f"{subject} for {channel}", f"mcpfactory inbox {state.server}")
 
 
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
@@ -271,30 +269,6 @@ def _refuse_drifted(decision: Decision, candidate: str) -> None:
         raise PromotionError(
             f"candidate {candidate} of {decision.state.server} cannot be approved: {words}", hint=drift[0].command
         )
-
-
-def _lacks_signature(decision: Decision, candidate: str) -> bool:
-    """Return True if the actor approved the candidate without the signature that the channel now requires."""
-    if not decision.policy.signed:
-        return False
-    events = decision.transaction.events
-    return actor() in unsigned_approvals(decision.workspace, decision.state, events, decision.policy.name, candidate)
-
-
-def _approvers(decision: Decision, candidate: str) -> set[str]:
-    """Return the people whose approvals of the candidate for the channel count.
-
-    For an agent's approval this includes the person who confirmed it, who counts once.
-    """
-    given = dict(decision.state.candidates[candidate].approvals.get(decision.policy.name, {}))
-    since = approvers_since(decision.transaction.events, decision.policy.name, candidate)
-    if since is not None:  # approvals from before the rollback no longer count
-        given = {who: why for who, why in given.items() if who in since}
-    about = {"event": "approved", "channel": decision.policy.name, "candidate": candidate}
-    events = [
-        event for event in decision.transaction.events if about.items() <= event.items() and event["actor"] in given
-    ]
-    return {*given, *(event["confirmed"] for event in events if "confirmed" in event)}
 
 
 def reject(
@@ -319,8 +293,7 @@ def reject(
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
         _require_approver(decision, "reject")
-        release = decision.state.channels.get(channel)
-        if release is not None and release.candidate == chosen:
+        if decision.state.offered(channel) == chosen:
             raise PromotionError(
                 f"candidate {chosen} of {server} is already in {channel}",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import RefusedError
@@ -14,6 +15,24 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference: its kind, its effect on callers (`means`), and the next command.
+
+    `server` is set for a server whose folder is gone.
+    """
+
+    kind: str
+    message: str
+    means: str
+    command: str
+    server: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as plain data."""
+        return {name: getattr(self, name) for name in ("kind", "message", "means", "command")}
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
     """Return the candidate that the previous channel offers, for the first channel the newest; "" if none."""
-    candidate = state.offered(channel.source) if channel.source else state.candidate
+    candidate = (state.offered(channel.source) if channel.source else state.candidate) or ""
     return candidate if candidate in state.candidates else ""
 
 

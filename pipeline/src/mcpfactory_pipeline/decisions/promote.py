@@ -15,7 +15,7 @@ from mcpfactory_pipeline.channels.candidate import (
     verify_files,
 )
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
-from mcpfactory_pipeline.decisions.integrity import refuse_unsound, require_sound
+from mcpfactory_pipeline.decisions.integrity import refuse_faults, require_integrity
 from mcpfactory_pipeline.decisions.offers import is_older, pending_candidate
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, describe_decision, unhold_command
@@ -52,7 +52,7 @@ def promote(
         NotFoundError: for an unknown server or channel.
     """
     read_keep(workspace)  # report an invalid setting before anything moves
-    require_sound(workspace, workspace.server(server).name)
+    require_integrity(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
@@ -96,7 +96,7 @@ def require_promotable(
             )
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
-    refuse_unsound(workspace, server, head=head)
+    refuse_faults(workspace, server, head=head)
 
 
 def _refuse_move(decision: Decision, candidate: str) -> None:

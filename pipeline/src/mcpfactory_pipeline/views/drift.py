@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.decisions.drift import is_of_other_offer, way_to_offer
-from mcpfactory_pipeline.decisions.integrity import find_orphans, ghost_pages, state_faults
+from mcpfactory_pipeline.decisions.drift import Drift, is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.integrity import state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
@@ -22,20 +22,6 @@ _LOCK: Final = Path(".mcpfactory", "lock.json")
 _MAX_NAMED: Final = 3  # edited files that are named
 _README_COUNT: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
 _PARTS: Final = ("template", "codegen", "runtime")
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """One difference. `kind` is one of `KINDS`; `means` says what callers notice; `command` is what to type next."""
-
-    kind: str
-    message: str
-    means: str
-    command: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +90,6 @@ def look_again(server: WorkspaceServer) -> list[Drift]:
     with suppress(OSError):  # readers without write permission still get the result
         note_seen(server, seen)
     return [Drift(one.kind, one.message, one.means, one.command) for one in seen]
-
-
-def removed_servers(workspace: Workspace) -> dict[str, Drift]:
-    """Return channel releases of servers without a folder, by server; pages missing in all states, by project."""
-    found = {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
-    for channel, project in ghost_pages(workspace):
-        message = f"channel {channel} on this machine offers {project}, which the state of no server names"
-        means = "who asks for it gets what nobody promoted"
-        found.setdefault(project, Drift("gone", message, means, "mcpfactory pipeline restore"))
-    return found
 
 
 def _document(case: _DriftInputs) -> Iterator[Drift]:

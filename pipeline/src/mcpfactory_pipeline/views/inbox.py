@@ -15,6 +15,7 @@ from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.drift import drift_blockers
+from mcpfactory_pipeline.decisions.integrity import orphans
 from mcpfactory_pipeline.decisions.offers import ChannelReview, pending_candidate
 from mcpfactory_pipeline.decisions.precondition import stage_facts
 from mcpfactory_pipeline.decisions.promote import rollback_command
@@ -37,7 +38,6 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import decisions_about, failing_since, in_channel_since, last_time, soaked_since
 from mcpfactory_pipeline.state.verify import head_histories
 from mcpfactory_pipeline.views.advice import Adviser
-from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import Waiver, expiring, read_waiver_policy, uncovering
@@ -165,9 +165,9 @@ def read_inbox(
 
 def gone_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers: releases in channels without a maintainer."""
+    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # of a name, the first
     return [
-        InboxItem("drift", server, drift.kind, f"{drift.message}; {drift.means}", drift.command)
-        for server, drift in removed_servers(workspace).items()
+        InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
 
 

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.files import open_own
 from mcpfactory_pipeline.base.locks import stages_at_work
 from mcpfactory_pipeline.decisions.decision import choose_candidate
+from mcpfactory_pipeline.decisions.drift import Drift
 from mcpfactory_pipeline.decisions.offers import pending_candidate
 from mcpfactory_pipeline.decisions.precondition import channel_facts
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
@@ -23,7 +24,7 @@ from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord, extend
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.drift import Drift, find_drift, look_again
+from mcpfactory_pipeline.views.drift import find_drift, look_again
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
 

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.decisions.integrity import require_sound
+from mcpfactory_pipeline.decisions.integrity import require_integrity
 from mcpfactory_pipeline.delivery.publish import docker, mcpb, pypi, registry, sbom
 from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
@@ -234,7 +234,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
             hint=f"mcpfactory install {server} --client CLIENT makes the release in a channel available to local users",
         )
     find_channel(read_channels(workspace), channel)
-    require_sound(workspace, server)
+    require_integrity(workspace, server)
     state = Store(workspace).state(server)
     if state.retired:
         raise PublishError(
