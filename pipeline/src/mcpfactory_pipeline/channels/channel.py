@@ -34,6 +34,7 @@ _PAGE: Final = (
 )
 
 _LINKED: Final = re.compile(r">([^<\n]+)</a>")
+_HASH: Final = re.compile(r"#sha256=([0-9a-f]{64})")
 _LINK: Final = re.compile(r'<a href="([^"\n]*)">([^<\n]*)</a>')
 
 
@@ -83,6 +84,11 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 def has_project(channels: Path, channel: str, project: str) -> bool:
     """Return True if a channel has a page for a project on this machine."""
     return (channels / channel / "simple" / project).is_dir()
+
+
+def offered_hashes(channels: Path, channel: str, project: str) -> set[str]:
+    """Return the hashes of the files that a channel's page of a project offers on this machine."""
+    return {f"sha256:{digest}" for digest in _HASH.findall(_page(channels / channel / "simple" / project))}
 
 
 def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
@@ -237,40 +243,3 @@ def _link(name: str, content: str) -> str:
 
 def _short(content: str) -> str:
     return content.removeprefix("sha256:")[:16]
-
-
-_RUNTIME: Final = "mcpfactory-runtime"
-_HASH: Final = re.compile(r"#sha256=([0-9a-f]{64})")
-_HINT: Final = (
-    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not tell names apart"
-)
-
-
-def refuse_foreign_project(page: Path, project: str, server: str, states: Path) -> None:
-    """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
-
-    `page` is that of the project in the channel; `states` is the folder of the state files, which contain the hashes
-    of each server's builds.
-
-    Raises:
-        StateError: another server has the name; the message names it.
-    """
-    if project == _RUNTIME:
-        raise StateError(f"{server} has the distribution name of the runtime, {_RUNTIME}", hint=_HINT)
-    try:
-        offered = set(_HASH.findall(page.read_text(encoding="utf-8")))
-    except OSError:
-        return
-    if not offered or _names(states / f"{server}.json", offered):
-        return
-    for file in sorted(states.glob("*.json")):
-        if file.stem != server and _names(file, offered):
-            raise StateError(f"{server} has the distribution name of {file.stem}, {project}", hint=_HINT)
-
-
-def _names(state: Path, hashes: set[str]) -> bool:
-    try:
-        text = state.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return False
-    return any(known in text for known in hashes)

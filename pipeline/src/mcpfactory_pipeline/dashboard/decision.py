@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
@@ -70,20 +70,6 @@ class ToolChanges:
     kind: str
     total: int
     changes: tuple[ChangeView, ...]
-
-
-class _QuestionFields(TypedDict):
-    """The fields of a page that say whether and what anybody is asked."""
-
-    asks: str
-    command: str
-    stands: str
-    way: str
-    rejected: tuple[DecisionView, ...]
-    rolled_back: tuple[DecisionView, ...]
-    approve_after_all: str
-    in_source_since: str
-    waits_since: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +172,7 @@ def decision_page(
     """Return the decision page of a candidate for a channel, by default of the next candidate.
 
     `advise` tries a command: it returns the command that would succeed in its place, and the reason for the refusal
-    (`Adviser.workable`).
+    (`Adviser.validate_suggestion`).
 
     Raises:
         NotFoundError: for an unknown channel, or without a candidate.
@@ -257,7 +243,7 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
-) -> _QuestionFields:
+) -> dict[str, Any]:
     """Return the fields of the pending decision about a candidate, or of the possible actions if nothing is pending.
 
     `about` are the decisions about it for the channel, None if the channel offers it: then there is nothing to

@@ -26,32 +26,23 @@ _SIZE: Final = 60  # items of a page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# For whom a thing waits, where no policy names people.
-WHOM: Final = {
-    "problem": _OPERATORS, "failed": _AUTHORS, "errored": _OPERATORS, "interrupted": _OPERATORS,
-    "inconclusive": _OPERATORS, "publish": _OPERATORS, "gate": _AUTHORS, "approval": "anyone who may approve",
-    "ready": _OPERATORS, "hold": "whoever holds it", "waiver": _AUTHORS, "drift": _AUTHORS, "never": _OPERATORS,
-    "stale": _OPERATORS,
-}  # fmt: skip
-_ICONS: Final = {
-    "problem": "alert",
-    "failed": "cross",
-    "errored": "alert",
-    "interrupted": "pause",
-    "inconclusive": "question",
-} | {
-    "publish": "pause",
-    "gate": "lock",
-    "approval": "hand",
-    "ready": "play",
-    "hold": "lock",
-    "waiver": "alert",
-    "drift": "redo",
-    "never": "dash",
-    "stale": "redo",
+# Icon and tone of each kind, and whom an item waits for if no policy names people.
+_KINDS: Final = {
+    "problem": ("alert", "bad", _OPERATORS),
+    "failed": ("cross", "bad", _AUTHORS),
+    "errored": ("alert", "bad", _OPERATORS),
+    "interrupted": ("pause", "warn", _OPERATORS),
+    "inconclusive": ("question", "warn", _OPERATORS),
+    "publish": ("pause", "warn", _OPERATORS),
+    "gate": ("lock", "warn", _AUTHORS),
+    "approval": ("hand", "none", "anyone who may approve"),
+    "ready": ("play", "none", _OPERATORS),
+    "hold": ("lock", "warn", "whoever holds it"),
+    "waiver": ("alert", "warn", _AUTHORS),
+    "drift": ("redo", "warn", _AUTHORS),
+    "never": ("dash", "none", _OPERATORS),
+    "stale": ("redo", "warn", _OPERATORS),
 }
-_BAD: Final = {"problem", "failed", "errored"}
-_GOOD: Final = {"ready", "approval", "never"}
 _TEXT: Final = 200  # characters of a cause
 
 
@@ -185,7 +176,7 @@ class _Whom:
         return self._owners.get(item.server, ())
 
     def of(self, item: InboxItem) -> str:
-        return ", ".join(self.names(item)) or WHOM[item.kind]
+        return ", ".join(self.names(item)) or _KINDS[item.kind][2]
 
     def log(self, item: InboxItem) -> str:
         return item.about if item.about in self._logs.get(item.server, ()) else ""
@@ -229,10 +220,11 @@ def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
 
 def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
+    icon, tone, _ = _KINDS[item.kind]
     return InboxEntry(
         kind=item.kind,
-        icon=_ICONS[item.kind],
-        tone="bad" if item.kind in _BAD else "none" if item.kind in _GOOD else "warn",
+        icon=icon,
+        tone=tone,
         server=item.server,
         about=item.about,
         message=item.message,

@@ -86,7 +86,7 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
     adviser = cache(lambda: reader.adviser(name))
     return decision_page(
-        detail, channel, before, after, candidate=chosen, advise=lambda command: adviser().workable(command)
+        detail, channel, before, after, candidate=chosen, advise=lambda command: adviser().validate_suggestion(command)
     )
 
 

@@ -43,6 +43,7 @@ from mcpfactory_pipeline.dashboard.runs import by_run
 from mcpfactory_pipeline.decisions.offers import next_candidate
 from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
+from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
@@ -96,8 +97,7 @@ class WorkspaceReader:
         self._made: dict[str, tuple[object, object]] = {}
         self._settings: tuple[object, ...] = ()
         self._opened: tuple[Workspace, InboxReader] | None = None
-        self._detail: ServerDetail | None = None
-        self._run: tuple[tuple[str, str], RunFacts] | None = None
+        self._read: tuple[tuple[str, ...], object] | None = None
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
         self._guard = threading.Lock()  # requests come from several threads
@@ -141,10 +141,13 @@ class WorkspaceReader:
         Raises:
             NotFoundError: if the workspace has no server of that name.
         """
-        if self._detail is not None and self._detail.facts.name == name and not self._live:
-            return self._detail
-        self._detail = self._read_server(name)
-        return self._detail
+        return self._once(("server", name), lambda: self._read_server(name))
+
+    def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
+        """Return the result of `read`; without `live`, the last result if it has the same key."""
+        if self._live or self._read is None or self._read[0] != key:
+            self._read = key, read()
+        return cast("T", self._read[1])
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
@@ -205,10 +208,7 @@ class WorkspaceReader:
         Raises:
             NotFoundError: if no history contains such a run.
         """
-        if self._run is not None and self._run[0] == (run, server) and not self._live:
-            return self._run[1]
-        self._run = (run, server), self._read_run(run, server)
-        return self._run[1]
+        return self._once(("run", run, server), lambda: self._read_run(run, server))
 
     def _read_run(self, run: str, server: str) -> RunFacts:
         workspace = self._workspace()
@@ -299,10 +299,6 @@ class WorkspaceReader:
     def _open(self) -> tuple[Workspace, InboxReader]:
         if self._opened is not None and not self._live:
             return self._opened
-        self._opened = self._open_now()
-        return self._opened
-
-    def _open_now(self) -> tuple[Workspace, InboxReader]:
         workspace = Workspace.find(self._root)
         inbox = InboxReader(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
         soaking = any(channel.soak for channel in inbox.channels)
@@ -312,7 +308,8 @@ class WorkspaceReader:
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
-        return workspace, inbox
+        self._opened = workspace, inbox
+        return self._opened
 
     def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
         known = self._entries.get(name)
@@ -362,11 +359,6 @@ class WorkspaceReader:
 def _needs(workspace: Workspace) -> dict[str, Set[str]]:
     stages = workspace_stages(workspace)
     return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
-
-
-def log_file(workspace: Workspace, server: str, stage: str) -> Path:
-    """Return the path of a stage's log."""
-    return workspace.artifacts / server / "logs" / f"{stage}.log"
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from mcpfactory_pipeline.base.errors import RefusedError
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.candidate import NAME_HINT, channels_folder
 from mcpfactory_pipeline.channels.channel import has_project, is_absent, offer_faults, page_faults, projects_on_page
 from mcpfactory_pipeline.decisions.decision import projects_of
 from mcpfactory_pipeline.decisions.drift import Drift
@@ -111,11 +111,10 @@ def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, Broken
 
 
 def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[BrokenServer]:
-    hint = "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not tell names apart"
     for project, servers in holders.items():
         if project == RUNTIME:
             yield from (
-                BrokenServer(server, f"{server} has the distribution name of the runtime, {RUNTIME}", hint)
+                BrokenServer(server, f"{server} has the distribution name of the runtime, {RUNTIME}", NAME_HINT)
                 for server in servers
             )
         elif len(servers) > 1:
@@ -123,7 +122,7 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
             for server in servers:
                 if server != owner:
                     others = owner or ", ".join(other for other in servers if other != server)
-                    yield BrokenServer(server, f"{server} has the distribution name of {others}, {project}", hint)
+                    yield BrokenServer(server, f"{server} has the distribution name of {others}, {project}", NAME_HINT)
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:

@@ -143,13 +143,13 @@ def _refuse_history(store: Store, new: str) -> None:
 @contextmanager
 def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
     """Put the new folder in the place of the old one; where that or the block fails or is interrupted, the old one is back."""
-    beside = write_renamed(folder, renaming, folder.parent)
+    renamed = write_renamed(folder, renaming, folder.parent)
     backup = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
     kept, done = backup / folder.name, False
     try:
         try:
             folder.rename(kept)
-            beside.rename(place)
+            renamed.rename(place)
         except OSError as error:
             raise WorkspaceError(
                 f"{place} cannot be created: {error.strerror}", hint="make servers/ writable, and run it again"
@@ -158,12 +158,12 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
         done = True
     except BaseException:
         if kept.exists():
-            if not beside.exists():
+            if not renamed.exists():
                 shutil.rmtree(place)
             kept.rename(folder)
         raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(renamed, ignore_errors=True)
         if done or not kept.exists():
             shutil.rmtree(backup, ignore_errors=True)
 

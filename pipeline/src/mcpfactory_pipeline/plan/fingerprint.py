@@ -78,13 +78,13 @@ def _generated(subject: InputReader) -> str:
 
 def _source(subject: InputReader) -> str:
     """Return the hash of the candidate's sources; a wheel is built from a copy of exactly these files."""
-    beside = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
-    return joined_sources(beside, own_files(subject.server))
+    files = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
+    return joined_sources(files, own_files(subject.server))
 
 
-def joined_sources(beside: str, own: str) -> str:
+def joined_sources(files: str, own: str) -> str:
     """Return one hash for the files in a server's folder and its files elsewhere (`own_files`)."""
-    return beside if own == ABSENT else hash_record({"beside": beside, "own": own})
+    return files if own == ABSENT else hash_record({"beside": files, "own": own})
 
 
 def own_files(server: WorkspaceServer) -> str:

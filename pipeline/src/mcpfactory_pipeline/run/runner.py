@@ -142,6 +142,11 @@ def server_plan(
     return plan(stages, state, inputs, force=force, present=present)
 
 
+def log_file(workspace: Workspace, server: str, stage: str) -> Path:
+    """Return the path of a stage's log."""
+    return workspace.artifacts / server / "logs" / f"{stage}.log"
+
+
 def retry_delay(attempt: int, backoff: float) -> float:
     """Seconds to wait before an attempt (the second is the first that waits): doubled each time, one minute at most."""
     return min(backoff * float(1 << max(0, attempt - 2)), _LONGEST_PAUSE)
@@ -442,7 +447,7 @@ class Runner:
         return self.workspace.artifacts / server.name / (candidate.id if candidate else "reports") / stage.name
 
     def _log(self, server: WorkspaceServer, stage: Stage) -> Path:
-        return self.workspace.artifacts / server.name / "logs" / f"{stage.name}.log"
+        return log_file(self.workspace, server.name, stage.name)
 
     def _work(self, server: WorkspaceServer) -> Path:
         return self.workspace.artifacts / ".work" / server.name

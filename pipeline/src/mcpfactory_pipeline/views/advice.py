@@ -18,6 +18,7 @@ from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.operations.table import read_command
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_channel, person_key
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -88,12 +89,12 @@ class Adviser:
             operation.run(context)
 
     def _require_log(self, server: str, stage: str) -> None:
-        if not (self.workspace.artifacts / server / "logs" / f"{stage}.log").is_file():
+        if not log_file(self.workspace, server, stage).is_file():
             raise NotFoundError(
                 f"no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
             )
 
-    def workable(self, command: str) -> tuple[str, PipelineError | None]:
+    def validate_suggestion(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal, if any.
 
         It is the given command, else one that the refusal's hint names, else the command that shows the server's

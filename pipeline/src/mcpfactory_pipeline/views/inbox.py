@@ -151,14 +151,14 @@ def read_inbox(
         NotFoundError: the server is unknown.
         ConfigError: the workspace cannot be read.
     """
-    desk = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+    reader = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
     items: list[InboxItem] = []
     servers, broken = workspace.survey(names)
     items += [_broken_item(one) for one in broken]
     items += [] if names else gone_items(workspace)
     for done, server in enumerate(servers):
         count(done, len(servers))
-        found = contain(server.name, partial(desk.read, server, refresh=refresh))
+        found = contain(server.name, partial(reader.read, server, refresh=refresh))
         items += [_broken_item(found)] if isinstance(found, BrokenServer) else found
     return in_order(items)
 
@@ -245,7 +245,7 @@ class InboxReader:
 
     def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
         """Return the item with a command that goes through, and with what refuses the one that came first, where it does."""
-        command, refused = adviser.workable(item.command)
+        command, refused = adviser.validate_suggestion(item.command)
         if refused is None:
             return item
         if item.kind != "ready":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,7 @@ from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.run.runner import server_plan
+from mcpfactory_pipeline.run.runner import log_file, server_plan
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord, extend
 from mcpfactory_pipeline.state.store import Store
@@ -36,26 +37,17 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
     """
     servers, broken = workspace.survey()
     rows: list[dict[str, Any]] = [
-        {
-            "server": server.name,
-            "path": str(server.folder),
-            "template": server.template,
-            "tools": _tools(server),
-            "source": server.source,
-        }
+        _listed(server.folder, template=server.template, tools=_tools(server), source=server.source)
         for server in servers
-    ] + [
-        {
-            "server": one.name,
-            "path": str(workspace.root / "servers" / one.name),
-            "template": "",
-            "tools": None,
-            "source": None,
-            "problem": {"message": one.message, "hint": one.hint},
-        }
-        for one in broken
     ]
+    for one in broken:
+        problem = {"message": one.message, "hint": one.hint}
+        rows.append({**_listed(workspace.root / "servers" / one.name), "problem": problem})
     return sorted(rows, key=lambda row: str(row["server"]))
+
+
+def _listed(folder: Path, *, template: str = "", tools: int | None = None, source: str | None = None) -> dict[str, Any]:
+    return {"server": folder.name, "path": str(folder), "template": template, "tools": tools, "source": source}
 
 
 def _tools(server: WorkspaceServer) -> int | None:
@@ -109,7 +101,7 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:
         raise NotFoundError(f"unknown stage {stage!r}", hint=listed(stage, known, "stages"))
-    file = workspace.artifacts / server / "logs" / f"{stage}.log"
+    file = log_file(workspace, server, stage)
     try:
         with io.TextIOWrapper(open_own(file, workspace.artifacts), encoding="utf-8", errors="replace") as text:
             return text.read()
