@@ -42,7 +42,7 @@ from mcpfactory_pipeline.dashboard.files import (
 from mcpfactory_pipeline.dashboard.runs import by_run
 from mcpfactory_pipeline.decisions.offers import next_candidate
 from mcpfactory_pipeline.plan.plan import needed_stages
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
@@ -50,7 +50,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
-from mcpfactory_pipeline.views.status import broken_row, status_row
+from mcpfactory_pipeline.views.status import broken_row
 from mcpfactory_pipeline.workspace.workspace import (
     CODEOWNERS,
     Owners,
@@ -276,8 +276,7 @@ class WorkspaceReader:
     def adviser(self, server: str) -> Adviser:
         """Return an adviser that tries commands about a server as an authorized actor, without writing anything."""
         workspace, inbox = self._open()
-        row, state = status_row(workspace, inbox.store, inbox.stages, workspace.server(server))
-        return inbox.adviser(row, state)
+        return inbox.adviser(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
@@ -300,7 +299,7 @@ class WorkspaceReader:
         if self._opened is not None and not self._live:
             return self._opened
         workspace = Workspace.find(self._root)
-        inbox = InboxReader(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
+        inbox = InboxReader.open(workspace, clock=self._clock)
         soaking = any(channel.soak for channel in inbox.channels)
         moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
         owners = stamps_of(str(workspace.root / name) for name in CODEOWNERS)
@@ -320,7 +319,7 @@ class WorkspaceReader:
         before = stamps_of(places)
         try:
             server = workspace.server(name)
-            row, state = status_row(workspace, inbox.store, inbox.stages, server)
+            row, state = inbox.status(server)
             items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise

@@ -42,16 +42,6 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
     return {"nonce": nonce, "signature": signature}
 
 
-def key_fault(workspace: Workspace, key: Path) -> str:
-    """Return why what a key signs does not count as that of who acts; "" when it does.
-
-    Raises:
-        ConfigError: the key cannot sign.
-    """
-    signature = sign(key, _NAMESPACE, b"")
-    return signature_fault(workspace.root / SIGNERS, actor(), _NAMESPACE, b"", signature)
-
-
 def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
     """Refuse a decision without a key where its policy asks for one, and a key that is not that of who acts.
 
@@ -65,7 +55,8 @@ def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: b
             f"{about} must be signed",
             hint=f"pass --sign-with ~/.ssh/id_ed25519; {SIGNERS} must list its public key for {who}",
         )
-    if key is not None and (fault := key_fault(workspace, key)):
+    signature = sign(key, _NAMESPACE, b"") if key else ""
+    if key and (fault := signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, b"", signature)):
         raise PromotionError(
             f"{key} is not a key of {who} in {SIGNERS}: {fault}",
             hint=f'add a line "{who}" with the public key to {SIGNERS}',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -165,50 +164,32 @@ def run_pipeline(
             reporter.emit(event)
 
     slots = max(1, jobs or executor.slots)
-    runner = _runner(workspace, tuple(stages), executor, emit, run_id=run_id or new_id(), slots=slots)
+    runner = Runner(
+        workspace=workspace,
+        stages=tuple(stages),
+        store=Store(workspace),
+        executor=executor,
+        emit=emit,
+        run_id=run_id or new_id(),
+        attempts=_attempts(workspace),
+        backoff=_backoff(workspace),
+        slots=threading.Semaphore(slots),
+        width=slots,
+    )
     started = time.monotonic()
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages), level))
     try:
         with _interrupt_on_signals(), register_run(runner.store.locks, runner.run_id):
             results = _run_all(runner, servers, forced, slots, stop or threading.Event())
             results += [_report_broken(runner, one) for one in broken]
-        outcome = _outcome(runner, results, level)
+        outcomes, ran = {one.server: one.outcome for one in results}, sum(len(one.ran) for one in results)
+        outcome = RunOutcome(outcomes, ran, runner.store.recorded, level)
         pruned = prune_by_policy(workspace, [result.server for result in results if result.ran])
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3), pruned))
     finally:
         executor.close()
         reporter.close()
     return outcome
-
-
-def _outcome(runner: Runner, results: Sequence[ServerResult], level: str) -> RunOutcome:
-    outcomes = {result.server: result.outcome for result in results}
-    return RunOutcome(outcomes, sum(len(result.ran) for result in results), runner.store.recorded, level)
-
-
-def _runner(
-    workspace: Workspace,
-    stages: tuple[Stage, ...],
-    executor: Executor,
-    emit: Callable[[RunEvent], None],
-    *,
-    run_id: str,
-    slots: int,
-) -> Runner:
-    return Runner(
-        workspace=workspace,
-        stages=stages,
-        store=Store(workspace),
-        executor=executor,
-        emit=emit,
-        run_id=run_id,
-        pid=os.getpid(),
-        attempts=_attempts(workspace),
-        backoff=_backoff(workspace),
-        stopped=threading.Event(),
-        slots=threading.Semaphore(slots),
-        width=slots,
-    )
 
 
 def _run_all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -162,12 +163,11 @@ class Runner:
     executor: Executor
     emit: Callable[[RunEvent], None]
     run_id: str
-    pid: int
     attempts: int
     backoff: float
-    stopped: threading.Event
     slots: threading.Semaphore
     width: int
+    stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerResult:
         """Run the stages of one server that are due, and those that are `forced`. What goes wrong is reported and is its outcome; other servers go on."""
@@ -298,7 +298,12 @@ class Runner:
                 stage = next(stage for stage in self.stages if stage.name == step.stage)
                 begun.append((step, stage, stage_inputs(stage, reader)))
                 self._record(
-                    server, "stage.started", stage=stage.name, run=self.run_id, pid=self.pid, reasons=list(step.reasons)
+                    server,
+                    "stage.started",
+                    stage=stage.name,
+                    run=self.run_id,
+                    pid=os.getpid(),
+                    reasons=list(step.reasons),
                 )
                 self.emit(StepStarted(server.name, stage.name, step.reasons, attempt))
             again = []

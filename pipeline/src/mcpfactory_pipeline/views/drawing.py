@@ -15,8 +15,6 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.text import escape_invisible, pluralize, truncate
-from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.views.graph import (
     GraphPlace,
     PlaceChip,
@@ -27,7 +25,6 @@ from mcpfactory_pipeline.views.graph import (
     workspace_places,
 )
 from mcpfactory_pipeline.views.inbox import InboxReader
-from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, contain
 
 _Link = Callable[[str], str]
@@ -351,21 +348,21 @@ def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_n
         NotFoundError: the server is unknown.
         ConfigError: the workspace, or the one server, cannot be read.
     """
-    stages, channels = workspace_stages(workspace), read_channels(workspace)
-    reader = InboxReader(workspace, stages, channels, clock())
+    reader = InboxReader.open(workspace, clock=clock)
     if server:
-        row, state = status_row(workspace, reader.store, stages, workspace.server(server))
-        items = list(reader.of(workspace.server(server), row, state))
-        return to_svg(server_places(row, items, stages, channels), f"Pipeline of {server}")
+        known = workspace.server(server)
+        row, state = reader.status(known)
+        places = server_places(row, reader.of(known, row, state), reader.stages, reader.channels)
+        return to_svg(places, f"Pipeline of {server}")
     found: list[Position] = []
     servers, broken = workspace.survey(None)
     for one in servers:
         positions = contain(one.name, partial(_positions, reader, one))
         found += positions if isinstance(positions, tuple) else ()
-    places = workspace_places(graph_of(stages, None, channels), found, len(servers) + len(broken))
-    return to_svg(places, f"Pipeline of {workspace.name}")
+    nodes = graph_of(reader.stages, None, reader.channels)
+    return to_svg(workspace_places(nodes, found, len(servers) + len(broken)), f"Pipeline of {workspace.name}")
 
 
 def _positions(reader: InboxReader, server: WorkspaceServer) -> tuple[Position, ...]:
-    row, state = status_row(reader.workspace, reader.store, reader.stages, server)
+    row, state = reader.status(server)
     return positions_of(row, reader.of(server, row, state), reader.stages, reader.channels)

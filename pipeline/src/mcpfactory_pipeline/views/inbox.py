@@ -151,7 +151,7 @@ def read_inbox(
         NotFoundError: the server is unknown.
         ConfigError: the workspace cannot be read.
     """
-    reader = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+    reader = InboxReader.open(workspace, stages=stages, clock=clock)
     items: list[InboxItem] = []
     servers, broken = workspace.survey(names)
     items += [_broken_item(one) for one in broken]
@@ -228,10 +228,24 @@ class InboxReader:
         """State and history of the workspace."""
         return Store(self.workspace)
 
+    @classmethod
+    def open(
+        cls, workspace: Workspace, *, stages: Sequence[Stage] | None = None, clock: Clock = utc_now
+    ) -> InboxReader:
+        """Return the reader of a workspace; `stages` replaces those of the workspace.
+
+        Raises:
+            ConfigError: the workspace cannot be read.
+        """
+        return cls(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+
+    def status(self, server: WorkspaceServer, *, refresh: bool = False) -> tuple[dict[str, Any], ServerState]:
+        """Return the `status_row` of a server, and its state."""
+        return status_row(self.workspace, self.store, self.stages, server, refresh=refresh)
+
     def read(self, server: WorkspaceServer, *, refresh: bool = False) -> list[InboxItem]:
         """Everything that waits at one server."""
-        row, state = status_row(self.workspace, self.store, self.stages, server, refresh=refresh)
-        return list(self.of(server, row, state))
+        return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Everything that waits at one server, by its `status_row`. What is suggested was tried: nothing that would be refused is."""
