@@ -18,8 +18,8 @@ from mcpfactory_pipeline.views.graph import (
     GraphPlace,
     PlaceChip,
     graph_of,
-    server_places,
     positions_of,
+    server_places,
     workspace_places,
 )
 from mcpfactory_pipeline.views.inbox import InboxItem

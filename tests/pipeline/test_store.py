@@ -78,6 +78,9 @@ def test_a_state_edited_by_hand_is_not_believed(store, workspace, run):
     text = store.state_file("books").read_text()
     store.state_file("books").write_text(text.replace('"passed"', '"failed"', 1))
     assert "edited by hand" in verify(workspace)[0]["message"]
+    for dry_run in (True, False):
+        with pytest.raises(StateError, match="edited by hand"):
+            hold(workspace, "books", "staging", reason="audit", dry_run=dry_run)
     assert run("books", force=True).servers == {"books": "errored"}
 
 
