@@ -145,9 +145,11 @@ class WorkspaceReader:
 
     def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
         """Return the result of `read`; without `live`, the last result if it has the same key."""
-        if self._live or self._read is None or self._read[0] != key:
-            self._read = key, read()
-        return cast("T", self._read[1])
+        if not self._live and self._read is not None and self._read[0] == key:
+            return cast("T", self._read[1])
+        found = read()
+        self._read = key, found
+        return found
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()

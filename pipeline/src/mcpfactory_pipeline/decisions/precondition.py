@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
-from mcpfactory_pipeline.plan.stage import ApprovalPolicy
+from mcpfactory_pipeline.plan.stage import ApprovalPolicy, current_decision
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 
 _DIGITS: Final = 8  # hexadecimal digits of a part in a token
@@ -84,8 +84,7 @@ def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | N
 
 def stage_facts(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> DecisionFacts:
     """Return the facts that a decision about an approval stage depends on: shown files, decisions, policy."""
-    made = state.decisions.get(stage)
-    current = made if made and dict(made.shown) == dict(shown) else None
+    current = current_decision(state.decisions.get(stage), shown)
     said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
     shows = "; ".join(f"{part} {value}" for part, value in sorted(shown.items()))
     return DecisionFacts(

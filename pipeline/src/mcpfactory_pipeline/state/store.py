@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -357,11 +358,5 @@ class Store:
 
 def is_older(server: str, text: str, events: Sequence[Event]) -> bool:
     """Return True if the text is the state after a prefix of the history: an interrupted write."""
-    state = ServerState(server)
-    if text == to_text(state):
-        return True
-    for event in events:
-        state = apply(state, event)
-        if text == to_text(state):
-            return True
-    return False
+    states = list(accumulate(events, apply, initial=ServerState(server)))
+    return any(text == to_text(state) for state in reversed(states))  # usually only the last write is missing

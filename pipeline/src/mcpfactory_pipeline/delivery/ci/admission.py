@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_record
+from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
 from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks, version_fault
-from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, describe_missing, rejected_by
+from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, candidate_id, describe_missing, rejected_by
 from mcpfactory_pipeline.state.schema import Event, step_of
 from mcpfactory_pipeline.state.state import ServerState, apply, fold
 
@@ -103,11 +103,6 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise ShardResultError("order", f"event {event['id']} of {server} is not valid: {error}") from error
     return new
-
-
-def candidate_id(files: Mapping[str, str]) -> str:
-    """Return the id of the candidate that these files are, by their hashes."""
-    return hash_record(files).removeprefix("sha256:")[:16]
 
 
 def _check(walk: _Walk, event: Event) -> None:
