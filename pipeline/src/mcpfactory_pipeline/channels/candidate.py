@@ -27,7 +27,7 @@ from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_n
 from mcpfactory_pipeline.channels.channel import offered_hashes, publish_files, read_verified
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, candidate_id
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import ServerState, referenced
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import (
     CONFIG,
@@ -197,7 +197,7 @@ def prune(
             # deleted.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
-                forgotten = _unreferenced(folder, _referenced(store.state(server.name), keep))
+                forgotten = _unreferenced(folder, referenced(store.state(server.name), keep))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
             found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
@@ -235,14 +235,6 @@ def read_keep(workspace: Workspace) -> int | None:
             f"artifacts.keep has the invalid value {keep!r}", f'set a number of at least 1, or "{_ALL}"'
         )
     return keep
-
-
-def _referenced(state: ServerState, keep: int) -> set[str]:
-    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
-    offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
-    published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
-    needed = {*newest, *offered, *published, state.candidate or ""}
-    return {path for path in needed if path}
 
 
 def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:

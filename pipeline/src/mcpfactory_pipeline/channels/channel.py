@@ -16,7 +16,8 @@ from __future__ import annotations
 import html
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -56,29 +57,36 @@ def publish_files(
         StateError: a file has other bytes, or the channel cannot be written; then nothing is changed.
     """
     files = {file.name: read_verified(file, content) for file, content in {wheel: expected, **others}.items()}
-    folder = channels / channel
-    try:
-        with file_lock(channels / f".{channel}.lock"):
-            for companion in companions:
-                _write_project(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
-            _write_project(folder, wheel_name(wheel.name), files)
-            _write_root(folder)
-    except OSError as error:
-        raise _unwritable(channel, error) from error
+    with _writing(channels, channel) as folder:
+        for companion in companions:
+            _write_project(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
+        _write_project(folder, wheel_name(wheel.name), files)
 
 
 def withdraw(channels: Path, channel: str, project: str) -> None:
     """Take a project out of a channel: who asks for it finds nothing. No error when it is not there."""
-    folder = channels / channel
-    if not (folder / "simple").is_dir():
+    if not (channels / channel / "simple").is_dir():
         return
+    with _writing(channels, channel) as folder:
+        if (folder / "simple" / project).is_dir():
+            shutil.rmtree(folder / "simple" / project)
+
+
+@contextmanager
+def _writing(channels: Path, channel: str) -> Iterator[Path]:
+    """Lock the folder of a channel for the block, then write its list of projects, which a killed process may have left out.
+
+    Raises:
+        StateError: the channel cannot be written.
+    """
     try:
         with file_lock(channels / f".{channel}.lock"):
-            if (folder / "simple" / project).is_dir():
-                shutil.rmtree(folder / "simple" / project)
-            _write_root(folder)  # also when the project is gone: a process may have been killed before it got here
+            yield channels / channel
+            _write_root(channels / channel)
     except OSError as error:
-        raise _unwritable(channel, error) from error
+        raise StateError(
+            f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable"
+        ) from error
 
 
 def has_project(channels: Path, channel: str, project: str) -> bool:
@@ -209,10 +217,6 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
 def _write_root(folder: Path) -> None:
     projects = sorted(page.parent.name for page in (folder / "simple").glob("*/index.html"))
     _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
-
-
-def _unwritable(channel: str, error: OSError) -> StateError:
-    return StateError(f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable")
 
 
 def _linked_folders(folder: Path) -> set[str]:

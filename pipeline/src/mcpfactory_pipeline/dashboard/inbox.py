@@ -163,23 +163,21 @@ class _Whom:
     """For whom things wait: approvers of channels, owners of servers, else a role; and which logs say more."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
-        self.channels = {channel.name for channel in facts.channels}
-        self._approvers = {channel.name: channel.approvers for channel in facts.channels}
-        self._owners = {server.name: server.owners for server in facts.servers}
-        self._logs = {server.name: server.logs for server in facts.servers}
-        self._approved = {server.name: server.approved for server in facts.servers}
+        self.channels = {channel.name: channel.approvers for channel in facts.channels}
+        self._servers = {server.name: server for server in facts.servers}
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
         if item.kind == "approval":
-            approvers = self._approvers.get(item.about, ())
+            approvers = self.channels.get(item.about, ())
             return tuple(name for name in approvers if not self._has_approved(item, name))
-        return self._owners.get(item.server, ())
+        return self._servers[item.server].owners if item.server in self._servers else ()
 
     def of(self, item: InboxItem) -> str:
         return ", ".join(self.names(item)) or _KINDS[item.kind][2]
 
     def log(self, item: InboxItem) -> str:
-        return item.about if item.about in self._logs.get(item.server, ()) else ""
+        server = self._servers.get(item.server)
+        return item.about if server and item.about in server.logs else ""
 
     def concerns(self, item: InboxItem, whose: str) -> bool:
         names = self.names(item)
@@ -188,8 +186,8 @@ class _Whom:
         )
 
     def _has_approved(self, item: InboxItem, name: str) -> bool:
-        given = self._approved.get(item.server, {}).get(item.about, ()) if item.kind == "approval" else ()
-        return person_key(name) in map(person_key, given)
+        server = self._servers.get(item.server) if item.kind == "approval" else None
+        return server is not None and person_key(name) in map(person_key, server.approved.get(item.about, ()))
 
 
 _WORD: Final = re.compile(r"[\w-]+")

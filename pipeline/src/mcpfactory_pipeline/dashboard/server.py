@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.overview import overview, overview_rows
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.ids import format_time
-from mcpfactory_pipeline.base.text import format_duration, pluralize
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
 from mcpfactory_pipeline.dashboard.candidates import (
     CandidateView,
@@ -35,7 +35,7 @@ from mcpfactory_pipeline.dashboard.facts import (
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
-from mcpfactory_pipeline.views.graph import GraphPlace, server_places
+from mcpfactory_pipeline.views.graph import GraphPlace, channel_limits, server_places
 from mcpfactory_pipeline.workspace.coverage import operation_name
 
 _SIZE: Final = 8  # tools with their schemas of a page
@@ -437,8 +437,7 @@ def _published(detail: ServerDetail) -> Iterator[PublishedView]:
 
 
 def _requirements(channel: ChannelPolicy) -> str:
-    words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
-    words += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    words = channel_limits(channel)
     if channel.approvals:
         words.append(
             pluralize(channel.approvals, "approval")

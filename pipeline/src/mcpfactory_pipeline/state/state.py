@@ -366,11 +366,16 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
     return _pruned(replace(state, channels=channels, candidates=candidates))
 
 
-def _pruned(state: ServerState) -> ServerState:
-    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-_KEPT:]
+def referenced(state: ServerState, keep: int) -> set[str]:
+    """Return the newest candidates, as many as `keep`, and those that are current, published, or in a channel, now or before."""
+    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
-    kept = {*newest, state.candidate, *offered, *published}
+    return {name for name in (*newest, state.candidate, *offered, *published) if name}
+
+
+def _pruned(state: ServerState) -> ServerState:
+    kept = referenced(state, _KEPT)
     return replace(state, candidates={name: c for name, c in state.candidates.items() if name in kept})
 
 

@@ -86,14 +86,18 @@ def rejected_words(known: Mapping[str, Any]) -> str:
     return "; ".join(f"{known['version']} was {describe_decision('rejected', one)}" for one in known["by"])
 
 
+def channel_limits(channel: ChannelPolicy) -> list[str]:
+    """Describe the gates and the soak time of a channel."""
+    limits = {name: "" if GATES[name].switch else f" {limit:g}" for name, limit in channel.gates.items()}
+    soak = [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    return [*(name.replace("_", " ") + limit for name, limit in limits.items()), *soak]
+
+
 def _admission(
     nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Add what a channel asks for behind its needs, and return what the channel itself then needs."""
-    asked = [
-        name.replace("_", " ") + ("" if GATES[name].switch else f" {limit:g}") for name, limit in channel.gates.items()
-    ]
-    asked += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    asked = channel_limits(channel)
     approvals = pluralize(channel.approvals, "approval") if channel.approvals else ""
     for name, kind, words in (
         (gates_name(channel.name), "gates", "; ".join(asked)),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, cached_property, partial
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord
 from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
@@ -111,7 +111,7 @@ _NAMED: Final = 3  # servers of a run that are named; more are all
 
 
 @dataclass(frozen=True, slots=True)
-class InboxItem:
+class InboxItem(JsonRecord):
     """A pending item.
 
     `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds. `precondition` is the
@@ -127,10 +127,6 @@ class InboxItem:
     since: str | None = None
     waited: float | None = None
     precondition: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def read_inbox(
