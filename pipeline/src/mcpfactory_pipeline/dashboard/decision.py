@@ -212,7 +212,7 @@ def decision_page(
         gone=findings_of(gone),
         gone_total=len(gone),
         stayed=stayed,
-        waived=tuple(map(str, _summary(detail.state, chosen, "validate").get("waived_rules", ()))),
+        waived=tuple(map(str, detail.state.candidates[chosen].summary("validate").get("waived_rules", ()))),
         facts=tuple(_facts(detail.state, old, new, before, after)),
         decisions=tuple(about),
         source=source_command,
@@ -357,11 +357,6 @@ def _without_evidence(finding: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in finding.items() if key != "evidence"}
 
 
-def _summary(state: ServerState, candidate: str, stage: str) -> Mapping[str, Any]:
-    summary: Mapping[str, Any] = state.candidates[candidate].checks.get(stage, {}).get("summary", {})
-    return summary
-
-
 def _facts(
     state: ServerState,
     old: CandidateView | None,
@@ -380,7 +375,7 @@ def _figures(state: ServerState, candidate: CandidateView | None, kept: StoredCa
         return
     for check in candidate.checks:
         yield check.stage, check.status.word
-    judged, tested = (_summary(state, candidate.id, stage) for stage in ("validate", "test"))
+    judged, tested = map(state.candidates[candidate.id].summary, ("validate", "test"))
     if "score" in judged:
         yield "score", plain_figure(judged["score"])
         yield "findings", plain_figure(judged.get("findings", ""))

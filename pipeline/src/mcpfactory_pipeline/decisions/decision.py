@@ -237,7 +237,7 @@ def approve(
             )
         _refuse_repeated(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
-        waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
+        waived = known.summary("validate").get("waived", 0)
         decision.blockers(chosen)  # report failing queries before anything is recorded
         made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]

@@ -184,7 +184,7 @@ _WAIVED: Final = 5  # rules that a line names
 
 def proof_lines(candidate: Candidate) -> list[str]:
     """Return the lines; none for a candidate that was never tested or validated."""
-    tested, judged = _summary(candidate, "test"), _summary(candidate, "validate")
+    tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:
         words = [
@@ -208,7 +208,7 @@ def callers_line(candidate: Candidate, offered: Release | None, channel: str, se
     """
     if offered is None:
         return ""
-    known = _summary(candidate, "validate").get("contract")
+    known = candidate.summary("validate").get("contract")
     breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
     if breaking is None:
         return f"what it changes for callers of {offered.version}, which {channel} offers, is not known"
@@ -227,8 +227,3 @@ def _waived(judged: Mapping[str, Any]) -> str:
     more = f" and {len(rules) - _WAIVED} more" if len(rules) > _WAIVED else ""
     named = f": {', '.join(rules[:_WAIVED])}{more}" if rules else ""
     return f"{pluralize(judged['waived'], 'finding')} waived{named}"
-
-
-def _summary(candidate: Candidate, stage: str) -> Mapping[str, Any]:
-    summary: Mapping[str, Any] = candidate.checks.get(stage, {}).get("summary", {})
-    return summary

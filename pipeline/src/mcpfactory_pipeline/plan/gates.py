@@ -41,7 +41,7 @@ class _RecordedRate:
 
 
 def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any]:
-    return lambda candidate, _offered: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
+    return lambda candidate, _offered: candidate.summary(stage).get(fact)
 
 
 def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:

@@ -72,6 +72,11 @@ class Candidate:
     approvals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
+    def summary(self, stage: str) -> Mapping[str, Any]:
+        """Return the facts of a stage's check; empty if it did not run."""
+        found: Mapping[str, Any] = self.checks.get(stage, {}).get("summary", {})
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Release:

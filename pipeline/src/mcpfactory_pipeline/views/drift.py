@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.hashing import ABSENT
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.decisions.drift import Drift, is_of_other_offer, way_to_offer
 from mcpfactory_pipeline.decisions.integrity import state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
@@ -111,7 +110,9 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
         written = {path: entry["sha256"] for path, entry in files.items() if entry["owner"] == "machine"}
     except (KeyError, TypeError, AttributeError):
         return
-    found = [path for path, digest in sorted(written.items()) if _digest(case.server.folder / path) != digest]
+    found = [
+        path for path, digest in sorted(written.items()) if hash_file(case.server.folder / path) != f"sha256:{digest}"
+    ]
     if found:
         more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
         message = f"edited by hand: {', '.join(found[:_MAX_NAMED])}{more}"
@@ -259,7 +260,7 @@ def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drif
         message, means = f"{document.source} cannot be read: {error}", "whether the API changed is not known"
         yield Drift("source", message, means, f"mcpfactory inbox --refresh {case.server.name}")
         return
-    changed = [path for path, data in fresh.files.items() if _digest(case.server.folder / path) != _sha256(data)]
+    changed = [path for path, data in fresh.files.items() if hash_file(case.server.folder / path) != hash_bytes(data)]
     if changed:
         message = f"{document.source} is not what {changed[0]} holds any more"
         update = f"{case.update} --api {document.label}" if document.label else case.update
@@ -273,17 +274,6 @@ KINDS: Final = (
     "document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone",
     "version", "replaced", "offers",
 )  # fmt: skip
-
-
-def _digest(file: Path) -> str:
-    try:
-        return _sha256(file.read_bytes())
-    except OSError:
-        return ABSENT
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _short(value: str) -> str:
