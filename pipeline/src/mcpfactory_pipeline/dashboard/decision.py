@@ -252,7 +252,7 @@ def _question(
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
     idle = about is not None and not asks
-    stands, way = _standing(detail, name, candidate, advise) if idle else ("", "")
+    stands, way = _refusal(detail, name, candidate, advise) if idle else ("", "")
     refusals = _refusals(detail, name, candidate, about or ())
     counted = [who for who in _approved(about or ()) if not policy.approvers or who in policy.approvers]
     lacks = refusals or missing_approvals(policy.approvals, counted, policy.approvers)
@@ -270,7 +270,7 @@ def _question(
     }
 
 
-def _standing(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
+def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
     """Return why a candidate without a pending decision must not be promoted, and the command that resolves it, "" for none."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")

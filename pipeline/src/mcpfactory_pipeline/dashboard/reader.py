@@ -159,7 +159,7 @@ class WorkspaceReader:
             facts = self._server(workspace, inbox, name)
         if facts.row.get("problem"):
             return ServerDetail(facts, inbox.channels)
-        server, store = workspace.server(name), Store(workspace)
+        server, store = workspace.server(name), inbox.store
         try:
             state, events = store.state(name), store.history(name)
         except PipelineError as error:

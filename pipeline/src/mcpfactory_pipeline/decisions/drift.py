@@ -36,9 +36,9 @@ class Drift:
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
-    """Return the known drift of an adopted server that stands in its way; nothing once `validate` has passed with a waiver of just that.
+    """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
 
-    A `candidate` of a URL drifted as well when another offer was adopted since: the URL serves that one.
+    A `candidate` of a URL has also drifted if another offer was adopted later: the URL serves that one.
 
     Raises:
         ConfigError: what is known, or waived, cannot be read.

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.plan.gates import breaking_changes
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import ApprovalPolicy, current_decision
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
@@ -208,8 +209,7 @@ def callers_line(candidate: Candidate, offered: Release | None, channel: str, se
     """
     if offered is None:
         return ""
-    known = candidate.summary("validate").get("contract")
-    breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
+    breaking = breaking_changes(candidate, offered)
     if breaking is None:
         return f"what it changes for callers of {offered.version}, which {channel} offers, is not known"
     if not breaking:

@@ -259,8 +259,8 @@ def stage_blockers(
 ) -> list[Blocker]:
     """Return the approval stages that a candidate needs for a channel and does not have.
 
-    For a candidate that is not the newest, what the stages found about it stands in the history; stages that decide before
-    a candidate is built are about the newest alone.
+    For an older candidate, the results of its stages are in the history; approval stages before the build apply only to
+    the newest candidate.
     """
     found: list[Blocker] = []
     asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]

@@ -70,7 +70,7 @@ def rename(
 ) -> ServerRename:
     """Give a server another name. A dry run says what that means, and changes nothing.
 
-    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `notify`
+    A folder that was moved by hand is also renamed: `new` is then its name, and `old` the name in its configuration. `notify`
     is called with what takes a while.
 
     Raises:
