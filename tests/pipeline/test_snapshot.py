@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import file_stamp
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.state import store as stores
-from mcpfactory_pipeline.state.state import fold, to_text
+from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 
@@ -48,13 +50,17 @@ def test_an_unchanged_history_is_not_read_and_a_decision_keeps_what_it_comes_to(
 
 def test_a_changed_history_is_folded_again_whatever_was_changed(store, workspace):
     file = store.history_file("books")
-    file.write_text(file.read_text().replace('"passed"', '"failed"', 1))
-    store.state_file("books").write_text(to_text(fold("books", store.history("books"))))
-    assert Store(workspace).state("books") == fold("books", store.history("books"))
-    held = {"id": "0" * 26, "at": "2026-11-22T08:00:00Z", "actor": "a", "event": "held", "channel": "staging"}
+    held = {"at": "2026-11-22T08:00:00Z", "actor": "a", "event": "held", "channel": "staging"}
     with file.open("a") as stream:  # older events, as a merge brings them
-        stream.write(json.dumps(held) + "\n" + json.dumps({**held, "event": "released", "id": "0" * 25 + "1"}) + "\n")
+        stream.write(json.dumps({**held, "id": "0" * 26}) + "\n")
+        stream.write(json.dumps({**held, "event": "released", "id": "0" * 25 + "1"}) + "\n")
     assert Store(workspace).state("books") == fold("books", store.history("books"))
+    with file.open("a") as stream:  # a newer one, whose writer was killed before it wrote the state
+        stream.write(json.dumps({**held, "id": new_id(store.state("books").last)}) + "\n")
+    assert list(Store(workspace).state("books").holds) == ["staging"]
+    file.write_text(file.read_text().replace('"passed"', '"failed"', 1))
+    with pytest.raises(StateError, match="edited by hand"):
+        Store(workspace).state("books")
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"{}", b"[1]", b"half"])
@@ -71,3 +77,6 @@ def test_verify_does_not_ask_a_snapshot(store, workspace):
     snapshot(store).write_text(json.dumps(content))
     assert Store(workspace).state("books").stages["test"].outcome == "failed", "the snapshot is valid"
     assert [wrong["server"] for wrong in verify(workspace)] == ["books"]
+    snapshot(store).write_text(json.dumps({**content, "rules": "of another version"}))
+    with pytest.raises(StateError, match="edited by hand"):
+        Store(workspace).state("books")

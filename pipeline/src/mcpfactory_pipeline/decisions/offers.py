@@ -29,8 +29,8 @@ def is_older(state: ServerState, channel: str, candidate: str) -> bool:
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the next candidate for a channel; "" if the channel offers it, or a newer one."""
-    candidate = next_candidate(state, channel)
+    """Return the candidate in the previous channel; "" if there is none, or the channel offers it, or a newer one."""
+    candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older(state, channel.name, candidate) else candidate
 

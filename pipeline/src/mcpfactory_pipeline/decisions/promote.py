@@ -128,7 +128,7 @@ def promote_due(
     for server in servers:
         try:
             with open_decision(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as decision:
-                due = pending_candidate(decision.state, decision.policy) if decision.policy.source else ""
+                due = pending_candidate(decision.state, decision.policy)
                 if not due or decision.blockers(due):
                     continue
             done.append(

@@ -381,7 +381,8 @@ def referenced(state: ServerState, keep: int) -> set[str]:
 
 def _pruned(state: ServerState) -> ServerState:
     kept = referenced(state, _KEPT)
-    return replace(state, candidates={name: c for name, c in state.candidates.items() if name in kept})
+    left = {name: candidate for name, candidate in state.candidates.items() if name in kept}
+    return state if len(left) == len(state.candidates) else replace(state, candidates=left)
 
 
 def to_text(state: ServerState) -> str:

@@ -399,8 +399,7 @@ class InboxReader:
         self, server: WorkspaceServer, state: ServerState, recent: Callable[[], Sequence[Event]]
     ) -> Iterator[InboxItem]:
         for channel in self.channels:
-            candidate = pending_candidate(state, channel) if channel.source else ""
-            if not candidate:
+            if not (candidate := pending_candidate(state, channel)):
                 continue
             review = ChannelReview(self.workspace, self.stages, self.channels, channel, state, recent, self.now)
             blockers = review.blockers(candidate, drift=drift_blockers(server, state, candidate))

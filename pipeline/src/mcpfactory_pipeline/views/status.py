@@ -194,7 +194,7 @@ def _row(
 
 
 def _rejected(state: ServerState, policy: ChannelPolicy) -> dict[str, Any]:
-    candidate = pending_candidate(state, policy) if policy.source else ""
+    candidate = pending_candidate(state, policy)
     known = state.candidates.get(candidate)
     if known is None or not known.rejections.get(policy.name):
         return {}
