@@ -19,7 +19,7 @@ from mcpfactory_pipeline.channels.candidate import NAME_HINT, channels_folder
 from mcpfactory_pipeline.channels.channel import has_project, is_absent, offer_faults, page_faults, projects_on_page
 from mcpfactory_pipeline.decisions.decision import projects_of
 from mcpfactory_pipeline.decisions.drift import Drift
-from mcpfactory_pipeline.decisions.signatures import SIGNERS, approval_faults, hold_faults, stage_faults
+from mcpfactory_pipeline.decisions.signatures import SIGNERS, decision_faults
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.stages import workspace_stages
@@ -63,11 +63,7 @@ def _unsigned(
 ) -> list[str]:
     store = Store(workspace)
     state, events = store.state(server), store.history(server)
-    return [
-        *approval_faults(workspace, state, events, channels),
-        *hold_faults(workspace, state, events, channels),
-        *stage_faults(workspace, state, events, stages),
-    ]
+    return list(decision_faults(workspace, state, events, channels, stages))
 
 
 def require_integrity(workspace: Workspace, server: str) -> None:
