@@ -254,7 +254,8 @@ def _question(
     idle = about is not None and not asks
     stands, way = _refusal(detail, name, candidate, advise) if idle else ("", "")
     refusals = _refusals(detail, name, candidate, about or ())
-    counted = [who for who in _approved(about or ()) if not policy.approvers or who in policy.approvers]
+    approved = [one.who for one in about or () if one.what == "approved" and one.counts]
+    counted = [who for who in approved if not policy.approvers or who in policy.approvers]
     lacks = refusals or missing_approvals(policy.approvals, counted, policy.approvers)
     approve = approve_command(detail.facts.name, policy, candidate) if idle and lacks and policy.source else ""
     return {
@@ -275,10 +276,6 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
-
-
-def _approved(about: Iterable[DecisionView]) -> list[str]:
-    return [one.who for one in about if one.what == "approved" and one.counts]
 
 
 def _refusals(
@@ -336,7 +333,10 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
     """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
-    old, new = ([_without_evidence(one) for one in report.get("findings", ())] for report in (before, after))
+    old, new = (
+        [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
+        for report in (before, after)
+    )
     gone, come = _beyond(old, new), _beyond(new, old)
     return gone, come, len(new) - len(come)
 
@@ -351,10 +351,6 @@ def _beyond(some: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any
 
 def _finding_key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
     return str(finding.get("rule")), str(finding.get("where")), str(finding.get("message"))
-
-
-def _without_evidence(finding: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in finding.items() if key != "evidence"}
 
 
 def _facts(

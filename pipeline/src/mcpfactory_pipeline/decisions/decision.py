@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -244,11 +244,6 @@ def approve(
         proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
-
-
-def stays_closed(channel: str, blockers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the blockers that remain after an approval, as text; `blockers` is that part of `approve`'s result."""
-    return [f"{channel} stays closed to it: {one['message']}" for one in blockers]
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:

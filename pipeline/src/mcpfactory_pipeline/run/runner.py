@@ -114,7 +114,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds
+_LONGEST_PAUSE: Final = 60.0  # seconds; the pause before each further attempt is twice as long
 
 
 @dataclass(slots=True)
@@ -146,11 +146,6 @@ def server_plan(
 def log_file(workspace: Workspace, server: str, stage: str) -> Path:
     """Return the path of a stage's log."""
     return workspace.artifacts / server / "logs" / f"{stage}.log"
-
-
-def retry_delay(attempt: int, backoff: float) -> float:
-    """Seconds to wait before an attempt (the second is the first that waits): doubled each time, one minute at most."""
-    return min(backoff * float(1 << max(0, attempt - 2)), _LONGEST_PAUSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +213,9 @@ class Runner:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
             state = self.store.state(server.name)
-            if self._move_back(state):
+            if moved := move_back(self.workspace, self.stages, state, self.store):
+                for words in moved:
+                    self.emit(ServerTrouble(state.server, words, "mcpfactory inbox"))
                 continue
             steps = server_plan(self.workspace, server, self.stages, state, force)
             due = self._due(steps, result.ran)
@@ -231,13 +228,6 @@ class Runner:
             result.ran += names
         result.outcome = "interrupted"
         return result
-
-    def _move_back(self, state: ServerState) -> bool:
-        """Move channels back whose candidate failed while they offered it; whether there was one. A run that broke off leaves that to the next."""
-        done = move_back(self.workspace, self.stages, state, self.store)
-        for words in done:
-            self.emit(ServerTrouble(state.server, words, "mcpfactory inbox"))
-        return bool(done)
 
     def _due(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> list[PlanStep]:
         """Return the steps that are due, were not run yet, and whose needs are satisfied: as many as may run side by side."""
@@ -288,7 +278,7 @@ class Runner:
         without an end unless the stage is at work.
         """
         for attempt in range(1, self.attempts + 1):
-            if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):
+            if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):
                 return
             state = self.store.state(server.name)
             reader, begun = InputReader(server, state), []

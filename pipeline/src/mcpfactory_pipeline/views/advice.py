@@ -59,7 +59,10 @@ class Adviser:
             if operation := read_command(command):
                 self._try(operation)
             elif log := _LOG.fullmatch(command):
-                self._require_log(log["server"], log["stage"])
+                server, stage = log["server"], log["stage"]
+                if not log_file(self.workspace, server, stage).is_file():
+                    again = f"mcpfactory pipeline run {server} --force"
+                    return NotFoundError(f"no log of {stage} of {server} on this machine", hint=again)
         except PipelineError as error:
             return error
         return None
@@ -87,12 +90,6 @@ class Adviser:
                 raise NotFoundError(f"{server} has no stages to run", hint=f"mcpfactory pipeline status {server}")
         elif isinstance(operation, _TRIED) and getattr(operation, "sign_with", None) is None:
             operation.run(context)
-
-    def _require_log(self, server: str, stage: str) -> None:
-        if not log_file(self.workspace, server, stage).is_file():
-            raise NotFoundError(
-                f"no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
-            )
 
     def validate_suggestion(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal, if any.

@@ -40,7 +40,7 @@ from mcpfactory_pipeline.state.verify import head_histories
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offered_now, read_known_drift
-from mcpfactory_pipeline.workspace.waivers import Waiver, expiring, read_waiver_policy, uncovering
+from mcpfactory_pipeline.workspace.waivers import expiring, read_waiver_policy, uncovering
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
 
 
@@ -208,11 +208,6 @@ class InboxReader:
     stages: tuple[Stage, ...]
     channels: tuple[ChannelPolicy, ...]
     now: datetime
-
-    @cached_property
-    def _waiver_days(self) -> int:
-        """For how many days a waiver is proposed again."""
-        return min(_RENEWED, read_waiver_policy(self.workspace.config.get("waivers", {})).max_days)
 
     @cached_property
     def _head(self) -> dict[str, str]:
@@ -441,8 +436,10 @@ class InboxReader:
         except ConfigError as error:
             yield problem_item(server.name, "waivers", str(error), error.hint)
             return
+        days = min(_RENEWED, read_waiver_policy(self.workspace.config.get("waivers", {})).max_days) if ending else 0
+        offer = offered_now(read_known_drift(server.folder, server.adopted)) if ending else ""
         for waiver, left in ending:
-            if waiver.rule == DRIFT_RULE and not _covers_known(waiver, server):
+            if waiver.rule == DRIFT_RULE and (not offer or uncovering(waiver, offer)):
                 continue  # there is nothing that it excuses
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
@@ -451,7 +448,7 @@ class InboxReader:
             )
             tool = f" --tool {shlex.quote(waiver.tool)}" if waiver.tool else ""
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
-            rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=self._waiver_days)
+            rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=days)
             command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
             if waiver.rule == DRIFT_RULE and server.adopted:  # it is to be looked at, and not accepted on and on
                 command = f"mcpfactory adopt {server.adopted.again} --name {server.name}"
@@ -483,11 +480,6 @@ class InboxReader:
         if item.kind in {"gate", "approval"}:
             return last_time(event for event in events if event["event"] == "stage.finished")
         return failing_since(events, item.about)
-
-
-def _covers_known(waiver: Waiver, server: WorkspaceServer) -> bool:
-    offer = offered_now(read_known_drift(server.folder, server.adopted))
-    return bool(offer) and not uncovering(waiver, offer)
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
