@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, request_faults
+from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, record_call
 from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
@@ -98,7 +99,7 @@ async def observe_persons(
                 env=environ,
                 cwd=target.cwd,
                 inherit=False,
-                mode="legacy" if "legacy" in evidence.eras else "modern",
+                mode="legacy" if "legacy" in evidence.lifecycles else "modern",
                 timeout=_ANSWER,
                 elicitation=person,
             ) as client,
@@ -132,23 +133,15 @@ async def _call(
 ) -> RecordedCall:
     person.answer = answer
     person.asked.clear()
-    stub.expect(planned.case)
-    requests, mismatches = len(stub.requests), len(stub.mismatches)
+    made = await record_call(planned, stub, _exchange(client, planned))
+    return made if answer == "agrees" else replace(made, mismatches=())
+
+
+async def _exchange(client: Client, planned: PlannedCall) -> WireExchange:
     params: Json = {"name": planned.tool, "arguments": dict(planned.arguments)}
     received: Json
     try:
         received = {"result": await client.call_tool(planned.tool, dict(planned.arguments))}
     except McpError as error:
         received = {"error": {"code": error.code, "message": str(error)}}
-    sent, said = stub.requests[requests:], stub.mismatches[mismatches:]
-    faults = request_faults(planned, sent, said) if answer == "agrees" else []
-    return RecordedCall(
-        planned.tool,
-        WireExchange({"method": "tools/call", "params": params}, received),
-        planned.origin,
-        planned.title,
-        tuple({"method": one.method, "path": one.path, "query": one.query} for one in sent),
-        tuple(faults),
-        planned.question,
-        (planned.case or {}).get("response"),
-    )
+    return WireExchange({"method": "tools/call", "params": params}, received)
