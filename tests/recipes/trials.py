@@ -85,22 +85,16 @@ def stage(root: Path) -> None:
     replace(root, "docs/reference/pipeline.md", "| `staging` | all checks |", f"{row}| `staging` | all checks |")
 
 
-RULE: Final = """\
-    Rule(
-        id="packaging.summary", severity=1, check=_on_package(_summary),
-        statement="The package describes itself in a line.",
-        source="indexes show one line",
-        hint="shorten project.description",
-    ),
-)  # fmt: skip
+RULE: Final = """
+
+@rule("packaging.summary", 1, over=_readable,
+      statement="The package describes itself in a line.",
+      source="indexes show one line",
+      hint="shorten project.description")  # fmt: skip
+def _summary(package: PackageFacts) -> Iterator[Fault]:
+    if len(str(package.project.get("description", ""))) > 200:
+        yield Fault("the description is no summary", "project.description")
 """
-CHECK: Final = """\
-def _summary(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
-    long = len(str(package.project.get("description", ""))) > 200
-    return rule_outcome(1, [Fault("the description is no summary", "project.description")] if long else [])
-
-
-RULES"""
 ANIMAL: Final = '''
 
 class Windbag(Packaged):
@@ -112,9 +106,8 @@ class Windbag(Packaged):
 
 
 def rule(root: Path) -> None:
-    family = f"{PIPELINE}/checks/rules/packaging.py"
-    replace(root, family, "\nRULES", f"\n{CHECK}")
-    replace(root, family, ")  # fmt: skip\n", RULE)
+    family = root / f"{PIPELINE}/checks/rules/packaging.py"
+    family.write_text(family.read_text(encoding="utf-8") + RULE, encoding="utf-8")
     replace(
         root,
         f"{PIPELINE}/checks/report.py",
