@@ -242,9 +242,7 @@ def answer_text(exchange: WireExchange) -> str:
 
 def sent_arguments(call: RecordedCall) -> Json:
     """Return the arguments of a call that was made."""
-    sent = call.exchange.sent
-    params = sent.get("params") if isinstance(sent, dict) else None
-    arguments = params.get("arguments") if isinstance(params, dict) else None
+    arguments = call.exchange.params.get("arguments")
     return arguments if isinstance(arguments, dict) else {}
 
 
@@ -330,6 +328,11 @@ class Evidence:
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
+
+    @property
+    def output_schemas(self) -> dict[str, Any]:
+        """The outputSchema of each named tool that has one."""
+        return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property
     def answers(self) -> tuple[RecordedCall, ...]:

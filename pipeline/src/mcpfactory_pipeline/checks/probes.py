@@ -106,13 +106,23 @@ def describe_answer(exchange: WireExchange) -> str:
     return exchange.problem or "an answer with neither result nor error"
 
 
-def error(*codes: int, tolerates: Callable[[WireExchange], bool] = lambda _exchange: False) -> Expectation:
-    """Expect an error with one of these codes; a tolerated other answer weighs 1."""
+def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
+    """Expect an error with one of these codes; a tolerated other answer weighs 1.
+
+    A failure is any error with a code, and a result with isError: where the specification has the code only in an example.
+    """
 
     def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
-        if exchange.code not in codes:
-            words = f"expected error {' or '.join(map(str, codes))}, got {describe_answer(exchange)}"
-            yield Fault(words, what, exchange, lesser=1 if tolerates(exchange) else None)
+        if exchange.code in codes:
+            return
+        kinds = {
+            "error": exchange.error is not None,
+            "failure": exchange.code is not None or (exchange.result is not None and exchange.failed),
+            "result": exchange.result is not None,
+            "no result": exchange.result is None,
+        }
+        words = f"expected error {' or '.join(map(str, codes))}, got {describe_answer(exchange)}"
+        yield Fault(words, what, exchange, lesser=1 if kinds.get(tolerates) else None)
 
     return expect
 
@@ -141,23 +151,6 @@ def batch_silence(exchange: WireExchange, what: str) -> Iterator[Fault]:
         yield Fault(f"a batch of {what} got {describe_answer(exchange)}", what, exchange)
     elif exchange.status not in (0, 202):
         yield Fault(f"a batch of {what} got status {exchange.status}, not 202", what, exchange)
-
-
-def _is_error(exchange: WireExchange) -> bool:
-    return exchange.error is not None
-
-
-def _is_result(exchange: WireExchange) -> bool:
-    return exchange.result is not None
-
-
-def _is_no_result(exchange: WireExchange) -> bool:
-    return exchange.result is None
-
-
-def _fails(exchange: WireExchange) -> bool:
-    """Return True for any protocol error and for isError: the specification names the code only in an example."""
-    return exchange.code is not None or (exchange.result is not None and exchange.failed)
 
 
 # --- params that depend on the lists ---
@@ -241,10 +234,16 @@ def _subscribable(evidence: Evidence, capabilities: Mapping[str, Any]) -> Json |
 
 # --- the table ---
 
+_UNKNOWN: Final = {"name": NOTHING, "arguments": {}}
+_UNKNOWN_MEMBERS: Final = {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}
 _UNKNOWN_COMPLETION: Final = {"ref": {"type": "ref/prompt", "name": NOTHING}, "argument": {"name": "a", "value": ""}}
 _NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
+_NEVER_ASKED: Final = "mcpfactory-never-asked"  # id of no request
 _NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}
-_RESPONSE: Final = {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}
+_CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
+_RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
+_ARRAY_PARAMS: Final = {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}
+_NOT_UTF_8: Final = '{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}'
 _PINGS: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": "ping"} for one in ("one", "two"))
 _HELLO: Final = {
     "jsonrpc": "2.0",
@@ -252,55 +251,70 @@ _HELLO: Final = {
     "method": "initialize",
     "params": initialize_params(max(BATCHED)),
 }
-_INVALID: Final = error(INVALID_PARAMS, tolerates=_is_error)
-_NO_METHOD: Final = error(METHOD_NOT_FOUND)
+_INVALID: Final = error(INVALID_PARAMS, tolerates="error")
 
 _ROWS: Final = (
     Probe("ping", "handshake", raw={"jsonrpc": "2.0", "id": "a text", "method": "ping"}),
-    Probe("unknown-method", "handshake", "mcpfactory/nothing", what="unknown method", expects=_NO_METHOD),
+    Probe("unknown-method", "handshake", "mcpfactory/nothing", {}, "unknown method", error(METHOD_NOT_FOUND)),
 
     Probe("read-resource", "lists", "resources/read", _first_resource, lifecycle="", capability="resources"),
-    Probe("unknown-tool", "lists", "tools/call", {"name": NOTHING, "arguments": {}}, "unknown tool", error(INVALID_PARAMS, tolerates=_fails), "", "tools"),
-    Probe("bad-cursor", "lists", "tools/list", {"cursor": "mcpfactory-no-such-cursor"}, "invalid cursor", error(INVALID_PARAMS, tolerates=_is_result), "", "tools"),
-    Probe("unknown-members", "lists", "tools/list", {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}, "unknown members", result("tools/list with a member and metadata that the server does not know"), "", "tools"),
+    Probe("unknown-tool", "lists", "tools/call", _UNKNOWN, "unknown tool",
+          error(INVALID_PARAMS, tolerates="failure"), "", "tools"),
+    Probe("bad-cursor", "lists", "tools/list", {"cursor": "mcpfactory-no-such-cursor"}, "invalid cursor",
+          error(INVALID_PARAMS, tolerates="result"), "", "tools"),
+    Probe("unknown-members", "lists", "tools/list", _UNKNOWN_MEMBERS, "unknown members",
+          result("tools/list with a member and metadata that the server does not know"), "", "tools"),
     Probe("list-again", "lists", "tools/list", lifecycle="", capability="tools"),
-    Probe("unknown-resource", "lists", "resources/read", {"uri": "mcpfactory://nothing/here"}, lifecycle="", capability="resources"),
+    Probe("unknown-resource", "lists", "resources/read", {"uri": "mcpfactory://nothing/here"},
+          lifecycle="", capability="resources"),
     Probe("resource-uri", "lists", "resources/read", {"uri": 5}, "a number as URI", _INVALID, "", "resources"),
-    Probe("subscribe", "lists", "resources/subscribe", _subscription, "resources/subscribe", result("resources/subscribe"), "legacy", "resources"),
-    Probe("unsubscribe", "lists", "resources/unsubscribe", _subscription, "resources/unsubscribe", result("resources/unsubscribe"), "legacy", "resources"),
+    Probe("subscribe", "lists", "resources/subscribe", _subscription, "resources/subscribe",
+          result("resources/subscribe"), "legacy", "resources"),
+    Probe("unsubscribe", "lists", "resources/unsubscribe", _subscription, "resources/unsubscribe",
+          result("resources/unsubscribe"), "legacy", "resources"),
     Probe("get-prompt", "lists", "prompts/get", _first_prompt_params, lifecycle="", capability="prompts"),
-    Probe("unknown-prompt", "lists", "prompts/get", {"name": NOTHING, "arguments": {}}, "unknown prompt", _INVALID, "", "prompts"),
+    Probe("unknown-prompt", "lists", "prompts/get", _UNKNOWN, "unknown prompt", _INVALID, "", "prompts"),
     Probe("prompt-arguments", "lists", "prompts/get", _without_arguments, "missing argument", _INVALID, "", "prompts"),
     Probe("complete", "lists", "completion/complete", _completion, lifecycle="", capability="completions"),
-    Probe("complete-unknown", "lists", "completion/complete", _UNKNOWN_COMPLETION, "completion of an unknown prompt", _INVALID, "", "completions"),
-    Probe("complete-nothing", "lists", "completion/complete", _completion_of_nothing, "completion without an argument", _INVALID, "", "completions"),
-    Probe("complete-undeclared", "lists", "completion/complete", _UNKNOWN_COMPLETION, lifecycle="", capability="!completions"),
-    Probe("unknown-level", "lists", "logging/setLevel", {"level": "loud"}, "unknown level", _INVALID, "legacy", "logging"),
-    Probe("set-level", "lists", "logging/setLevel", {"level": "emergency"}, "logging/setLevel", result("logging/setLevel"), "legacy", "logging"),
+    Probe("complete-unknown", "lists", "completion/complete", _UNKNOWN_COMPLETION,
+          "completion of an unknown prompt", _INVALID, "", "completions"),
+    Probe("complete-nothing", "lists", "completion/complete", _completion_of_nothing,
+          "completion without an argument", _INVALID, "", "completions"),
+    Probe("complete-undeclared", "lists", "completion/complete", _UNKNOWN_COMPLETION,
+          lifecycle="", capability="!completions"),
+    Probe("unknown-level", "lists", "logging/setLevel", {"level": "loud"}, "unknown level",
+          _INVALID, "legacy", "logging"),
+    Probe("set-level", "lists", "logging/setLevel", {"level": "emergency"}, "logging/setLevel",
+          result("logging/setLevel"), "legacy", "logging"),
 
-    Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata", error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
+    Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata",
+          error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
     Probe("modern-unknown-version", "per-request", "tools/list", lifecycle="modern", meta={VERSION: LATER_REVISION}),
-    Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method", _NO_METHOD, "modern"),
-    Probe("modern-retired", "per-request", "ping", {}, "unknown method", _NO_METHOD, "modern"),
+    Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",
+          error(METHOD_NOT_FOUND), "modern"),
+    Probe("modern-retired", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
 
-    Probe("unknown-version", "unknown revision", "initialize", {**initialize_params(), "protocolVersion": UNKNOWN_REVISION}),
-    Probe("notification", "strays", what="a notification that no revision has", expects=silence, raw=_NOTIFICATION),
-    Probe("late-cancel", "strays", what="a cancellation of nothing", expects=silence, raw={"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "mcpfactory-never-asked"}}),
-    Probe("response", "strays", what="a response that nobody asked for", expects=silence, raw=_RESPONSE),
-    Probe("array-params", "strays", capability="tools", raw={"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}, answered=True),
-    Probe("not-rpc", "strays", what="no JSON-RPC message", expects=error(INVALID_REQUEST, tolerates=_is_no_result), raw={"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, answered=True),
-    Probe("not-utf-8", "strays", raw='{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}', after="after-not-utf-8"),
+    Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),
+    Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=silence),
+    Probe("late-cancel", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=silence),
+    Probe("response", "strays", raw=_RESPONSE, what="a response that nobody asked for", expects=silence),
+    Probe("array-params", "strays", raw=_ARRAY_PARAMS, answered=True, capability="tools"),
+    Probe("not-rpc", "strays", raw={"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, answered=True,
+          what="no JSON-RPC message", expects=error(INVALID_REQUEST, tolerates="no result")),
+    Probe("not-utf-8", "strays", raw=_NOT_UTF_8, after="after-not-utf-8"),
 
     Probe("early-ping", "before the handshake", "ping", {}, "ping", result("ping before initialize"), transport="stdio"),
-    Probe("no-version", "before the handshake", "initialize", _NO_REVISION, "initialize without protocolVersion", error(INVALID_PARAMS, tolerates=_is_no_result), transport="stdio"),
+    Probe("no-version", "before the handshake", "initialize", _NO_REVISION, "initialize without protocolVersion",
+          error(INVALID_PARAMS, tolerates="no result"), transport="stdio"),
 
     Probe("batch", "batches", raw=[*_PINGS, _NOTIFICATION], answered=True),
-    Probe("batch-notifications", "batches", what="notifications", expects=batch_silence, raw=[_NOTIFICATION, _NOTIFICATION]),
-    Probe("batch-responses", "batches", what="responses", expects=batch_silence, raw=[_RESPONSE]),
-    Probe("batch-empty", "batches", what="empty batch", expects=error(INVALID_REQUEST), raw=[], answered=True),
+    Probe("batch-notifications", "batches", raw=[_NOTIFICATION] * 2, what="notifications", expects=batch_silence),
+    Probe("batch-responses", "batches", raw=[_RESPONSE], what="responses", expects=batch_silence),
+    Probe("batch-empty", "batches", raw=[], answered=True, what="empty batch", expects=error(INVALID_REQUEST)),
     Probe("batch-initialize", "batch initialize", raw=[_HELLO, _PINGS[0]], answered=True, after=""),
 
-    Probe("malformed", "malformed", lifecycle="", raw='{"jsonrpc": "2.0", "id": 1, "method":', answered=True, after="after-malformed"),
+    Probe("malformed", "malformed", raw='{"jsonrpc": "2.0", "id": 1, "method":', answered=True,
+          lifecycle="", after="after-malformed"),
 )  # fmt: skip
 
 PROBES: Final[Mapping[str, Probe]] = {row.name: row for row in _ROWS}

@@ -303,7 +303,7 @@ def _consent(person: AskedPerson) -> Iterator[Fault]:
 def _with_output(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
     if (reason := tools_or_reason(evidence)) is not None:
         return reason
-    declared = {name for name, tool in evidence.named_tools if "outputSchema" in tool}
+    declared = evidence.output_schemas
     if not declared:
         return not_applicable("no tool declares an outputSchema")
     calls = [call for call in evidence.answers if call.tool in declared and not call.failed]
@@ -316,7 +316,7 @@ def _with_output(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
       hint="correct the schema or the result; clients may refuse the answer")  # fmt: skip
 def _output(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     result = call.exchange.result or {}
-    schema = {name: tool["outputSchema"] for name, tool in evidence.named_tools if "outputSchema" in tool}[call.tool]
+    schema = evidence.output_schemas[call.tool]
     if schema_error(schema):
         return  # schemas.output-valid reports it
     if "structuredContent" not in result:

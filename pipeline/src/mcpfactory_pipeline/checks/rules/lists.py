@@ -214,7 +214,7 @@ def _readable(evidence: Evidence) -> RuleOutcome | None:
     if listing is not None and not listing.items:
         return not_applicable("the server lists no resources")
     asked = evidence.probes.get("read-resource")
-    uri = asked.sent["params"].get("uri") if asked is not None and isinstance(asked.sent, dict) else None
+    uri = asked.params.get("uri") if asked is not None else None
     if isinstance(uri, str) and not _is_uri(uri, template=False):
         return not_applicable("the first resource has no URI that a client could ask for: lists.uris says so")
     if listing is not None and evidence.missing.get("read-resource") == NOTHING_TO_ASK:

@@ -39,13 +39,8 @@ _MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION
 
 def is_modern(exchange: WireExchange) -> bool:
     """Return True if the request has per-request metadata of a known revision; only such answers are judged."""
-    params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
+    meta = exchange.params.get("_meta")
     return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
-
-
-def _method(exchange: WireExchange) -> str:
-    return str(exchange.sent.get("method")) if isinstance(exchange.sent, dict) else ""
 
 
 def _answers(
@@ -65,7 +60,7 @@ def _answers(
         found = [exchange for exchange in evidence.traffic if is_modern(exchange) and choose(exchange)]
         if none and not found:
             return not_applicable(none)
-        return Subjects(found, len(set(map(_method, found))) if by_method else None)
+        return Subjects(found, len({exchange.method for exchange in found}) if by_method else None)
 
     return scope
 
@@ -100,11 +95,11 @@ def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
 def _result_type(exchange: WireExchange) -> Iterator[Fault]:
     kind = (exchange.result or {}).get("resultType")
     if not isinstance(kind, str):
-        yield Fault(f"resultType is {kind!r}", _method(exchange), exchange)
+        yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
 def _is_cacheable(exchange: WireExchange) -> bool:
-    return exchange.result is not None and _method(exchange) in CACHEABLE
+    return exchange.result is not None and exchange.method in CACHEABLE
 
 
 @rule("modern.cacheable", 3, since=FIRST_MODERN, over=_answers(_is_cacheable, by_method=True), once=True,
@@ -117,9 +112,9 @@ def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
     if result.get("resultType") == "input_required":
         return
     if not isinstance(lifetime, int) or isinstance(lifetime, bool) or lifetime < 0:
-        yield Fault(f"ttlMs is {lifetime!r}, not a number of milliseconds", _method(exchange), exchange)
+        yield Fault(f"ttlMs is {lifetime!r}, not a number of milliseconds", exchange.method, exchange)
     elif scope not in ("public", "private"):
-        yield Fault(f"cacheScope is {scope!r}, neither public nor private", _method(exchange), exchange)
+        yield Fault(f"cacheScope is {scope!r}, neither public nor private", exchange.method, exchange)
 
 
 row("modern.metadata", 3, since=FIRST_MODERN, over=probed("modern-no-capabilities"),
@@ -162,7 +157,7 @@ row("modern.retired", 3, gate=True, since=FIRST_MODERN, over=probed("modern-reti
 def _known_types(exchange: WireExchange) -> Iterator[Fault]:
     kind = (exchange.result or {}).get("resultType")
     if isinstance(kind, str) and kind not in ("complete", "input_required"):
-        yield Fault(f"resultType is {kind!r}", _method(exchange), exchange)
+        yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
 def _asks(exchange: WireExchange) -> bool:
@@ -176,7 +171,7 @@ def _asks(exchange: WireExchange) -> bool:
       source="MCP basic/patterns/mrtr",
       hint="check the client's capabilities in the request's metadata before you ask")  # fmt: skip
 def _input_required(exchange: WireExchange) -> Iterator[Fault]:
-    result, method = exchange.result or {}, _method(exchange)
+    result, method = exchange.result or {}, exchange.method
     requests = result.get("inputRequests")
     if method not in LATEST.input_requests:
         yield Fault(f"{method} must not ask for input", method, exchange)
@@ -196,7 +191,7 @@ def _error_codes(exchange: WireExchange) -> Iterator[Fault]:
     code = exchange.code or 0
     reserved = -32099 <= code <= -32020 and code not in _MODERN_CODES
     if reserved or code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED):
-        yield Fault(f"error {code} is not one of the revision's codes", _method(exchange), exchange)
+        yield Fault(f"error {code} is not one of the revision's codes", exchange.method, exchange)
 
 
 @rule("modern.named", 1, since=FIRST_MODERN, over=_answers(), once=True,

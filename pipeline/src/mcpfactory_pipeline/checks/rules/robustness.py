@@ -140,7 +140,7 @@ def _bounded(row: FailureOutcome) -> Iterator[Fault]:
 
 
 def _declares(row: FailureOutcome, evidence: Evidence) -> bool:
-    return not row.failed and any(name == row.tool and "outputSchema" in tool for name, tool in evidence.named_tools)
+    return not row.failed and row.tool in evidence.output_schemas
 
 
 @rule("robustness.shape", 3, over=_rows(_declares, none="no tool with an outputSchema answered while its API failed"),
@@ -148,7 +148,7 @@ def _declares(row: FailureOutcome, evidence: Evidence) -> bool:
       source="MCP server/tools, Output Schema: servers must provide structured results that conform",
       hint="leave out values that do not conform, or return isError")  # fmt: skip
 def _shape(row: FailureOutcome, evidence: Evidence) -> Iterator[Fault]:
-    schema = {name: tool["outputSchema"] for name, tool in evidence.named_tools if "outputSchema" in tool}[row.tool]
+    schema = evidence.output_schemas[row.tool]
     structured = (row.exchange.result or {}).get("structuredContent")
     if schema_error(schema):
         return  # schemas.output-valid reports it

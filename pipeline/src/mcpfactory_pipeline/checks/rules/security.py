@@ -53,11 +53,9 @@ def _texts(evidence: Evidence) -> Subjects[tuple[str, str]] | RuleOutcome:
 def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
     first = (evidence.probes.get("get-prompt"), evidence.probes.get("read-resource"))
     for exchange in filter(None, [*first, *evidence.further]):
-        if exchange.result is None or not isinstance(exchange.sent, dict):
-            continue
-        key, member = _SHOWN[exchange.sent["method"]]
-        where = str(exchange.sent.get("params", {}).get(key))
-        yield from ((where, text[:_READ_FIRST]) for text in strings_in(exchange.result.get(member)))
+        key, member = _SHOWN[exchange.method]
+        where = str(exchange.params.get(key))
+        yield from ((where, text[:_READ_FIRST]) for text in strings_in((exchange.result or {}).get(member)))
 
 
 @rule("security.hidden-text", 5, gate=True, over=_texts,
@@ -86,8 +84,8 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
     for exchange in evidence.traffic:
         named = _named(evidence, json.dumps(exchange.received, ensure_ascii=False))
         if named:
-            method = exchange.sent.get("method") if isinstance(exchange.sent, dict) else "a message"
-            yield Fault(f"an answer to {method} contains the value of {named}", str(method), exchange)
+            method = exchange.method or "a message"
+            yield Fault(f"an answer to {method} contains the value of {named}", method, exchange)
             break
     for session in evidence.sessions:
         for line in (*session.stderr.splitlines(), *session.pollution, *session.notifications):

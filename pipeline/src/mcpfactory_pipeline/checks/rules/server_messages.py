@@ -172,7 +172,7 @@ def _modern_news(one: ServerMessage) -> Iterator[Fault]:
       hint="store the subscribers of each URI")  # fmt: skip
 def _updates(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked = evidence.probes.get("subscribe")
-    subscribed = (asked.sent.get("params") or {}).get("uri") if asked and isinstance(asked.sent, dict) else None
+    subscribed = asked.params.get("uri") if asked else None
     if one.params.get("uri") != subscribed:
         yield _fault(f"an update of {one.params.get('uri')!r} was sent, to which nobody subscribed", one)
 

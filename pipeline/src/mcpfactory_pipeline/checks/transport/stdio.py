@@ -10,9 +10,9 @@ import re
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nested_deeper
@@ -37,75 +37,50 @@ _CONTROL: Final = re.compile(
 )  # not those that texts have: tabs, line ends, escapes of terminals
 
 
-class _Cause(NamedTuple):
-    words: str
-    hint: str
-    fits: Callable[[bytes], bool]
-
-
-def pollution_cause(line: bytes) -> str:
-    """Return a short description of an output line that is not a message."""
-    return next(cause.words for cause in _CAUSES if cause.fits(line))
+_TOO_DEEP: Final = "JSON that is nested too deeply to be read"
+_UTF8: Final = "write UTF-8, whatever the locale says (Python: sys.stdout.reconfigure(encoding='utf-8'))"
+_HINTS: Final[Mapping[str, str]] = {
+    OVERSIZE_LINE: "answer in pages, or less: clients do not read a message of that size",
+    "UTF-16": _UTF8,
+    "binary data": "put bytes into content as base64, and write nothing but messages to stdout",
+    "text that is not UTF-8": _UTF8,
+    "two messages on a line": "end each message with a line break, and let one thread write at a time",
+    "headers as of the Language Server Protocol": "write a message as one line, without headers",
+    _TOO_DEEP: "return less nested data",
+    "JSON that is no JSON-RPC 2.0 message": 'every message has "jsonrpc": "2.0"',
+    "a message over several lines": "write JSON without line breaks (no indentation)",
+}
 
 
 def pollution_hint(causes: Iterable[str]) -> str:
     """Return the hint for the first cause that is more than a stray print."""
-    known = {cause.words: cause.hint for cause in _CAUSES} | {OVERSIZE_LINE: _SHORTER}
-    return next((known[cause] for cause in causes if cause in known), "")
+    return next((_HINTS[cause] for cause in causes if cause in _HINTS), "")
 
 
-def _is_utf16(line: bytes) -> bool:
-    return line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line))
-
-
-def _is_foreign_text(line: bytes) -> bool:
+def pollution_cause(line: bytes) -> str:
+    """Return a short description of an output line that is not a message, one of `_HINTS`."""
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line)):
+        return "UTF-16"
+    if _CONTROL.search(line):
+        return "binary data"
     try:
-        line.decode()
+        text = line.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _is_several(line: bytes) -> bool:
-    text = line.decode(errors="replace").strip()
+        return "text that is not UTF-8"
+    if text.lower().startswith("content-length:"):
+        return "headers as of the Language Server Protocol"
     try:
         value, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict | list) and text[end:].lstrip()[:1] in ("{", "[")
-
-
-def _is_deep(line: bytes) -> bool:
-    try:
-        return is_nested_deeper(json.loads(line), MAX_DEPTH)
     except RecursionError:
-        return True
+        return _TOO_DEEP
     except ValueError:
-        return False
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-_SHORTER: Final = "answer in pages, or less: clients do not read a message of that size"
-_UTF8: Final = "write UTF-8, whatever the locale says (Python: sys.stdout.reconfigure(encoding='utf-8'))"
-# The first match is reported.
-_CAUSES: Final[tuple[_Cause, ...]] = (
-    _Cause("UTF-16", _UTF8, _is_utf16),
-    _Cause("binary data", "put bytes into content as base64, and write nothing but messages to stdout", lambda line: _CONTROL.search(line) is not None),
-    _Cause("text that is not UTF-8", _UTF8, _is_foreign_text),
-    _Cause("two messages on a line", "end each message with a line break, and let one thread write at a time", _is_several),
-    _Cause("headers as of the Language Server Protocol", "write a message as one line, without headers", lambda line: line.lower().startswith(b"content-length:")),
-    _Cause("JSON that is nested too deeply to be read", "return less nested data", _is_deep),
-    _Cause("JSON that is no JSON-RPC 2.0 message", 'every message has "jsonrpc": "2.0"', _is_json),
-    _Cause("a message over several lines", "write JSON without line breaks (no indentation)", lambda line: line.strip()[:1] in (b"{", b"}") or line.lstrip().startswith(b'"jsonrpc"')),
-    _Cause("text", "", lambda _line: True),
-)  # fmt: skip
+        value, end = None, 0
+    rest = text[end:].lstrip()
+    if end and not rest:
+        return _TOO_DEEP if is_nested_deeper(value, MAX_DEPTH) else "JSON that is no JSON-RPC 2.0 message"
+    if isinstance(value, dict | list) and rest[:1] in ("{", "["):
+        return "two messages on a line"
+    return "a message over several lines" if text.startswith(("{", "}", '"jsonrpc"')) else "text"
 
 
 _CHUNK: Final = 64 * 1024
