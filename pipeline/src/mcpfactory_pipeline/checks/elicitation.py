@@ -133,15 +133,24 @@ async def _call(
 ) -> RecordedCall:
     person.answer = answer
     person.asked.clear()
-    made = await record_call(planned, stub, _exchange(client, planned))
+    made = await record_call(planned, stub, call_tool(client, planned.tool, planned.arguments))
     return made if answer == "agrees" else replace(made, mismatches=())
 
 
-async def _exchange(client: Client, planned: PlannedCall) -> WireExchange:
-    params: Json = {"name": planned.tool, "arguments": dict(planned.arguments)}
+def call_message(name: str, arguments: Mapping[str, Any]) -> Json:
+    """Return the request of a tool call, as a report shows it."""
+    return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
+
+
+async def call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> WireExchange:
+    """Call a tool through a client; a protocol error is the answer of the exchange.
+
+    Raises:
+        ProtocolError, ConnectionLostError, TimeoutError: there is no answer.
+    """
     received: Json
     try:
-        received = {"result": await client.call_tool(planned.tool, dict(planned.arguments))}
+        received = {"result": await client.call_tool(name, dict(arguments))}
     except McpError as error:
         received = {"error": {"code": error.code, "message": str(error)}}
-    return WireExchange({"method": "tools/call", "params": params}, received)
+    return WireExchange(call_message(name, arguments), received)

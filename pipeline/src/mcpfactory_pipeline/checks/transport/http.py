@@ -54,17 +54,14 @@ class HttpConversation:
         """Return the URL of the server, after redirects."""
         return urlunsplit(self._url)
 
-    async def ask(self, message: Json, patience: float) -> WireExchange:
-        """See `Conversation.ask`."""
-        return await self._ask(message, patience)
-
     async def send_raw(
         self, text: str, message: Json, patience: float, *, wait: bool
     ) -> tuple[WireExchange, WireExchange]:
         """See `Conversation.send_raw`: two requests, one after the other, each of which is answered or not."""
-        return await self._ask(text, patience), await self._ask(message, patience)
+        return await self.ask(text, patience), await self.ask(message, patience)
 
-    async def _ask(self, message: Json | str, patience: float) -> WireExchange:
+    async def ask(self, message: Json | str, patience: float) -> WireExchange:
+        """See `Conversation.ask`."""
         began = time.monotonic()
         exchange = await asyncio.to_thread(self._post, message, patience)
         if exchange.received is not None and not self.session.answered:
