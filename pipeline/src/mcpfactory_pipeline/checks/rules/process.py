@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
@@ -16,7 +16,6 @@ from mcpfactory_pipeline.checks.rule import (
     Subjects,
     not_applicable,
     not_checked,
-    rule_outcome,
 )
 from mcpfactory_pipeline.checks.transport.stdio import pollution_hint
 from mcpfactory_pipeline.plan.gates import COSTS
@@ -120,34 +119,34 @@ def _shown(session: Session) -> str:
     return "\n".join(session.pollution[:5])
 
 
-_NOT_HERE: Final = "the server was not started here"
+def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
+    """Return chosen processes with an answer as one subject, of which each counts; `none` is the reason if there are none."""
+
+    def scope(evidence: Evidence) -> Subjects[list[Session]] | RuleOutcome:
+        started = _started("the server was not started here")(evidence)
+        if isinstance(started, RuleOutcome):
+            return started
+        chosen = list(filter(choose, started.items))
+        return Subjects([chosen], len(chosen)) if chosen or not none else not_checked(none)
+
+    return scope
 
 
-@rule("startup.ends", 3,
+@rule("startup.ends", 3, over=_processes(lambda session: not session.busy and not session.terminated),
       statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or within "
                  "twice the time of its start."),
       source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
       hint="exit when stdin reaches end-of-file; do not wait for timers or threads")  # fmt: skip
-def _ends(evidence: Evidence) -> RuleOutcome:
-    started = _started(_NOT_HERE)(evidence)
-    if isinstance(started, RuleOutcome):
-        return started
-    idle = [session for session in started.items if not session.busy and not session.terminated]
-    return rule_outcome(len(idle), _late(idle, "when its stdin ended", "after its stdin"))
+def _ends(sessions: list[Session]) -> Iterator[Fault]:
+    return _late(sessions, "when its stdin ended", "after its stdin")
 
 
-@rule("startup.signals", 1,
+@rule("startup.signals", 1, over=_processes(lambda session: session.terminated, "no process could be told to end"),
       statement="On stdio, the process ends within the same time after SIGTERM.",
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
-def _signals(evidence: Evidence) -> RuleOutcome:
-    started = _started(_NOT_HERE)(evidence)
-    told = [session for session in started.items if session.terminated] if isinstance(started, Subjects) else []
-    if isinstance(started, RuleOutcome) and started.inapplicable:
-        return started
-    if not told:
-        return not_checked("no process could be told to end")
-    return rule_outcome(len(told), _late(told, "after SIGTERM", "after SIGTERM"))
+def _signals(sessions: list[Session]) -> Iterator[Fault]:
+    return _late(sessions, "after SIGTERM", "after SIGTERM")
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
