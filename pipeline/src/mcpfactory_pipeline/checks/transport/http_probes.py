@@ -190,6 +190,11 @@ def _has_session(asker: _Asker) -> bool:
     return "Mcp-Session-Id" in asker.plain
 
 
+def _was_deleted(asker: _Asker) -> bool:
+    deleted = asker.answers.get("delete")
+    return _has_session(asker) and deleted is not None and deleted.status < 300
+
+
 def _has_ids(asker: _Asker) -> bool:
     stream = asker.answers["begin"].stream
     return stream is not None and stream.ids
@@ -215,10 +220,12 @@ _ROWS: Final = (
               {"Mcp-Session-Id": _NO_SESSION}, body=_PING, when=_has_session),
     HttpProbe("delete", "legacy", verb="DELETE", when=_has_session),
     HttpProbe("after-delete", "legacy", "a request in a session that was ended", status(404), body=_PING,
-              when=lambda asker: _has_session(asker) and "delete" in asker.answers and asker.answers["delete"].status < 300),
+              when=_was_deleted),
     # A session of a revision whose clients do not expect an event without data.
-    HttpProbe("begin-older", "legacy", expects=_unprimed, headers=lambda _plain: {}, body=_hello(STRUCTURED), when=_has_ids),
-    HttpProbe("delete-older", "legacy", verb="DELETE", when=lambda asker: "begin-older" in asker.answers and _has_session(asker)),
+    HttpProbe("begin-older", "legacy", expects=_unprimed, headers=lambda _plain: {}, body=_hello(STRUCTURED),
+              when=_has_ids),
+    HttpProbe("delete-older", "legacy", verb="DELETE",
+              when=lambda asker: "begin-older" in asker.answers and _has_session(asker)),
 
     HttpProbe("modern", "modern", expects=_idless, headers={"Mcp-Session-Id": _NO_SESSION}, method="tools/list"),
     HttpProbe("modern-origin", "modern", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, "tools/list"),
@@ -261,7 +268,9 @@ HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
 
 
 def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str, HttpAnswer]:
-    """Send the probes of each lifecycle that the server speaks; those without an answer are left out. Blocks for some seconds at most.
+    """Send the probes of each lifecycle that the server speaks; those without an answer are left out.
+
+    Blocks for some seconds at most.
 
     Args:
         url: of the endpoint, as conversations found it.
