@@ -34,7 +34,6 @@ _BLOCK: Final = 1 << 20
 _BLOCKS: Final = 1024  # a gigabyte
 _CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gigabyte of zeros, which takes half a second to compute
 _DRIP: Final = 0.05  # seconds between two bytes
-_MAX_HEAD: Final = 64 * 1024
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
 
