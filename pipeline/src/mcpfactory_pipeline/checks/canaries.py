@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
 CanaryKind = Literal["file", "command", "address"]
@@ -191,11 +192,9 @@ def template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[Ca
 
 def _arguments(kind: CanaryKind, name: str, tool: Json) -> Iterator[str]:
     """Yield the arguments of a tool that may take a canary: strings that the schema does not restrict."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
     if kind == "command" and _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
         return  # the tool is meant to run commands
-    for key, value in properties.items() if isinstance(properties, dict) else ():
+    for key, value in properties_of(tool.get("inputSchema")).items():
         if not isinstance(value, dict) or value.get("type") != "string" or value.keys() - _FREE:
             continue
         words = _words(key).replace(" ", "_")

@@ -15,9 +15,10 @@ from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, record
 from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.samples import sample
+from mcpfactory_pipeline.checks.samples import guess
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -55,18 +56,12 @@ class Person:
 
 def agreeing(schema: Mapping[str, Any]) -> Json:
     """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
-    properties, required = schema.get("properties"), schema.get("required")
-    declared = properties if isinstance(properties, dict) else {}
-    needed = required if isinstance(required, list) else []
+    needed = required_of(schema)
     return {
-        name: True if _is_boolean(part) else sample(part, schema)
-        for name, part in declared.items()
-        if name in needed or _is_boolean(part)
+        name: True if types_of(part) == ["boolean"] else guess(part, schema)
+        for name, part in properties_of(schema).items()
+        if name in needed or types_of(part) == ["boolean"]
     }
-
-
-def _is_boolean(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "boolean"
 
 
 _ANSWER: Final = 10.0  # seconds for one answer

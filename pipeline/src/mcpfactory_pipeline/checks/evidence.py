@@ -16,6 +16,7 @@ from typing import Any, Literal
 from mcpfactory_pipeline.checks.canaries import CanaryResult
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.package import PackageFacts
+from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 from mcpfactory_runtime.types import Json
 
@@ -365,11 +366,8 @@ class Evidence:
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
         """(tool, property, schema) of every property at the root of an inputSchema."""
         for name, tool in self.named_tools:
-            schema = tool.get("inputSchema")
-            properties = schema.get("properties") if isinstance(schema, dict) else None
-            if isinstance(properties, dict):
-                for key, value in properties.items():
-                    yield name, key, value
+            for key, value in properties_of(tool.get("inputSchema")).items():
+                yield name, key, value
 
 
 def measure(evidence: Evidence) -> dict[str, int]:

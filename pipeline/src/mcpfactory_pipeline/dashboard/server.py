@@ -37,6 +37,7 @@ from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
 from mcpfactory_pipeline.views.graph import GraphPlace, channel_limits, server_places
 from mcpfactory_pipeline.workspace.coverage import operation_name
+from mcpfactory_runtime.schemas.walk import properties_of
 
 _SIZE: Final = 8  # tools with their schemas of a page
 _TOOL_TEXT: Final = 2_000  # characters of a description that are shown
@@ -103,9 +104,7 @@ def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
 
 
 def _arguments(tool: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    schema = tool.get("inputSchema")
-    names = schema.get("properties") if isinstance(schema, dict) else None
-    return {str(name): {} for name in names} if isinstance(names, dict) else {}
+    return {name: {} for name in properties_of(tool.get("inputSchema"))}
 
 
 def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, own: bool = False) -> ToolView:

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUC
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Scope, Subjects, rule_outcome
 from mcpfactory_pipeline.checks.rules.subjects import each_tool, tools_or_reason
+from mcpfactory_runtime.schemas.walk import COMBINATORS, parts_of, properties_of, required_of
 
 RULES: Final = RuleTable()
 rule = RULES.rule
@@ -179,14 +180,13 @@ def _remote(one: _Schema) -> Iterator[Fault]:
       hint="declare the property, or remove it from required")  # fmt: skip
 def _required(one: _Schema) -> Iterator[Fault]:
     where, schema = one
-    if not isinstance(schema, dict):
+    if not isinstance(schema, dict) or any(
+        keyword in schema for keyword in ("$ref", *COMBINATORS, "patternProperties")
+    ):
         return
-    required, properties = schema.get("required"), schema.get("properties", {})
-    elsewhere = any(keyword in schema for keyword in ("$ref", "allOf", "anyOf", "oneOf", "patternProperties"))
-    if isinstance(required, list) and isinstance(properties, dict) and not elsewhere:
-        missing = [key for key in required if isinstance(key, str) and key not in properties]
-        if missing:
-            yield Fault(f"required but not declared: {', '.join(missing)}", f"{where}/required")
+    declared = properties_of(schema)
+    if missing := [key for key in required_of(schema) if key not in declared]:
+        yield Fault(f"required but not declared: {', '.join(missing)}", f"{where}/required")
 
 
 def _parameters(evidence: Evidence) -> Subjects[tuple[str, str, Any]] | RuleOutcome:
@@ -279,12 +279,7 @@ def _described_argument(parameter: tuple[str, str, Any]) -> Iterator[Fault]:
 
 def _explained(schema: Any) -> bool:
     """Return a description, a title that is more than nothing, or a reference to something that is explained elsewhere."""
-    if not isinstance(schema, dict):
-        return False
-    parts = [
-        schema,
-        *(part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key) or [] if isinstance(part, dict)),
-    ]
+    parts = [part for part in (schema, *parts_of(schema, *COMBINATORS)) if isinstance(part, dict)]
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 
 
