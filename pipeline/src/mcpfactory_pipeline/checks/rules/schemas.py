@@ -180,9 +180,8 @@ def _remote(one: _Schema) -> Iterator[Fault]:
       hint="declare the property, or remove it from required")  # fmt: skip
 def _required(one: _Schema) -> Iterator[Fault]:
     where, schema = one
-    if not isinstance(schema, dict) or any(
-        keyword in schema for keyword in ("$ref", *COMBINATORS, "patternProperties")
-    ):
+    elsewhere = ("$ref", *COMBINATORS, "patternProperties")
+    if not isinstance(schema, dict) or any(keyword in schema for keyword in elsewhere) or schema_error(schema):
         return
     declared = properties_of(schema)
     if missing := [key for key in required_of(schema) if key not in declared]:
