@@ -11,7 +11,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist sbom docs pictures demo test fast test-all test-lowest lint style types browser bench exam fuzz audit figures diagrams lock format clean
+.PHONY: help install uninstall dist sbom docs pictures demo test fast every test-all test-lowest lint style types browser bench exam fuzz audit figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -61,7 +61,10 @@ test: $(READY) ## style, types and import layers, beside the fast tier of the te
 fast: $(READY)
 	@$(BIN)/python $(PYTEST) --tier fast
 
-test-all: lint ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
+test-all: $(READY) ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
+	@$(MAKE) --no-print-directory --keep-going --jobs 3 types style every
+
+every: $(READY)
 	@$(BIN)/python -m benchmarks.trials.redis_server
 	@$(BIN)/python $(PYTEST) $(TESTS)
 

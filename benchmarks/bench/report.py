@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench.targets import TARGETS, Samples
-from benchmarks.bench.workloads import OURS, QUANTITIES
+from benchmarks.bench.workloads import ALL, OURS, QUANTITIES
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
@@ -60,24 +60,21 @@ def fill(samples: Samples) -> None:
     for name, table in (("targets", _target_table(samples)), ("medians", _median_table(samples))):
         before, begin, rest = page.partition(f"<!-- {name} -->\n")
         old, end, after = rest.partition(f"<!-- /{name} -->")
-        page = f"{before}{begin}{merged(old, table, _KEYS[name])}\n{end}{after}"
+        page = f"{before}{begin}{merged(old, table)}\n{end}{after}"
     PAGE.write_text(page)
 
 
-_KEYS = {"targets": 1, "medians": 2}  # the first columns of a table, which say what its row is of
-
-
-def merged(old: str, new: str, columns: int) -> str:
+def merged(old: str, new: str) -> str:
     """Return a table of Markdown with the rows of a newer one in place of its own; those that only the newer one has come last."""
-    fresh = {_row_key(line, columns): line for line in new.splitlines() if line.startswith("|")}
+    fresh = {_row_key(line): line for line in new.splitlines() if line.startswith("|")}
     kept = [line for line in old.splitlines() if line.startswith("|")]
-    lines = [fresh.pop(_row_key(line, columns), line) for line in kept]
+    lines = [fresh.pop(_row_key(line), line) for line in kept]
     rest = [line for line in new.splitlines() if not line.startswith("|")]
     return "\n".join([*lines, *fresh.values(), *rest])
 
 
-def _row_key(line: str, columns: int) -> tuple[str, ...]:
-    return tuple(cell.strip() for cell in line.split("|")[1 : columns + 1])
+def _row_key(line: str) -> str:
+    return line.split("|")[1].strip()
 
 
 def _targets(samples: Samples) -> list[tuple[str, str, str, str]]:
@@ -97,25 +94,20 @@ def _target_table(samples: Samples) -> str:
 
 
 def _median_table(samples: Samples) -> str:
-    lines = ["| what | who | median | spread | ours / this |", "|---|---|---|---|---|"]
+    """Return the medians of quantities that several SDKs have, and of those without a target."""
+    judged = {key for target in TARGETS for key, _ in (target.numerator, target.denominator or target.numerator)}
+    lines = [f"| what | {' | '.join(ALL)} |", f"|---|{'---|' * len(ALL)}"]
     for key, by_peer in samples.items():
-        quantity = QUANTITIES[key]
-        ours = statistics.median(by_peer[OURS])
-        for name, values in by_peer.items():
-            middle = statistics.median(values)
-            ratio = "" if name == OURS else f"{ours / middle:.2f}"
-            lines.append(
-                f"| {quantity.title} | {name} | {_number(middle)} {quantity.unit} | {_spread(values)} | {ratio} |"
-            )
+        if len(by_peer.keys() & set(ALL)) > 1 or key not in judged:
+            quantity = QUANTITIES[key]
+            figures = [_number(statistics.median(by_peer[name])) if name in by_peer else "" for name in ALL]
+            lines.append(f"| {quantity.title}, {quantity.unit} | {' | '.join(figures)} |")
     return "\n".join([*lines, "", _machine()])
 
 
 def _machine() -> str:
     found = facts()
-    return (
-        f"Machine: {found['cores']} cores of {found['processor']}, {found['system']}, Python {found['python']}. Spread is "
-        "the distance between the quartiles, as a share of the median."
-    )
+    return f"Machine: {found['cores']} cores of {found['processor']}, {found['system']}, Python {found['python']}."
 
 
 def _number(value: float) -> str:

@@ -125,16 +125,16 @@ QUANTITIES = {
         for key, command in workspace.COMMANDS.items()
     },
     **{
-        f"space-{key}-memory": Quantity(f"the same: peak memory of `mcpfactory {' '.join(command)}`", "MiB", "")
+        f"space-{key}-memory": Quantity(f"1,000 servers: peak memory of `mcpfactory {' '.join(command)}`", "MiB", "")
         for key, command in workspace.COMMANDS.items()
     },
     "space-first": Quantity(
-        "the same: the first `mcpfactory pipeline run` in a fresh clone",
+        "1,000 servers: the first `mcpfactory pipeline run` in a fresh clone",
         "s",
         "it reads every history once, and notes what agrees with its state",
     ),
     "space-changed": Quantity(
-        "the same: servers that are planned when one was changed", "", "counted in `plan --json`"
+        "1,000 servers: servers that are planned when one was changed", "", "counted in `plan --json`"
     ),
     **{f"make-{n}": Quantity(f"a server from {n:,} operations", "s", "`mcpfactory new`, cold") for n in SIZES},
 }

@@ -4,7 +4,7 @@
   python -m benchmarks.exam conformance        some of: conformance, client, typescript, python1, python2, documents,
                                                templates, features
   python -m benchmarks.exam documents --only github,stripe
-  python -m benchmarks.exam templates --page   and write the table of docs/reference/templates.md
+  python -m benchmarks.exam templates --only minimal
 
 The conformance suite, the official TypeScript and Python clients, the API documents (`python -m benchmarks.apis` lists
 them) and the peers of docs/reference/features.md come from registries (npm, a Python index) at first use, and are cached.
@@ -31,7 +31,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "python1": lambda _wish: python1(),
     "python2": lambda _wish: python2(),
     "documents": lambda wish: documents(wish.only),
-    "templates": lambda wish: templates(wish.only, page=wish.page),
+    "templates": lambda wish: templates(wish.only),
     "features": lambda _wish: features(),
 }
 
@@ -41,7 +41,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--only", default="", help="documents or templates, separated by commas")
-    parser.add_argument("--page", action="store_true", help="templates: write the table of docs/reference/templates.md")
     wish = parser.parse_args()
     if unknown := set(wish.parts) - set(PARTS):
         parser.error(f"unknown examination: {', '.join(unknown)}")

@@ -1,19 +1,15 @@
 """Every template of `templates/`: a server is made of it and sent through the pipeline, as anybody would do it.
 
-A line for each: the stage that it reached, score, tests, and seconds. Good is staging with 95 or more. With `--page` each
-line becomes a row of the table of docs/reference/templates.md.
+A line for each: the stage that it reached, score, tests, and seconds. Good is staging with 95 or more.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
-from collections.abc import Collection
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -22,12 +18,6 @@ from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.exam.places import ROOT
 
 LEAST: Final = 95
-PAGE: Final = ROOT / "docs/reference/templates.md"
-TABLE: Final = re.compile(
-    r"(?<=<!-- drawn by: python -m benchmarks.exam templates --page -->\n).*?(?=<!-- end -->)", re.DOTALL
-)
-"""Where the table stands in the page."""
-_ROW: Final = re.compile(r"^(\| `([a-z-]+)` \|.*)$", re.MULTILINE)
 _DOCUMENT: Final = ROOT / "docs/examples/bookshop/openapi.yaml"
 _PATIENCE: Final = 900  # seconds for one command
 
@@ -47,8 +37,8 @@ class Made(NamedTuple):
         return self.stage == "staging" and self.score >= LEAST
 
 
-def templates(only: str = "", *, page: bool = False) -> Outcome:
-    """A line for each template, or for those that are named, separated by commas; their rows of the page are written where that is wanted."""
+def templates(only: str = "") -> Outcome:
+    """A line for each template, or for those that are named, separated by commas."""
     names = sorted(folder.name for folder in (ROOT / "templates").iterdir() if (folder / "copier.yml").is_file())
     wanted = only.split(",") if only else names
     found = []
@@ -61,22 +51,8 @@ def templates(only: str = "", *, page: bool = False) -> Outcome:
             made = _made(root, name)
             print(made.template, made.stage, made.score, made.tests, f"{made.seconds:.0f}", sep="\t", flush=True)
             found.append(made)
-            if page:
-                PAGE.write_text(drawn(PAGE.read_text(encoding="utf-8"), made, names), encoding="utf-8")
     good = sum(made.good for made in found)
     return judged(f"{good} of {len(found)} templates staged with {LEAST} or more", good=good == len(found))
-
-
-def drawn(page: str, made: Made, names: Collection[str]) -> str:
-    """The page with the row of one template, and with those of others that there still are: when, what came of it, and seconds on how many processors."""
-    (table,) = TABLE.findall(page)
-    rows = {name: row for row, name in _ROW.findall(table) if name in names}
-    when = f"{datetime.now(UTC):%Y-%m-%d}"
-    cells = (f"`{made.template}`", made.stage, made.score, made.tests, f"{made.seconds:.0f}", os.cpu_count(), when)
-    rows[made.template] = f"| {' | '.join(map(str, cells))} |"
-    head = ("| template | reached | score | tests | seconds | processors | on |", "|---|---|---|---|---|---|---|")
-    whole = "\n".join([*head, *(rows[name] for name in sorted(rows)), ""])
-    return TABLE.sub(lambda _: whole, page, count=1)
 
 
 def _made(root: Path, name: str) -> Made:

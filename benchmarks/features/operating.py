@@ -164,7 +164,7 @@ COMMANDS: Final = (
         ours(f"{_CLI}#mcpfactory-publish-name-options", "mcpfactory publish", "publish/test_mcpb.py::test_a_bundle_holds_the_wheel_that_was_checked_byte_for_byte", used="publish"),
         (partly("fastmcp.cli.deploy.command:login", "to its maker's hosting"), no("~^deploy"))),
     Feature("gateway", "Many servers behind one endpoint, started when they are called",
-        ours("how-to/gateway.md#gateway-many-servers-behind-one-endpoint", "gateway", "serve/test_gateway.py::test_a_server_that_dies_is_started_anew_and_calls_in_flight_are_told", used="gateway"),
+        ours("how-to/gateway.md#serve-many-servers-behind-one-endpoint", "gateway", "serve/test_gateway.py::test_a_server_that_dies_is_started_anew_and_calls_in_flight_are_told", used="gateway"),
         (partly("fastmcp.server:create_proxy", "mounted proxies, started with it"), no("~(?i)gateway"))),
 )
 # fmt: on

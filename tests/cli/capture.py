@@ -1,7 +1,7 @@
-"""What a run looks like in a terminal of 80×24, in a pipe and with NO_COLOR: `python -m tests.cli.capture`.
+"""What a run looks like in a terminal of 80×24: `python -m tests.cli.capture`.
 
-Makes a workspace of three servers, of which one fails, runs all stages three times and prints what a person saw. With `--page` the
-captures take their places in docs/how-to/terminal.md.
+Makes a workspace of three servers, of which one fails, runs all stages and prints what a person saw. With `--page` the
+captures take their places in docs/how-to/dashboard.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import fcntl
 import os
 import pty
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from tests.cli.workshop import make
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/how-to/terminal.md"
+PAGE = ROOT / "docs/how-to/dashboard.md"
 COLUMNS, ROWS = 80, 24
 _LAST = 9  # lines of a capture that repeats what the one before shows
 _PART = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|\r|\n|[^\x1b\r\n]+")
@@ -107,20 +106,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-capture-") as place:
         folder = Path(place, "shops")
         _workspace(folder)
-        everything = ("pipeline", "run")
-        seen = screens(run(everything, folder, terminal=True).text)
+        seen = screens(run(("pipeline", "run"), folder, terminal=True).text)
         middle = [screen for screen in seen if any(" now " in line for line in screen)]
         found = {
             "a terminal, on the way": middle[len(middle) * 2 // 3][-5:],
             "a terminal, at the end": ["[…]", *[line for line in seen[-1] if line][-_LAST:]],
+            "alone": run((), folder, terminal=False).text.splitlines(),
         }
-        for title, environ in (("a pipe", {}), ("NO_COLOR", {"NO_COLOR": "1"})):
-            shutil.rmtree(folder)
-            _workspace(folder)
-            text = run(everything, folder, terminal=title != "a pipe", **environ).text
-            lines = [line.rstrip() for line in text.replace(str(folder), "…").replace(sys.prefix, "…").splitlines()]
-            found[title] = lines if title == "a pipe" else ["[…]", *lines[-_LAST:]]
-        found["alone"] = [line.rstrip() for line in run((), folder, terminal=False).text.splitlines()]
     blocks = {
         title: "\n".join(["```text", *(line.rstrip() for line in lines if line), "```"])
         for title, lines in found.items()

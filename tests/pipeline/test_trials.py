@@ -26,12 +26,12 @@ def _known(monkeypatch):
 
 
 def test_killed_at_any_moment_and_continued_no_promise_is_broken(tmp_path, capsys):
-    outcome = kills.run(tmp_path, 4, seed=7)
+    outcome = kills.run(tmp_path, 2, seed=7)
     assert outcome.verdict == "ok", capsys.readouterr().out
 
 
 def test_of_eight_processes_at_once_every_accepted_command_is_in_the_history_exactly_once(tmp_path, capsys):
-    outcome = crowd.run(tmp_path, 3, seed=7)
+    outcome = crowd.run(tmp_path, 2, seed=7)
     assert outcome.verdict == "ok", capsys.readouterr().out
 
 

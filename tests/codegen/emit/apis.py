@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_codegen.cases.files import test_files
-from mcpfactory_codegen.describe.tools import ApiTool, describe, describe_all
+from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Response
 from mcpfactory_codegen.naming import name_api
@@ -70,7 +70,7 @@ BOOKSHOP = Api(
 def one(operation: ApiOperation, schemas: dict[str, Any] | None = None) -> ApiTool:
     """The tool of an API with one operation."""
     api = Api("Shop", operations=(operation,), schemas=schemas or {})
-    (tool,) = describe(api, name_api(api))
+    (tool,) = describe_all(api, name_api(api)).tools
     return tool
 
 

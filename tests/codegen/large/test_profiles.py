@@ -11,8 +11,9 @@ import pytest
 
 from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.build import Created
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, render_config
-from mcpfactory_codegen.servers.create import Created, create_server, regenerate
+from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.documents import ApiConfig
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_codegen.servers.values import ServerConfigError

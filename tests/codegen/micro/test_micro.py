@@ -19,7 +19,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.servers.create import Created, create_server
+from mcpfactory_codegen.servers.build import Created
+from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 from tests.codegen.micro.cases import CASES, Micro

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 
-from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, to_json
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document, load
 
@@ -85,7 +86,7 @@ def checked(api: Api) -> Api:
         assert [error.message for error in METASCHEMA.iter_errors(schema)] == [], name
         for reference in references(schema):
             assert reference.removeprefix("#/$defs/") in api.schemas, (name, reference)
-    json.dumps(to_json(api), allow_nan=False).encode()
+    json.dumps(asdict(api), allow_nan=False).encode()
     assert [problem for problem in api.problems if problem.code == "operation-unreadable"] == []
     return api
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_codegen.ir import to_json
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
 from tests.codegen.reading.support import checked
@@ -23,7 +23,7 @@ CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*
 
 def reading(case: Path) -> Any:
     (source,) = case.glob("openapi.*")
-    return json.loads(json.dumps(to_json(checked(read_api(load(source))))))
+    return json.loads(json.dumps(asdict(checked(read_api(load(source))))))
 
 
 def recorded(case: Path) -> Path:

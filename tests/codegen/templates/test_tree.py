@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.tree import LOCK, FileStep, Lock, LockError, TreeError, plan, write
+from mcpfactory_codegen.servers.tree import LOCK, FileStep, Lock, LockError, Owner, Plan, TreeError
 from tests.rows import rows
+
+
+def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> Plan:
+    planned = Plan(folder)
+    if owner == "machine":
+        planned.replace_machine({path: str(text) for path, text in files.items()})
+    else:
+        for path, content in files.items():
+            planned.put(path, content, owner)
+    return planned
+
+
+def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[FileStep, ...]:
+    planned = plan(folder, files, owner=owner)
+    planned.apply()
+    return planned.ordered
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -74,7 +91,7 @@ def test_an_edit_of_a_machine_file_is_reported_before_it_is_rewritten(tmp_path: 
         FileStep("b", "same", "machine"),
         FileStep("c", "remove", "machine", tampered=True),
     )
-    assert plan(tmp_path, {"a": "2", "b": "1"}, owner="machine") == expected
+    assert plan(tmp_path, {"a": "2", "b": "1"}, owner="machine").ordered == expected
     assert (tmp_path / "a").read_text() == "edited"
     assert write(tmp_path, {"a": "2", "b": "1"}, owner="machine") == expected
     assert texts(tmp_path) == {"a": "2", "b": "1"}

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicEndpoint
-from mcpfactory_pipeline.checks.evaluation.ask import ShownTools, converse, system_text
+from mcpfactory_pipeline.checks.evaluation.ask import ShownTools, connected, converse, system_text
 from mcpfactory_pipeline.checks.evaluation.model import (
     EndpointError,
     ModelEndpoint,
@@ -17,7 +16,6 @@ from mcpfactory_pipeline.checks.evaluation.model import (
     find_endpoint,
 )
 from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
-from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIEndpoint
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.server.errors import ToolError
@@ -27,7 +25,7 @@ from tests.pipeline.evaluation.scripted_model import Step
 from tests.rows import rows
 
 pytestmark = pytest.mark.anyio
-KINDS = {"openai": OpenAIEndpoint, "anthropic": AnthropicEndpoint}
+KINDS = ("openai", "anthropic")
 QUESTION = "Is it warm in Lisbon, and what is the tide there?"
 SCRIPT = {
     QUESTION: [
@@ -74,14 +72,10 @@ def of(endpoint, kind: str, habits: str, **more) -> ModelEndpoint:
 
 
 async def asked(endpoint, server, where: ModelEndpoint, question: str = QUESTION):
-    connection = KINDS[where.kind](where)
-    try:
-        async with connect(server) as client:
-            tools = await client.list_tools()
-            chat = connection.chat(system_text(client.instructions), question, tools)
-            return await converse(chat, client, ShownTools(tools, SearchTools(tools)))
-    finally:
-        await connection.close()
+    async with connected(where) as connection, connect(server) as client:
+        tools = await client.list_tools()
+        chat = connection.chat(system_text(client.instructions), question, tools)
+        return await converse(chat, client, ShownTools(tools, SearchTools(tools)))
 
 
 def made(done) -> list[tuple[str, int, bool]]:

@@ -14,19 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urljoin
 
-from mcpfactory_codegen.ir import (
-    Api,
-    ApiOperation,
-    ApiSecurityScheme,
-    ApiServer,
-    JsonSchema,
-    definition,
-    escape,
-    mapped,
-    references,
-)
+from mcpfactory_codegen.ir import Api, ApiOAuthFlow, ApiOperation, ApiSecurityScheme, ApiServer, JsonSchema
 from mcpfactory_codegen.naming.variables import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
+from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to, references
 from mcpfactory_runtime.urls import host_port_of
 
 _ABOUT: Final = 300  # characters of each document's description
@@ -52,12 +43,8 @@ def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
     """Return one API with all operations of several, by label.
 
     A single API with the label "" is returned unchanged. The base URL of each document becomes a separate server
-    named by the label, unless all are equal. Equal shared schemas are merged, others get the label.
-
-    Args:
-        apis: by label, already `labelled`.
-        shared: labels of the documents whose equal security schemes are merged, wherever they are. Otherwise each
-            document has separate ones, unless the other document is on the same host.
+    named by the label, unless all are equal. Equal shared schemas are merged, others get the label. Equal security
+    schemes are merged if their documents are on the same host, or both in `shared`.
     """
     if set(apis) <= {""}:
         return next(iter(apis.values()))
@@ -87,11 +74,8 @@ def _schemes(apis: Sequence[Api]) -> tuple[ApiSecurityScheme, ...]:
     return tuple(found.values())
 
 
-# --- title, description and tags of the combined API ---
-
-
 def common_title(titles: Sequence[str]) -> str:
-    """Return the words that all titles begin with; else the titles."""
+    """Return the common first words of all titles; without any, the titles."""
     titles = [" ".join(title.split()) for title in titles]
     common: list[str] = []
     for parts in zip(*(title.split(" ") for title in titles), strict=False):
@@ -99,7 +83,7 @@ def common_title(titles: Sequence[str]) -> str:
             break
         common.append(parts[0])
     while common and not words(common[-1]):
-        common.pop()  # a dash between the family and its member
+        common.pop()  # for example a dash between family and member
     return " ".join(common) if words(" ".join(common)) else ", ".join(title for title in titles if title)
 
 
@@ -120,9 +104,6 @@ def _tags(apis: Sequence[Api]) -> dict[str, str]:
     return {tag: next(iter(found)) for tag, found in texts.items() if len(found) == 1}
 
 
-# --- base URLs: one per document ---
-
-
 def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     """Return the APIs with their roots as named servers.
 
@@ -132,7 +113,7 @@ def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
     taken: set[str] = set()
     found = {}
-    for label in sorted(apis):  # the document without a label first: its names stay
+    for label in sorted(apis):  # the document without a label is first and keeps its names
         api = apis[label]
         at_root = not label or (root and is_same_server(api.base_url, root))
         base = "" if at_root else _server_name(label, taken)
@@ -149,7 +130,7 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
-    """Return the API with other names of its servers. `base` is that of its root, "" where it is the root of all."""
+    """Return the API with other names of its servers; `base` is its root's, "" for the root of all."""
     own = [ApiServer(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
         own.append(ApiServer(base, api.base_url))
@@ -161,11 +142,8 @@ def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
     )
 
 
-# --- schemas ---
-
-
 def _with_schemas(apis: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs with one name for each schema: the label leads where a name means different things."""
+    """Return the APIs with one name for each schema; ambiguous names get the label as a prefix."""
     different = _different(apis)
     taken = {name for api in apis.values() for name in api.schemas}
     found = {}
@@ -176,7 +154,7 @@ def _with_schemas(apis: Mapping[str, Api]) -> dict[str, Api]:
 
 
 def _different(apis: Mapping[str, Api]) -> set[str]:
-    """Return the names of schemas that are not equal in all documents that have them, or refer to such."""
+    """Return the names of schemas that differ between documents, or refer to such schemas."""
     written: dict[str, set[str]] = defaultdict(set)
     users: dict[str, set[str]] = defaultdict(set)
     for api in apis.values():
@@ -228,12 +206,12 @@ def _operation(operation: ApiOperation, schema: Any) -> ApiOperation:
 def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
     if not isinstance(schema, dict):
         return schema
-    done = mapped(schema, lambda one: _referring(one, names))
-    name = definition(schema["$ref"]) if isinstance(schema.get("$ref"), str) else ""
-    return {**done, "$ref": f"#/$defs/{escape(names[name])}"} if name in names else done
+    done = map_schema(schema, lambda one: _referring(one, names))
+    name = definition(schema.get("$ref"))
+    return {**done, "$ref": reference_to(names[name])} if name in names else done
 
 
-# --- credentials: each document has its own, and none goes to another document's host ---
+# --- credentials: separate for each document, and never sent to another document's host ---
 
 
 def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, Api]:
@@ -250,7 +228,7 @@ def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, 
     }
 
 
-_ANYWHERE: Final = ("",)  # to whom a credential goes that the person calls one
+_ANYWHERE: Final = ("",)  # hosts of a credential that the user declared shared
 _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
 
 
@@ -275,7 +253,7 @@ def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset
 
 
 def _hosts(api: Api) -> tuple[str, ...]:
-    """Return every host that the API's credentials go to; () when its document does not say."""
+    """Return the hosts that the API's credentials are sent to; () if unknown."""
     hosts = {host_port_of(url) for url in (api.base_url, *(one.url for one in api.own_servers))}
     return () if "" in hosts else tuple(sorted(hosts))
 
@@ -315,18 +293,13 @@ def _absolute_scheme(scheme: ApiSecurityScheme, api: Api) -> ApiSecurityScheme:
     def full(url: str) -> str:
         return urljoin(api.base_url, url) if url else ""
 
-    flows = (
-        dataclasses.replace(
-            flow,
-            token_url=full(flow.token_url),
-            authorization_url=full(flow.authorization_url),
-            device_url=full(flow.device_url),
-            refresh_url=full(flow.refresh_url),
-            metadata_url=full(flow.metadata_url),
-        )
-        for flow in scheme.flows
-    )
-    return dataclasses.replace(scheme, flows=tuple(flows))
+    def absolute(flow: ApiOAuthFlow) -> ApiOAuthFlow:
+        urls: dict[str, Any] = {
+            name: full(url) for name, url in dataclasses.asdict(flow).items() if name.endswith("_url")
+        }
+        return dataclasses.replace(flow, **urls)
+
+    return dataclasses.replace(scheme, flows=tuple(map(absolute, scheme.flows)))
 
 
 def _with_names(api: Api, names: Mapping[str, str]) -> Api:

@@ -22,16 +22,8 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import (
-    CODES,
-    Api,
-    ApiOAuthFlow,
-    ApiOperation,
-    ApiParameter,
-    ApiSecurityScheme,
-    Problem,
-    lookup,
-)
+from mcpfactory_codegen.ir import CODES, Api, ApiOAuthFlow, ApiOperation, ApiParameter, ApiSecurityScheme, Problem
+from mcpfactory_runtime.schemas.walk import lookup
 
 
 @dataclass(frozen=True, slots=True)

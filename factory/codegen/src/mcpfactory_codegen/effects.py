@@ -1,8 +1,7 @@
-"""One rule for what an operation does: read, write or destroy. Generation, generated tests and `validate` share it. Pure.
+"""Effect of an operation: read, write or destroy. Generation, generated tests and `validate` share it. Pure.
 
-It reads the method and the verbs of the name (operationId, or the name of a tool), of the path, and of the sentences in summary and
-description. The table in docs/reference/effects.md says what follows from them. Clients run a read-only tool without asking, so
-a doubtful operation is not read-only.
+The method, and the verbs of the name, the path, summary and description decide, as docs/reference/effects.md describes.
+Clients run a read-only tool without asking, so a doubtful operation is not read-only.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ READS: Final = verbs(
     " head inspect list lookup match parse peek preview query read retrieve sanitise sanitize search suggest"
     " summarise summarize validate"
 )
-"""Verbs of asking: a POST may be read-only for them."""
+"""Verbs of asking, by which a POST can be read-only."""
 SHOWS: Final = verbs(
     "access ask browse can collect contain convert decode detect determine diff discover display do does download enumerate evaluate exist exists"
     " export filter gather give has identify info iterate load monitor obtain poll print provide render report resolve respond return"
@@ -50,9 +49,9 @@ DESTROYS: Final = verbs(
     "abort bulkdelete clear delete deprovision deregister destroy discard drop empty erase evict expunge flush kill"
     " obliterate prune purge remove revoke rm rollback terminate truncate uninstall unregister wipe"
 )
-"""Verbs of taking away what exists."""
+"""Verbs of removing."""
 ADDITIVE: Final = verbs("add append create insert")
-"""Verbs after which all is there that was there before."""
+"""Verbs that only add."""
 ADDS: Final = verbs(
     "add append charge dequeue deposit enqueue increment pay pop redeliver refund requeue resend send toggle transfer"
 )
@@ -269,7 +268,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """All that an operation says of itself. `every`: the words of name and path, `first` the first sentences; `second`: a second verb of a name or a sentence."""
+    """Words of an operation. `every`: of name and path; `first`: of the first sentences; `second`: a second verb of a name or a sentence."""
 
     name: _Said
     path: _Said
@@ -355,7 +354,9 @@ def _change(found: _Words, *, certain: bool, reading: bool) -> str:
     reads = any(said.reads for said in found.texts)
     if told := next((said for said in (*found.texts, found.second) if said.changes and said.clear), None):
         return told.verb
-    twice = any(said.verb == found.name.verb for said in found.texts)  # a noun in the name and in the text is a verb
+    twice = any(
+        said.verb == found.name.verb for said in found.texts
+    )  # a possible noun in the name is a verb if the text starts with it
     always = found.name.verb in CLEAR
     if found.name.changes and (
         twice or not certain or (always and found.name.clear) or ((always or found.name.clear) and not reads)
@@ -378,10 +379,10 @@ def _change(found: _Words, *, certain: bool, reading: bool) -> str:
 
 
 def _asks(found: _Words, *, reading: bool) -> bool:
-    """Return True if a request whose method promises nothing is a question: its name, its path or its text has a verb of reading.
+    """Return True if a request whose method promises nothing reads, by the verbs of its name, path or text.
 
-    A verb at the end of a name may be a noun (saved search): path or text must have the same. What is “listed” is plural, else it
-    is offered. What a POST “gets” may be made by it, such as a token. `reading`: the method is one of reading, after all.
+    A verb at the end of a name can be a noun (saved search), so path or text must have the same. A listed object must be
+    plural. A POST can create what it “gets”, such as a token. `reading`: the method is one of reading.
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
@@ -398,7 +399,7 @@ def _asks(found: _Words, *, reading: bool) -> bool:
 
 
 def _additive(path: str, found: _Words) -> bool:
-    """Return True if the words say that something is created or added, and nothing says that anything is changed."""
+    """Return True if the words report a creation or addition, and no other change."""
     told = [said.verb for said in (found.name, *found.texts, found.second) if said.changes]
     acted = path.rpartition("}/")[2] if "}/" in path else path.rpartition(":")[2] if ":" in path else ""
     acting = acted in ACTIONS | _CHANGES and acted not in ADDITIVE
@@ -407,13 +408,10 @@ def _additive(path: str, found: _Words) -> bool:
 
 
 def _adds(path: str, found: _Words) -> bool:
-    """Return True if a second call does more. What is added under its own name, `PUT /members/{id}`, is there once."""
+    """Return True if a second call does more. An addition by name, `PUT /members/{id}`, does not."""
     said = found.said if any(one.changes for one in found.said) and not found.path.clear else (*found.said, found.path)
     known = ADDS - {"add"} if path.endswith("}") else ADDS
     return bool(_EACH.search(found.text)) or any(one.verb in known for one in said)
-
-
-# --- the words ---
 
 
 def _words(name: str, path: str, texts: Sequence[str]) -> _Words:
@@ -443,12 +441,9 @@ def _action_of(parameter: ApiParameter) -> str:
 
 
 def _of_name(name: str) -> _Said:
-    """Return the verb of a name: the first word, else a verb behind it, which is not clear."""
-    found = [
-        word
-        for word in words(name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name)
-        if not word.isdigit()
-    ]
+    """Return the verb of a name: the first word, else a later verb, which is not clear."""
+    own = name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name
+    found = [word for word in words(own) if not word.isdigit()]
     while len(found) > 1 and found[0] in NOT_FIRST:
         found = found[1:]
     first = found[0] if found else ""
@@ -457,11 +452,8 @@ def _of_name(name: str) -> _Said:
     later = next((word for word in reversed(found[1:]) if word in READS or word in CLEAR), "")
     if later:
         return _Said(later)
-    return (
-        _Said(first, clear=first in WRITES and not (len(found) > 1 and found[-1] in NOUN_HEADS))
-        if first in _KNOWN
-        else _Said()
-    )
+    noun = len(found) > 1 and found[-1] in NOUN_HEADS
+    return _Said(first, clear=first in WRITES and not noun) if first in _KNOWN else _Said()
 
 
 def _of_path(path: str) -> _Said:
@@ -507,7 +499,7 @@ def _of_text(sentence: str, *, later: bool) -> _Said:
 
 
 def _of_phrase(found: Sequence[str]) -> _Said:
-    """Return the verb that words begin with; before a noun or “of” it is not clear, or none."""
+    """Return the verb at the start of words; before a noun or “of” it is not clear, or missing."""
     while len(found) > 1 and (
         found[0] in NOT_FIRST or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):

@@ -7,28 +7,14 @@ Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` c
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from mcpfactory_runtime.schemas.walk import lookup
 from mcpfactory_runtime.upstream.operation import ParameterLocation, QueryStyle, Style, Xml
 
 JsonSchema = dict[str, Any] | bool
-
-SINGLE: Final = frozenset(
-    {
-        "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
-        "unevaluatedItems", "unevaluatedProperties",
-    }
-)  # fmt: skip
-"""Keywords whose value is a schema; `LISTS` hold lists of schemas, `MAPS` schemas by name.
-
-The values of all other keywords are not schemas.
-"""
-LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 """Prefixes of the extensions that mark operations for use by models."""
@@ -49,6 +35,11 @@ class Problem:
     message: str
     hint: str = ""
     line: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the problem as plain data, in the order in which it is read."""
+        fields = ("level", "code", "pointer", "line", "message", "hint")
+        return {name: getattr(self, name) for name in fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +190,7 @@ class ApiOperation:
 
     @property
     def key(self) -> str:
-        """The identity as text: "GET /books/{id}", or "shelf: GET /books/{id}" where the document has a label."""
+        """Return the identity as text: "GET /books/{id}", or "shelf: GET /books/{id}" if the document has a label."""
         return operation_key(self.method, self.path, self.label)
 
     def skipped(self, reason: str) -> Skipped:
@@ -241,8 +232,13 @@ class Api:
 
     @property
     def base_url(self) -> str:
-        """The first server; "" when the document names none."""
+        """Return the first server, or "" if the document names none."""
         return next(iter(self.servers), "")
+
+    @property
+    def root(self) -> dict[str, Any]:
+        """The JSON document that the references of its schemas point into."""
+        return {"$defs": self.schemas}
 
     def by_key(self) -> dict[str, ApiOperation]:
         """Return the operations by their identity."""
@@ -260,11 +256,6 @@ def split_label(text: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", text)
 
 
-def to_json(api: Api) -> dict[str, Any]:
-    """Return the whole IR as plain JSON data: what golden tests record and other back ends would read."""
-    return dataclasses.asdict(api)
-
-
 # --- Every problem code that reading and selecting can report, and the collector that gathers problems as values ---
 #
 # A code is stable: people filter on it and docs/reference/problems.md explains it (a test compares the two lists).
@@ -273,117 +264,36 @@ def to_json(api: Api) -> dict[str, Any]:
 
 Level = Literal["error", "warning"]
 
+_ERRORS: Final = """
+    version-unsupported too-many-operations reference-dangling reference-cycle reference-refused paths-invalid
+    path-invalid operation-invalid operation-duplicate operation-unreadable parameter-invalid parameter-header
+    body-invalid workflow-invalid schema-deep schema-budget security-invalid security-undefined security-unsupported
+    graphql-invalid overlay-invalid
+"""
+_WARNINGS: Final = """
+    document-encoding document-syntax document-duplicate-key document-tag document-many document-text
+    version-unknown info-invalid text-invalid webhooks-ignored reference-siblings reference-mended path-slash
+    path-odd path-method operation-reference operation-id operation-tags callbacks-ignored parameter-duplicate
+    parameter-ignored parameter-undeclared parameter-unused parameter-required parameter-style parameter-schema
+    parameter-shape parameter-place parameter-credential body-empty body-media body-encoding body-shape body-xml
+    head-body response-invalid media-invalid schema-invalid schema-keyword schema-unknown-keyword schema-default
+    schema-required schema-type schema-enum schema-bounds schema-closed schema-pattern schema-cycle server-invalid
+    server-relative server-mock server-none security-shape security-unapplied security-shared overlay-unmatched
+    selection-unmatched profile-empty profile-unknown
+"""
 CODES: Final[dict[str, Level]] = {
-    # the document
-    "document-encoding": "warning",
-    "document-syntax": "warning",
-    "document-duplicate-key": "warning",
-    "document-tag": "warning",
-    "document-many": "warning",
-    "document-text": "warning",
-    "version-unknown": "warning",
-    "version-unsupported": "error",
-    "info-invalid": "warning",
-    "text-invalid": "warning",
-    "webhooks-ignored": "warning",
-    "too-many-operations": "error",
-    # references
-    "reference-dangling": "error",
-    "reference-cycle": "error",
-    "reference-refused": "error",
-    "reference-siblings": "warning",
-    "reference-mended": "warning",
-    # paths and operations
-    "paths-invalid": "error",
-    "path-invalid": "error",
-    "path-slash": "warning",
-    "path-odd": "warning",
-    "path-method": "warning",
-    "operation-invalid": "error",
-    "operation-duplicate": "error",
-    "operation-unreadable": "error",
-    "operation-reference": "warning",
-    "operation-id": "warning",
-    "operation-tags": "warning",
-    "callbacks-ignored": "warning",
-    # parameters
-    "parameter-invalid": "error",
-    "parameter-header": "error",
-    "parameter-duplicate": "warning",
-    "parameter-ignored": "warning",
-    "parameter-undeclared": "warning",
-    "parameter-unused": "warning",
-    "parameter-required": "warning",
-    "parameter-style": "warning",
-    "parameter-schema": "warning",
-    "parameter-shape": "warning",
-    "parameter-place": "warning",
-    "parameter-credential": "warning",
-    # bodies and responses
-    "body-invalid": "error",
-    "body-empty": "warning",
-    "body-media": "warning",
-    "body-encoding": "warning",
-    "body-shape": "warning",
-    "body-xml": "warning",
-    "workflow-invalid": "error",
-    "head-body": "warning",
-    "response-invalid": "warning",
-    "media-invalid": "warning",
-    # schemas
-    "schema-invalid": "warning",
-    "schema-keyword": "warning",
-    "schema-unknown-keyword": "warning",
-    "schema-default": "warning",
-    "schema-required": "warning",
-    "schema-type": "warning",
-    "schema-enum": "warning",
-    "schema-bounds": "warning",
-    "schema-closed": "warning",
-    "schema-pattern": "warning",
-    "schema-deep": "error",
-    "schema-cycle": "warning",
-    "schema-budget": "error",
-    # servers and security
-    "server-invalid": "warning",
-    "server-relative": "warning",
-    "server-mock": "warning",
-    "server-none": "warning",
-    "security-invalid": "error",
-    "security-undefined": "error",
-    "security-unsupported": "error",
-    "security-shape": "warning",
-    "security-unapplied": "warning",
-    "security-shared": "warning",
-    # other sources
-    "graphql-invalid": "error",
-    # overlays
-    "overlay-invalid": "error",
-    "overlay-unmatched": "warning",
-    # selection
-    "selection-unmatched": "warning",
-    "profile-empty": "warning",
-    "profile-unknown": "warning",
+    **dict.fromkeys(_ERRORS.split(), "error"),
+    **dict.fromkeys(_WARNINGS.split(), "warning"),
 }
 
 _LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*): (.*)\Z", re.DOTALL)
 
 _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
-"""Problems listed per code. A document with one habit a thousand times is reported once a page, not a thousand times."""
-
-
-def unescape(token: str) -> str:
-    """Return the decoded reference token of a JSON pointer."""
-    return token.replace("~1", "/").replace("~0", "~")
-
-
-def escape(token: str) -> str:
-    """One reference token of a JSON pointer (RFC 6901 section 3)."""
-    return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
+"""Problems listed per code, because a document can have the same mistake a thousand times."""
 
 
 class Problems:
-    """Gathers problems in the order in which they are found; each (code, pointer) once, each code a bounded number of times."""
+    """Collects problems in order; each (code, pointer) once, and a bounded number of each code."""
 
     def __init__(self) -> None:
         self._listed: list[Problem] = []
@@ -419,12 +329,12 @@ class Problems:
 
 
 def essence(content_type: str) -> str:
-    """`application/json` of `Application/JSON; charset=utf-8`."""
+    """Return a media type without parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def is_json(content_type: str) -> bool:
-    """Is it JSON, also by its suffix?"""
+    """Return True if a media type is JSON, also by its suffix."""
     name = essence(content_type)
     return name in {"application/json", "text/json"} or name.endswith("+json")
 
@@ -432,84 +342,24 @@ def is_json(content_type: str) -> bool:
 MISLABELED: Final = re.compile(
     r"text/(plain|html|javascript|x-json)|application/(octet-stream|javascript|x-javascript)"
 )
-_JSON_LINES: Final = frozenset(
-    {f"application/{name}" for name in ("x-ndjson", "ndjson", "jsonl", "x-jsonlines", "json-seq")}
-)
+_JSON_LINES: Final = re.compile(r"application/(x-ndjson|ndjson|jsonl|x-jsonlines|json-seq)")
 
 
 def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str, JsonSchema]) -> bool:
-    """Is content of this media type JSON, by its label, or because its schema says what no other text is: an object, a list?"""
+    """Return True if content is JSON: by its media type, or because only JSON has the structure of its schema."""
     name = essence(content_type)
     if name in {"", "*/*"} or is_json(content_type):
         return True
-    if schema is None or not (name in _JSON_LINES or MISLABELED.fullmatch(name)):
+    if schema is None or not (_JSON_LINES.fullmatch(name) or MISLABELED.fullmatch(name)):
         return False
     found = lookup(schema, schemas)
-    if name in _JSON_LINES:
+    if _JSON_LINES.fullmatch(name):
         return isinstance(found, dict) and found.get("type") == "array"
     return is_structured(found)
 
 
 def is_structured(schema: JsonSchema) -> bool:
-    """Does a schema, without a reference at its top, say that values are objects or lists?"""
+    """Return True if a schema without a reference at its top describes objects or lists."""
     if not isinstance(schema, dict):
         return False
     return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema
-
-
-# --- schemas ---
-
-_HOPS: Final = 12  # references at the top of a schema that are followed
-
-
-def lookup(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> JsonSchema:
-    """Follow `$ref`s at the top of a schema; a dangling or circular one ends in `{}`. Siblings of `$ref` win."""
-    seen = 0
-    while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
-        target = schemas.get(definition(schema["$ref"]), {})
-        siblings = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**target, **siblings} if siblings and isinstance(target, dict) else target
-        seen += 1
-        if seen > _HOPS:
-            return {}
-    return schema
-
-
-def definition(ref: str) -> str:
-    """Return the name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
-    prefix, name = ref[:8], ref[8:]
-    return unescape(name) if prefix == "#/$defs/" else ""
-
-
-def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the direct subschemas that are objects."""
-    for key, value in schema.items():
-        if key in SINGLE and isinstance(value, dict):
-            yield value
-        elif key in LISTS and isinstance(value, list):
-            yield from (item for item in value if isinstance(item, dict))
-        elif key in MAPS and isinstance(value, dict):
-            yield from (item for item in value.values() if isinstance(item, dict))
-
-
-def mapped(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return the schema with `change` applied to each direct subschema."""
-    result = dict(schema)
-    for key, value in schema.items():
-        if key in SINGLE:
-            result[key] = change(value)
-        elif key in LISTS and isinstance(value, list):
-            result[key] = [change(item) for item in value]
-        elif key in MAPS and isinstance(value, dict):
-            result[key] = {name: change(item) for name, item in value.items()}
-    return result
-
-
-def references(schema: JsonSchema) -> Iterator[str]:
-    """Yield the names of definitions that a schema refers to, as often as it does."""
-    stack = [schema] if isinstance(schema, dict) else []
-    while stack:
-        node = stack.pop()
-        if isinstance(node.get("$ref"), str):
-            yield definition(node["$ref"])
-        stack.extend(subschemas(node))

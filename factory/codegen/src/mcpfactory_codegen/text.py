@@ -7,7 +7,8 @@ import json
 import keyword
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
@@ -34,14 +35,14 @@ _ODD_PLURALS: Final = {
 
 @lru_cache(maxsize=65536)
 def words(text: str) -> tuple[str, ...]:
-    """Lower-case ASCII words of a name in any spelling: `users.GetMail2` → users, get, mail2."""
+    """Return the lower-case ASCII words of a name in any spelling: `users.GetMail2` → users, get, mail2."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return tuple(part.lower() for part in _BOUNDARY.split(text) if part)
 
 
 def snake(text: str) -> str:
-    """`X-Request-ID` → x_request_id; "" when no ASCII letter or digit is left."""
+    """Return a name in snake case: `X-Request-ID` → x_request_id; "" without ASCII letters and digits."""
     return "_".join(words(text))
 
 
@@ -99,6 +100,31 @@ def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()
     return name + "_" if keyword.iskeyword(name) or name in reserved else name
 
 
+def digests(lead: str, key: str, length: int) -> Iterator[str]:
+    """Yield ever longer digests of the key, behind a lead; endless, for names that must differ."""
+    while True:
+        yield "_".join(filter(None, (lead, digest(key, length))))
+        length += 2
+
+
+def settle(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
+    """Return a name for each key from its endless proposals, best first; compared without case, and never empty.
+
+    In each round, a key that is the only one to propose a free name gets it, so that no name depends on an order.
+    `taken` has names in lower case that nobody gets; the proposed ones are added.
+    """
+    names: dict[str, str] = {}
+    waiting = dict(proposals)
+    while waiting:
+        proposed = {key: next(candidates) for key, candidates in waiting.items()}
+        claims = Counter(name.lower() for name in proposed.values())
+        free = {name for name, count in claims.items() if name and count == 1} - taken
+        names |= {key: name for key, name in proposed.items() if name.lower() in free}
+        waiting = {key: candidates for key, candidates in waiting.items() if key not in names}
+        taken |= claims.keys()
+    return names
+
+
 # --- Closest known name, for hints about mistyped names and unknown keys ---
 
 
@@ -108,7 +134,7 @@ _LEAST: Final = 3  # characters; shorter beginnings are those of unlike names
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the known name that is closest to the word: similar, with its letters in another order, or beginning with it; else ""."""
+    """Return the closest known name: similar, with its letters in another order, or beginning with the word; else ""."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)
@@ -118,7 +144,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def listed(word: str, known: Collection[str], what: str) -> str:
-    """Return a hint: the closest name, and all that there are, as `did you mean 'shop'? servers: books, shop`."""
+    """Return a hint with the closest name and the known ones: `did you mean 'shop'? servers: books, shop`."""
     names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     there = f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else f"{what}: none"
@@ -137,10 +163,7 @@ def unknown_field(table: Mapping[str, object], known: Collection[str], where: st
     return None
 
 
-# --- Text of a document as a model or a reader should see it: plain, short, and without characters that hide something ---
-#
-# Markdown and HTML of API documents are reduced to sentences. Whole sentences are kept while they fit; the first ones
-# say what a thing is, and those that state a constraint are kept before others (`fit`).
+# --- document text for models and readers: plain, short, and without hidden characters ---
 
 
 _READ: Final = 20_000
@@ -153,6 +176,9 @@ _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>\n]*)?/?>")
 _MARKS: Final = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>+[ \t]?|[-*_]{3,}[ \t]*$)", re.M)
 _SOFT: Final = re.compile(r"(?<![\w*_`])([*_])(?=[^\s*_])([^*_\n]+?)(?<=\S)\1(?![\w*_`])")
 _BOLD: Final = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_PLAIN: Final = (
+    (_FENCE, " "), (_COMMENT, " "), (_IMAGE, ""), (_LINK, r"\1"), (_TAG, " "), (_BOLD, r"\2"), (_SOFT, r"\2"),
+)  # fmt: skip
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*(\"'-])|\n+")
 _CONSTRAINT: Final = re.compile(
     r"\b(must|required?|requires|only|cannot|can't|may not|not allowed|at least|at most|maximum|minimum|max|min|"
@@ -177,18 +203,10 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def plain(text: str) -> str:
-    """Markdown and HTML to plain text; paragraphs stay apart by one newline."""
+    """Return Markdown and HTML as plain text, with one newline between paragraphs."""
     text = clean(text[:_READ])
     if "<" in text or "[" in text or "`" in text or "*" in text or "_" in text or "&" in text:
-        for pattern, by in (
-            (_FENCE, " "),
-            (_COMMENT, " "),
-            (_IMAGE, ""),
-            (_LINK, r"\1"),
-            (_TAG, " "),
-            (_BOLD, r"\2"),
-            (_SOFT, r"\2"),
-        ):
+        for pattern, by in _PLAIN:
             text = pattern.sub(by, text)
         for entity, character in _ENTITIES.items():
             text = text.replace(entity, character)
@@ -198,15 +216,14 @@ def plain(text: str) -> str:
 
 
 def fit(text: str, limit: int) -> str:
-    """Plain text of at most `limit` characters: first sentences, and later ones as far as they state a constraint."""
+    """Return plain text of at most `limit` characters: the first sentences, and later ones that state a constraint."""
     text = plain(text)
     if len(text) <= limit:
         return text
     sentences = [part for part in _SENTENCE.split(text) if part]
     chosen: set[int] = set()
     used = 0
-    by_worth = sorted(range(len(sentences)), key=lambda i: (i > 0, _worth(sentences[i]), i))
-    for i in by_worth:
+    for i in sorted(range(len(sentences)), key=lambda i: (i > 0, _worth(sentences[i]), i)):
         if used + len(sentences[i]) + 1 <= limit - 2:
             chosen.add(i)
             used += len(sentences[i]) + 1
@@ -216,33 +233,30 @@ def fit(text: str, limit: int) -> str:
 
 
 def _worth(sentence: str) -> int:
-    """0 for a constraint, 2 for what only points elsewhere, 1 for the rest."""
+    """Return 0 for a constraint, 2 for a mere pointer to other texts, 1 for others."""
     if _ELSEWHERE.match(sentence):
         return 2
     return 0 if _CONSTRAINT.search(sentence) else 1
 
 
 def one_line(text: str, limit: int) -> str:
-    """`fit` on a single line."""
+    """Return `fit` on a single line."""
     return " ".join(fit(text, limit).split())
 
 
-# --- What a tool costs a model to read, estimated without a tokenizer ---
-#
-# The estimate is the UTF-8 length of the tool's compact JSON divided by four, rounded up. For English descriptions and
-# JSON Schema that is within about 15 % of what current tokenizers count; it is for budgets and comparisons.
+# --- the cost of a tool in tokens: UTF-8 length of its compact JSON divided by four, within about 15 % of tokenizers ---
 
 
 _BYTES_A_TOKEN: Final = 4
 
 
 def compact(data: Any) -> str:
-    """JSON without spaces, as it travels."""
+    """Return JSON without spaces."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
-    """Return a JSON object whose list has one element a line, so that a change shows as the lines that changed."""
+    """Return a JSON object whose list has one element a line, for readable diffs."""
     opening = "".join(f"{compact(name)}: {compact(value)},\n" for name, value in (head or {}).items())
     body = ",\n".join(compact(row) for row in rows)
     text = "{\n" + opening + f"{compact(key)}: [\n{body}\n]\n}}\n"
@@ -250,7 +264,7 @@ def json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None
 
 
 def count_tokens(tool: Any) -> int:
-    """Estimated tokens of JSON data, such as a Tool object of tools/list."""
+    """Return the estimated tokens of JSON data, such as a Tool object of tools/list."""
     return -(-len(compact(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
 
 

@@ -55,7 +55,7 @@ def system_error(error: BaseException) -> OSError | None:
 def why_unreachable(error: BaseException) -> str:
     """Return why a connection failed: the system's message, else the error's own, else its class name."""
     import socket  # noqa: PLC0415 - only when a connection failed
-    import ssl  # noqa: PLC0415
+    import ssl  # noqa: PLC0415 - as above
 
     system = system_error(error)
     if isinstance(system, socket.gaierror):

@@ -74,20 +74,20 @@ def _channels(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 
 
 def _offering(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(reversed([c.name for c in detail.channels if c.name in detail.state.get("channels", {})]))
+    return tuple(reversed([c.name for c in detail.channels if c.name in detail.state.channels]))
 
 
 def _free(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(c.name for c in reversed(detail.channels) if c.name not in detail.state.get("holds", {}))
+    return tuple(c.name for c in reversed(detail.channels) if c.name not in detail.state.holds)
 
 
 def _held(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(detail.state.get("holds", {}))
+    return tuple(detail.state.holds)
 
 
 def _candidates(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    known = detail.state.get("candidates", {})
-    return ("", *sorted(known, key=lambda name: -int(known[name].get("number", 0))))
+    known = detail.state.candidates
+    return ("", *sorted(known, key=lambda name: -known[name].number))
 
 
 def _stages(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
@@ -358,7 +358,7 @@ def possible_actions(
     if detail.facts.row.get("problem"):  # nothing of it is known to be so
         return {}
     server = detail.facts.name
-    if detail.state.get("retired"):
+    if detail.state.retired:
         return {"revive": ({},)} if goes_through(f"mcpfactory pipeline revive {server}") else {}
     found: dict[str, list[Mapping[str, str]]] = {
         name: [{}]
@@ -381,9 +381,9 @@ def _of_channels(detail: ServerDetail) -> Iterator[tuple[str, Mapping[str, str],
             yield "reject", about, f"mcpfactory pipeline reject {options} --reason '…'{signed}"
         if name in due:
             yield "promote", about, f"mcpfactory pipeline promote {options}"
-        if detail.state.get("channels", {}).get(name, {}).get("before"):
+        if (release := detail.state.channels.get(name)) and release.before:
             yield "rollback", about, f"mcpfactory pipeline rollback {options} --reason '…'"
-        if name in detail.state.get("holds", {}):
+        if name in detail.state.holds:
             yield "unhold", about, f"mcpfactory pipeline unhold {options}"
         else:
             yield "hold", about, f"mcpfactory pipeline hold {options} --reason '…'"

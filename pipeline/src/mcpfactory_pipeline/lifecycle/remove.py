@@ -65,7 +65,7 @@ def remove(
         entries = client_entries(workspace, server, home, project)
         artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
         rest = leftover_projects(workspace, store.state(server)) if not there else []
-        with _set_aside(folder) if there and not dry_run else nullcontext():
+        with set_aside(folder) if there and not dry_run else nullcontext():
             before = close_history(
                 workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
             )
@@ -101,17 +101,21 @@ def _command(row: Installed) -> str:
 
 
 @contextmanager
-def _set_aside(folder: Path) -> Iterator[None]:
-    """Move the folder out of sight for the block and delete it after; it is back where the block was interrupted or refused."""
+def set_aside(folder: Path, problem: str = "") -> Iterator[None]:
+    """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
+
+    Raises:
+        WorkspaceError: the folder cannot be moved; `problem` says what that prevents.
+    """
     backup = None
     try:
-        backup = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))
+        backup = Path(mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
         folder.rename(backup / folder.name)
     except OSError as error:
         if backup:
             backup.rmdir()
         raise WorkspaceError(
-            f"{folder} cannot be removed: {error.strerror}; nothing was changed",
+            f"{problem or f'{folder} cannot be removed'}: {error.strerror}; nothing was changed",
             hint="make servers/ writable, and run it again",
         ) from error
     try:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from mcpfactory_codegen.servers.build import Notify, no_notice
@@ -21,7 +20,13 @@ from mcpfactory_codegen.servers.values import ServerConfigError
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.delivery.clients.files import Home
-from mcpfactory_pipeline.lifecycle.remove import client_entries, close_history, describe_published, exclusive_access
+from mcpfactory_pipeline.lifecycle.remove import (
+    client_entries,
+    close_history,
+    describe_published,
+    exclusive_access,
+    set_aside,
+)
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -42,7 +47,7 @@ def rename(
 ) -> dict[str, Any]:
     """Give a server another name. A dry run says what that means, and changes nothing.
 
-    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `notify`
+    A folder that was moved by hand is also renamed: `new` is then its name, and `old` the name in its configuration. `notify`
     is called with what takes a while. Return the fields of `operations.removal.RenameResult`.
 
     Raises:
@@ -119,30 +124,23 @@ def _refuse_history(store: Store, new: str) -> None:
 
 @contextmanager
 def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
-    """Put the new folder in the place of the old one; where that or the block fails or is interrupted, the old one is back."""
-    beside = write_renamed(folder, renaming, folder.parent)
-    backup = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
-    kept, done = backup / folder.name, False
+    """Replace the old folder by the new one; if the block fails or is interrupted, restore the old one."""
+    renamed, problem = write_renamed(folder, renaming, folder.parent), f"{place} cannot be created"
     try:
-        try:
-            folder.rename(kept)
-            beside.rename(place)
-        except OSError as error:
-            raise WorkspaceError(
-                f"{place} cannot be created: {error.strerror}", hint="make servers/ writable, and run it again"
-            ) from error
-        yield
-        done = True
-    except BaseException:
-        if kept.exists():
-            if not beside.exists():
+        with set_aside(folder, problem):
+            try:
+                renamed.rename(place)
+            except OSError as error:
+                raise WorkspaceError(
+                    f"{problem}: {error.strerror}", hint="make servers/ writable, and run it again"
+                ) from error
+            try:
+                yield
+            except BaseException:
                 shutil.rmtree(place)
-            kept.rename(folder)
-        raise
+                raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        if done or not kept.exists():
-            shutil.rmtree(backup, ignore_errors=True)
+        shutil.rmtree(renamed, ignore_errors=True)
 
 
 def _record(workspace: Workspace, store: Store, old: str, new: str, *, keep_channels: bool) -> None:

@@ -180,7 +180,7 @@ class Approve(Decision):
         details = (
             *(f"it lifts the rejection by {one}" for one in made["lifted"]),
             *made["proof"],
-            *decision.stays_closed(self.channel, made["blockers"]),
+            *(f"{self.channel} stays closed to it: {one['message']}" for one in made["blockers"]),
             *self._texts(context),
         )
         sentence = "{server} {version} ({candidate}) is approved for {channel}"

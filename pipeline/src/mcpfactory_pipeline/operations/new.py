@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.upstream import api_addresses
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_codegen.servers.create import Created
+    from mcpfactory_codegen.servers.build import Created
     from mcpfactory_codegen.servers.documents import ApiSource
     from mcpfactory_codegen.servers.update import Updated
 

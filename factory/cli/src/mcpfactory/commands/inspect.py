@@ -155,9 +155,9 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a listed tool by name, without bindings, which only the server knows."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return {argument: {} for argument in properties} if isinstance(properties, dict) else {}
+    from mcpfactory_runtime.schemas.walk import properties_of
+
+    return {argument: {} for argument in properties_of(tool.get("inputSchema"))}
 
 
 def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:

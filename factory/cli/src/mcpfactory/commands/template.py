@@ -19,7 +19,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 if TYPE_CHECKING:
     from mcpfactory_codegen.servers.answers import TemplateVariant
-    from mcpfactory_codegen.servers.create import Created
+    from mcpfactory_codegen.servers.build import Created
     from mcpfactory_codegen.servers.scaffold import ServerTemplate
 
 app = typer.Typer(help="Manage server templates: shipped, folder, git or package.")

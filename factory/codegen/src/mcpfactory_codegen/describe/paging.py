@@ -17,8 +17,9 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.credentials import squashed
 from mcpfactory_codegen.effects import effect_of, verbs
 from mcpfactory_codegen.inputs import Input, Inputs
-from mcpfactory_codegen.ir import Api, ApiOperation, lookup
+from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import OperationNames
+from mcpfactory_runtime.schemas.walk import lookup, properties_of, types_of
 from mcpfactory_runtime.upstream.operation import Paging
 
 UNCLEAR: Final = "paging-unclear"
@@ -68,7 +69,7 @@ _NO_VALUE: Final = frozenset({"object", "array", "boolean"})
 _PLACES: Final = frozenset({"query", "body", "form"})
 _WHOLE: Final = frozenset({"integer", "number"})
 _DEPTH: Final = 3
-_MOST: Final = 300  # members of an answer that are looked at
+_MOST: Final = 300  # members of a response that are read
 
 
 def recognise(
@@ -76,12 +77,7 @@ def recognise(
 ) -> tuple[Paging | None, str]:
     """Return the operation's paging, or None, and a note about anything ambiguous ("" if clear).
 
-    Args:
-        operation: the operation.
-        given: the caller's inputs.
-        named: the names of the operation and its arguments.
-        api: for the schemas of inputs.
-        answer: returns the response in the plain form of `outputs`; called only if needed.
+    `answer` returns the response in the plain form of `outputs`; it is called only if needed.
     """
     found = {squashed(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
@@ -97,13 +93,15 @@ def recognise(
     else:
         if not any("link" in one.headers for one in operation.responses):
             cursor = inputs.first(_CURSOR - _LAST | _PAGE | _OFFSET, whole=False)
-            sure = cursor in _CURSOR or not _SIZE.isdisjoint(found)  # a `start` alone is a time as often as a place
+            sure = cursor in _CURSOR or not _SIZE.isdisjoint(found)  # `start` alone can be a time
             if not (cursor and sure and answer() and effect_of(operation).kind == "reads"):
                 return None, ""
             return None, f"nothing in its answer says what `{found[cursor].name}` is next"
         paging = _PagingMatch("link", min(candidates, key=lambda name: name in _LAST))
     size = next((name for name in found if name in _SIZE and name != paging.argument), "")
     first = lookup(found[paging.argument].schema, api.schemas)
+    known = (first.get("default"), first.get("minimum")) if isinstance(first, dict) else ()
+    zero = paging.kind == "page" and 0 in known
     return Paging(
         paging.kind,
         named.arguments[found[paging.argument].slot],
@@ -111,9 +109,7 @@ def recognise(
         items=seen.items or (),
         size=named.arguments[found[size].slot] if size else "",
         limit=_default(lookup(found[size].schema, api.schemas)) if size else 0,
-        first=0
-        if paging.kind == "page" and isinstance(first, dict) and 0 in (first.get("default"), first.get("minimum"))
-        else 1,
+        first=0 if zero else 1,
         more=seen.ending(_MORE, "boolean"),
         done=seen.ending(_DONE, "boolean"),
         total=seen.ending(_TOTAL, "integer", "number"),
@@ -129,7 +125,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first of these that takes whole numbers, or that takes anything else."""
+        """Return the first of these words whose input takes only integers, or other values."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -143,7 +139,7 @@ class _PagingMatch:
 
 
 class _AnswerMembers:
-    """The members of an answer, the upper ones first, and where its list is."""
+    """Members of a response, upper ones first, and the path of its list."""
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
@@ -155,7 +151,7 @@ class _AnswerMembers:
         lists: list[tuple[int, int, Path]] = []
         while waiting and len(self.members) < _MOST:
             path, plain, one = waiting.popleft()
-            for name, inner in one.get("properties", {}).items():
+            for name, inner in properties_of(one).items():
                 kinds = _kinds(inner)
                 self.members.append(((*path, name), (*plain, squashed(name)), kinds))
                 if "array" in kinds:
@@ -176,29 +172,29 @@ class _AnswerMembers:
         return ()
 
     def ending(self, words: frozenset[str], *kinds: str) -> Path:
-        """Return the path to a member that is called so and has one of these types."""
+        """Return the path to a member with one of these names and types."""
         return self._nearest([path for path, plain, own in self.members if plain[-1] in words and own & {*kinds}])
 
     def _nearest(self, paths: list[Path]) -> Path:
-        """Return the one that shares most of its way with the list: an answer may have several lists, each with its own total."""
+        """Return the path that shares most with the list's: a response can have several lists, each with a total."""
         ours = self.items or ()
         return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
 
 
 def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return a cursor in the answer, or a URL that has it, and an argument that takes it."""
+    """Return paging by a cursor or URL in the response, and an argument for it."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
     place = seen.at(_NEXT) or seen.at(_URLS)
     if not name or not place:
         return None
-    if name in _LAST and squashed(place[-1]) == "cursor":  # both could be the page that was asked for
+    if name in _LAST and squashed(place[-1]) == "cursor":  # both could be the requested page
         return None
     return _PagingMatch("cursor", name, place)
 
 
 def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return a page's number, or the number of items before it. A URL or number of the next one in the answer is believed first."""
+    """Return paging by page number or offset; a next URL or number in the response takes precedence."""
     if name := inputs.first(_PAGE, whole=True):
         return _PagingMatch("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):
@@ -207,19 +203,17 @@ def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 
 def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return an argument that takes the id of the last item, and a flag that says whether that was the last of all."""
+    """Return paging by the ID of the last item, with a flag for more items in the response."""
     name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
     return _PagingMatch("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
 
 
-def _kinds(shape: Mapping[str, Any]) -> frozenset[str]:
-    kinds = shape.get("type", [])
-    return frozenset(kinds if isinstance(kinds, list) else [kinds])
+def _kinds(shape: Any) -> frozenset[str]:
+    return frozenset(types_of(shape))
 
 
 def _types(schema: Any, api: Api) -> frozenset[str]:
-    schema = lookup(schema, api.schemas)
-    return _kinds(schema) - {"null"} if isinstance(schema, dict) else frozenset()
+    return _kinds(lookup(schema, api.schemas)) - {"null"}
 
 
 def _default(schema: Any) -> int:

@@ -1,4 +1,4 @@
-"""Tools as a model sees them: name, description, input schema, hints, difficulties, and decisions of people about them."""
+"""Tools as a model sees them: name, description, input schema, hints, difficulties, and the user's curation."""
 
 from __future__ import annotations
 
@@ -17,10 +17,20 @@ from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import count_tokens, fit, nearest, one_line, singular, words
+from mcpfactory_runtime.schemas.walk import (
+    COMBINATORS,
+    definition,
+    definitions_of,
+    items_of,
+    parts_of,
+    properties_of,
+    required_of,
+    types_of,
+)
 from mcpfactory_runtime.upstream.operation import Paging
 from mcpfactory_runtime.upstream.secrets import MAX_TEXT
 
-# --- what a person decided about tools and their answers, in `[tools.<name>]` and `[responses]` of `mcpfactory.toml` ---
+# --- the user's curation, in `[tools.<name>]` and `[responses]` of `mcpfactory.toml` ---
 
 
 _T = TypeVar("_T")
@@ -56,7 +66,7 @@ class ArgumentCuration(ConfigRecord):
 
 
 class MergeCuration(ConfigRecord):
-    """Several arguments that become one. `separator`: its text is cut there, a piece for each; "": each has all of it."""
+    """Several arguments merged into one. Its text is split at `separator`; with "" each argument gets all of it."""
 
     arguments: Annotated[list[str], Field(min_length=2, max_length=10)]
     separator: Annotated[str, Field(max_length=10)] = ""
@@ -64,7 +74,7 @@ class MergeCuration(ConfigRecord):
 
 
 class ToolCuration(ConfigRecord):
-    """One tool; "" leaves a text as the API has it."""
+    """Curation of one tool; "" keeps the API's text."""
 
     rename: str = ""
     title: str = ""
@@ -94,13 +104,10 @@ def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
     return read_table(_TOOLS, table, "tools", ToolCuration, ArgumentCuration, MergeCuration)
 
 
-# --- What a person decided about answers in `[responses]` of a server's `mcpfactory.toml`: the record, and its reader ---
-
-
 class ResponseOptions(ConfigRecord):
-    """`output` and `output_tokens` are those of `outputs.Outputs`; `select` gives tools an argument for JMESPath.
+    """Options for responses: `output` and `output_tokens` as in `Outputs`; `select` adds an argument for JMESPath.
 
-    `max_text`: characters of one answer that a model is given.
+    `max_text`: limit of characters in a response.
     """
 
     output: OutputMode = "loose"
@@ -117,11 +124,8 @@ def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
     return read_table(_RESPONSES, table, "responses", ResponseOptions)
 
 
-# --- what pydantic says about a person's table, as one sentence ---
-
-
 def _first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
-    """Return the first thing that is wrong in `[table]`, whose records are these models."""
+    """Return the first error in `[table]`, whose records are these models."""
     first = error.errors(include_url=False)[0]
     where = ".".join([table, *map(str, first["loc"])])
     if first["type"] != "extra_forbidden":
@@ -222,16 +226,11 @@ class Description:
     problems: tuple[Problem, ...] = ()
 
 
-def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
-    """Return the tools of an API, in the order of its operations. `describe_all` also reports omissions."""
-    return describe_all(api, names).tools
-
-
 def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
     """Return the tools of an API; an operation whose tool cannot be made costs that operation."""
     library = Library(api.schemas)
     responses = responses or ResponseOptions()
-    # What is selected has another shape, so nothing is promised of it.
+    # A selection has another shape, so there is no output schema.
     outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[Skipped] = []
@@ -255,7 +254,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Return the tool with an argument that selects of its answer, under a name that is free."""
+    """Return the tool with an argument that selects parts of its response, under a free name."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
@@ -308,7 +307,9 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
     The caller need not supply them.
     """
-    told = {name for choice in operation_inputs.choices for name in choice}  # the description speaks of these
+    told = {
+        name for choice in operation_inputs.choices for name in choice
+    }  # the description lists them as alternatives
     values = {
         item.slot: only_value(item.schema, schemas)
         for item in operation_inputs.items
@@ -347,7 +348,7 @@ def _property(item: Input, library: Library) -> JsonSchema:
 
 
 def _is_described(schema: dict[str, Any], library: Library) -> bool:
-    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    name = definition(schema.get("$ref"))
     target = library.definition(name) if name else {}
     return "description" in schema or (isinstance(target, dict) and "description" in target)
 
@@ -407,18 +408,17 @@ def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
 
 
 _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperties", "items", "enum", "const", "$ref"})
-"""Keywords that constrain a value; `allOf`, `anyOf` and `oneOf` do as well."""
-_JOINS: Final = ("allOf", "anyOf", "oneOf")
+"""Keywords that constrain a value; combinators do as well."""
 
 
 def hardships_of(tool: ApiTool, operation: ApiOperation) -> list[str]:
     """Return the codes of a tool's difficulties, as in `report.json`: `undescribed`, `free-form`, `nested`."""
     schema = tool.input_schema
-    needed = [schema["properties"][name] for name in schema.get("required", ())]
-    known = schema.get("$defs", {})
+    needed = [properties_of(schema)[name] for name in required_of(schema)]
+    known = definitions_of(schema)
     found = {
         "undescribed": not (operation.summary or operation.description).strip(),
-        "free-form": any(_is_open(one) for one in schema["properties"].values()),
+        "free-form": any(_is_open(one) for one in properties_of(schema).values()),
         "nested": any(_depth(one, known) > 1 for one in needed),
     }
     return [code for code, holds in found.items() if holds]
@@ -428,23 +428,21 @@ def _is_open(schema: Any) -> bool:
     """Return True if an argument is an object or any value without further constraints."""
     if not isinstance(schema, dict):
         return bool(schema)
-    kind = schema.get("type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    return ("object" in kinds or kind is None) and not (_OPEN | {*_JOINS}) & schema.keys()
+    kinds = types_of(schema)
+    return ("object" in kinds or not kinds) and not (_OPEN | {*COMBINATORS}) & schema.keys()
 
 
 def _depth(schema: Any, known: Mapping[str, Any], seen: frozenset[str] = frozenset()) -> int:
     if not isinstance(schema, dict):
         return 0
-    if isinstance(reference := schema.get("$ref"), str):
-        name = reference.rpartition("/")[2]
+    if name := definition(schema.get("$ref")):
         return 0 if name in seen else _depth(known.get(name), known, seen | {name})
     inner = [_depth(one, known, seen) for one in _needed(schema)]
     return max(inner, default=0) + ("properties" in schema)
 
 
 def _needed(schema: Mapping[str, Any]) -> Iterator[Any]:
-    properties = schema.get("properties", {})
-    yield from (properties[name] for name in schema.get("required", ()) if name in properties)
-    yield schema.get("items")
-    yield from schema.get("allOf", ())
+    properties = properties_of(schema)
+    yield from (properties[name] for name in required_of(schema) if name in properties)
+    yield items_of(schema)
+    yield from parts_of(schema, "allOf")

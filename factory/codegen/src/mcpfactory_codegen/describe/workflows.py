@@ -18,8 +18,8 @@ from mcpfactory_codegen.describe.tools import ApiTool, ConfigRecord, FiniteJson,
 from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.text import clean
-from mcpfactory_runtime.server.schema.json_schema import compile_schema
-from mcpfactory_runtime.server.schema.references import UnusableSchemaError
+from mcpfactory_runtime.schemas.references import UnusableSchemaError
+from mcpfactory_runtime.schemas.validation import compile_schema
 
 EACH: Final = "*"
 _TOKEN: Final = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^'\\]*)'\]|\[(-?\d{1,6})\]|(\[\*\]|\.\*)")
@@ -28,7 +28,7 @@ _MOST_STEPS: Final = 20
 
 
 class StepConfig(ConfigRecord):
-    """One call. `id` is the name of its answer, `tool` the name that the tool has in the list."""
+    """One call. `id` names its result, `tool` is the tool's name in the list."""
 
     id: str
     tool: str
@@ -38,7 +38,7 @@ class StepConfig(ConfigRecord):
 class WorkflowConfig(ConfigRecord):
     """One workflow. `inputs` are JSON Schemas by name; those without `default` are required unless `optional` names them.
 
-    `result` is what the tool answers; without it that of the last step.
+    `result` is the tool's result; by default the last step's.
     """
 
     description: Annotated[str, Field(min_length=1, max_length=1024)]
@@ -51,7 +51,7 @@ class WorkflowConfig(ConfigRecord):
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A workflow that can be made: its name, what was written, and the Tool object of tools/list."""
+    """A usable workflow: its name, its configuration, and the Tool object of tools/list."""
 
     name: str
     config: WorkflowConfig
@@ -85,7 +85,7 @@ def path_of(text: str) -> tuple[str | int, ...] | None:
 def checked(
     configs: Mapping[str, WorkflowConfig], tools: Sequence[ApiTool]
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
-    """Return the workflows that can be made with these tools; what is wrong with the others is a problem for each."""
+    """Return the usable workflows, and a problem for each of the others."""
     known = {tool.name: tool for tool in tools}
     usable: list[Workflow] = []
     problems: list[Problem] = []
@@ -154,7 +154,7 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
 
 
 def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> dict[str, Any]:
-    """Return the Tool object. It only reads if all steps do, and destroys if any that writes may."""
+    """Return the Tool object; read-only if all steps are, and destructive if a writing step can be."""
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
     hints = [known[step.tool].annotations for step in config.steps]

@@ -19,9 +19,7 @@ from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import (
     Api,
     ApiBody,
-    ApiOAuthFlow,
     ApiOperation,
-    ApiParameter,
     ApiSecurityScheme,
     Encoding,
     essence,
@@ -30,7 +28,8 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import fit, json_lines, one_line
-from mcpfactory_runtime.upstream.operation import Paging, Xml
+from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, required_of
+from mcpfactory_runtime.upstream.operation import Xml
 from mcpfactory_runtime.upstream.secrets import MAX_TEXT
 
 HANDLERS: Final = "workflows"
@@ -39,7 +38,7 @@ _WORKFLOW_OWNER: Final = "Made by mcpfactory from mcpfactory.toml and rewritten 
 
 
 def rows(workflows: Sequence[Workflow]) -> list[dict[str, Any]]:
-    """Their rows of manifest.json; `steps` marks them."""
+    """Return their rows of manifest.json, which have `steps`."""
     return [
         {
             **one.listed,
@@ -54,12 +53,8 @@ def rows(workflows: Sequence[Workflow]) -> list[dict[str, Any]]:
 def workflows_module(workflows: Sequence[Workflow]) -> str:
     """Return the module's text."""
     functions = "\n\n\n".join(map(_function, workflows))
-    helpers = [
-        name
-        for name in ("EACH", "pick", "step")
-        if name == "step" or f"{name}(" in functions or f"{name}," in functions or f"{name})" in functions
-    ]
-    unset = "from mcpfactory_runtime.upstream import UNSET, Unset\n" if "= UNSET" in functions else ""
+    helpers = [name for name in ("EACH", "pick", "step") if name == "step" or _uses(functions, name)]
+    unset = "from mcpfactory_runtime.upstream import UNSET, Unset\n" if _uses(functions, "UNSET") else ""
     return (
         f"{docstring(['Tools that are made of several others.', _WORKFLOW_OWNER])}\n\n"
         "# ruff: noqa: A002, D301, D402, D403, E501, RUF100\n\n"
@@ -135,7 +130,7 @@ class Options:
 
 
 def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> dict[str, str]:
-    """Return the machine's files, by path below the server's folder. Python in them is valid but not yet formatted."""
+    """Return the machine-owned files by path. Python in them is valid but not formatted yet."""
     generated = f"src/{options.package}/_generated"
     files = {
         f"{generated}/__init__.py": f"{docstring(['What mcpfactory made from the API document.', _OWNER])}\n",
@@ -157,7 +152,7 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
 
 
 def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> str:
-    """manifest.json: the server, and its tools as tools/list shows them, one a line, with their handlers."""
+    """Return manifest.json: the server, and its tools as tools/list shows them, one a line, with their handlers."""
     server = {
         "name": options.server,
         "version": options.version,
@@ -168,11 +163,11 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
     if options.workflows:
         listed += rows(options.workflows)
     offer = dict(options.offer)
-    if api.own_servers:  # for the notice at the start, where api.py is not loaded yet
+    if api.own_servers:  # the notice at the start needs them before api.py is loaded
         own = {one.name: one.url for one in api.own_servers}
         offer["addresses"] = {"prefix": names.prefix, "base_url": api.base_url, "servers": own}
     workflows = [one.name for one in options.workflows]
-    if workflows and "profiles" in offer:  # what the person wrote is in all that the person chose
+    if workflows and "profiles" in offer:  # every profile has the workflows, because the user wrote both
         offer["profiles"] = {name: [*members, *workflows] for name, members in offer["profiles"].items()}
     return json_lines("tools", listed, {"manifest": 1, "server": server, **offer})
 
@@ -180,7 +175,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
 def _api_module(api: Api, names: Names, options: Options) -> str:
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
-    more = f", name={literal(options.server)}" if oauth else ""  # for the hint that shows how to log in
+    more = f", name={literal(options.server)}" if oauth else ""  # the hint about logging in needs the name
     more += f", prefix={literal(names.prefix)}"
     more += f", private={literal(options.private)}" if options.private else ""
     title = one_line(api.title, 80) or "the API"
@@ -220,16 +215,18 @@ def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
     if scheme.service:
         keywords["service"] = literal(scheme.service)
     if scheme.flows:
-        keywords["flows"] = sequence([_flow(flow) for flow in scheme.flows])
+        keywords["flows"] = sequence([call("OAuthFlow", literal(flow.grant), **_stated(flow)) for flow in scheme.flows])
         asked = {one for operation in api.operations for one in dict(operation.scopes).get(scheme.name, ())}
         keywords["scopes"] = literal(tuple(sorted(asked)))
     variables = literal(names.variables[scheme.name])
     return call("SecurityScheme", literal(scheme.name), literal(scheme.kind), variables, **keywords)
 
 
-def _flow(flow: ApiOAuthFlow) -> str:
-    urls = {field.name: getattr(flow, field.name) for field in fields_of(flow)[1:]}
-    return call("OAuthFlow", literal(flow.grant), **{name: literal(url) for name, url in urls.items() if url})
+def _stated(record: Any, *omitted: str) -> dict[str, str]:
+    """Return the optional fields of a record that differ from their defaults, as source code."""
+    optional = [one for one in fields_of(record) if one.default is not MISSING and one.name not in omitted]
+    given = {one.name: getattr(record, one.name) for one in optional if getattr(record, one.name) != one.default}
+    return {name: literal(value) for name, value in given.items()}
 
 
 def _tools_module(api: Api, functions: Sequence[Function]) -> str:
@@ -260,21 +257,17 @@ def _tools_module(api: Api, functions: Sequence[Function]) -> str:
 
 _MARKERS: Final = {
     "Any": ("Any]", "Any |", ": Any"),
+    "EACH": ("EACH,", "EACH)"),
     "Literal": ("Literal[",),
     "UNSET": ("= UNSET",),
-    "Body": ("Body(",),
-    "Field": ("Field(",),
-    "Operation": ("Operation(",),
-    "Paging": ("Paging(",),
-    "Parameter": ("Parameter(",),
     "Unset": ("| Unset",),
-    "Xml": ("Xml(",),
     "piece": (": piece(",),
 }
+"""Forms in which generated code uses a name; other names are called."""
 
 
 def _uses(text: str, name: str) -> bool:
-    return any(marker in text for marker in _MARKERS[name])
+    return any(marker in text for marker in _MARKERS.get(name, (f"{name}(",)))
 
 
 # --- one operation as Python: the record that binds it, and the function that a tool call ends in ---
@@ -296,7 +289,7 @@ class Function:
 
 
 def constant(one: Function) -> str:
-    """`GET_BOOK = Operation(…)`."""
+    """Return the record of an operation: `GET_BOOK = Operation(…)`."""
     operation = one.operation
     keywords: dict[str, str] = {}
     parameters = [item for item in one.items if item.parameter is not None]
@@ -314,8 +307,8 @@ def constant(one: Function) -> str:
     if (accept := accepted(operation, structured=one.tool.output.schema is not None)) != _JSON:
         keywords["accept"] = literal(accept)
     paging = one.tool.paging
-    if paging is not None and paging.argument in one.tool.input_schema["properties"]:  # it may be hidden
-        keywords["paging"] = _paging(paging)
+    if paging is not None and paging.argument in properties_of(one.tool.input_schema):  # a hidden argument cannot page
+        keywords["paging"] = call("Paging", literal(paging.kind), literal(paging.argument), **_stated(paging))
     if one.tool.select:
         keywords["select"] = literal(one.tool.select)
     if lists := next((response.lists for response in operation.responses if response.content_type == accept), ()):
@@ -326,18 +319,8 @@ def constant(one: Function) -> str:
     return f"{one.named.constant} = {record}"
 
 
-def _paging(paging: Paging) -> str:
-    given = {
-        one.name: getattr(paging, one.name)
-        for one in fields_of(paging)
-        if one.default is not MISSING and getattr(paging, one.name) != one.default
-    }
-    keywords = {name: literal(value) for name, value in given.items()}
-    return call("Paging", literal(paging.kind), literal(paging.argument), **keywords)
-
-
 def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
-    """Return the Accept header: JSON where the first success has it, else that one's media type, with JSON where others have it."""
+    """Return the Accept header: JSON if the first success has it, else its media type, with JSON if others have it."""
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     typed = [one for one in success if one.content_type]
     first = [one.content_type for one in typed if one.status == typed[0].status]
@@ -349,16 +332,15 @@ def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
     )
 
 
-def _stated(record: ApiParameter | Encoding, *names: str) -> dict[str, str]:
-    values = {name: getattr(record, name) for name in names}
-    return {name: literal(value) for name, value in values.items() if value or (name == "explode" and value is False)}
+_NOT_SENT: Final = ("required", "description", "deprecated", "example")
+"""Fields of a parameter that the generated code does not need."""
 
 
 def _parameter(item: Input, named: OperationNames) -> str:
     parameter = item.parameter
     assert parameter is not None
     texts = [literal(text) for text in (named.arguments[item.slot], parameter.place, parameter.name)]
-    return call("Parameter", *texts, **_stated(parameter, "style", "explode", "allow_reserved", "content_type"))
+    return call("Parameter", *texts, **_stated(parameter, *_NOT_SENT))
 
 
 def _body(body: ApiBody, fields: Sequence[Input], named: OperationNames) -> str:
@@ -373,8 +355,7 @@ def _body(body: ApiBody, fields: Sequence[Input], named: OperationNames) -> str:
 
 
 def _xml(xml: Xml) -> str:
-    given = {one.name: getattr(xml, one.name) for one in fields_of(xml) if getattr(xml, one.name) != one.default}
-    keywords = {name: literal(value) for name, value in given.items() if name not in {"members", "items"}}
+    keywords = _stated(xml, "members", "items")
     if xml.members:
         keywords["members"] = sequence([sequence([literal(name), _xml(member)]) for name, member in xml.members])
     if xml.items is not None:
@@ -384,19 +365,17 @@ def _xml(xml: Xml) -> str:
 
 def _field(item: Input, named: OperationNames) -> str:
     encoding = item.encoding or Encoding()
-    arguments = [literal(named.arguments[item.slot])]
-    names: tuple[str, ...] = ("file",)
+    argument = literal(named.arguments[item.slot])
     if item.name:
-        arguments.append(literal((item.name,)))
-        names = ("content_type", "style", "explode", "allow_reserved", "file")
-    return call("Field", *arguments, **_stated(encoding, *names))
+        return call("Field", argument, literal((item.name,)), **_stated(encoding))
+    return call("Field", argument, **_stated(Encoding(file=encoding.file)))
 
 
 def function(one: Function) -> str:
-    """`async def get_book(api, /, *, …) -> ToolResult`."""
-    properties: dict[str, Any] = one.tool.input_schema["properties"]
-    required = set(one.tool.input_schema.get("required", ()))
-    defs = one.tool.input_schema.get("$defs", {})
+    """Return the function of an operation: `async def get_book(api, /, *, …) -> ToolResult`."""
+    properties = properties_of(one.tool.input_schema)
+    required = required_of(one.tool.input_schema)
+    defs = definitions_of(one.tool.input_schema)
     signature = ["api: Upstream", "/"]
     if properties:
         signature.append("*")
@@ -416,7 +395,7 @@ def function(one: Function) -> str:
 
 
 def _given(name: str, tool: ApiTool) -> str:
-    """Return an argument's value; the person's default where it is left out."""
+    """Return an argument's value, or the user's default if the argument is omitted."""
     value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
     return f"{literal(name)}: {value}"
 
@@ -441,7 +420,7 @@ def _optional(kind: str) -> str:
     return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"
 
 
-def _docstring(one: Function, properties: dict[str, Any]) -> str:
+def _docstring(one: Function, properties: Mapping[str, Any]) -> str:
     operation = one.operation
     summary = one_line(operation.summary or one.tool.description, 90).rstrip(".")
     paragraphs = [f"{summary}.", f"{operation.method} {one_line(operation.path, 300)}"]

@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from mcpfactory_codegen.inputs import inputs, name_arguments
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming.tools import TOOL_LIMIT, name_tools
 from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
-from mcpfactory_codegen.text import VERSION, digest, identifier, shorten, snake, words
+from mcpfactory_codegen.text import VERSION, digest, identifier, settle, shorten, snake, words
 
 # Names that mean something else inside a generated module.
 _RESERVED_FUNCTIONS: Final = frozenset(
@@ -86,13 +87,13 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
 
 
 def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, str]:
-    """Return a Python function for each tool: its name made an identifier, unique within its module."""
+    """Return a Python function for each tool: its name as an identifier, unique within its module."""
     plain = {key: identifier(tool, prefix="tool", reserved=_RESERVED_FUNCTIONS) for key, tool in tools.items()}
     claims: dict[tuple[str, str], list[str]] = defaultdict(list)
     for key, name in plain.items():
         claims[modules[key], name].append(key)
     for (_, name), keys in claims.items():
-        if len(keys) > 1:  # only names that were pinned differ in more than their identifier shows
+        if len(keys) > 1:  # pinned names can differ only in characters that identifiers lack
             for key in keys:
                 plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
     return plain
@@ -112,7 +113,7 @@ def _constant(function: str) -> str:
 MOST_OPERATIONS: Final = 60
 _MODULE_LIMIT: Final = 48
 _DEPTH: Final = 6
-# no file of Windows may be called so
+# names that Windows reserves
 _RESERVED_MODULES: Final = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"})
 
 
@@ -190,20 +191,12 @@ def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str,
             taken.add(plain[key].lower())
     # A name that two documents share without pinning is ambiguous, even if one of them was renamed long ago.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
-    taken |= {name for name, count in wanted.items() if count > 1}
-    waiting = [(key, _candidates(key, labels[key], plain[key])) for key in plain if key not in names]
-    while waiting:
-        proposals = [(key, next(candidates), candidates) for key, candidates in waiting]
-        claims = Counter(name.lower() for _, name, _ in proposals)
-        free = {name for name, count in claims.items() if count == 1 and name not in taken}
-        names |= {key: name for key, name, _ in proposals if name.lower() in free}
-        waiting = [(key, candidates) for key, name, candidates in proposals if name.lower() not in free]
-        taken |= claims.keys()
-    return names
+    taken |= {name for name, claims in wanted.items() if claims > 1}
+    return names | settle({key: _candidates(key, labels[key], plain[key]) for key in plain if key not in names}, taken)
 
 
 def _fitted(parts: Sequence[str], kept: int) -> str:
-    """Join words by `_`. Over the limit, words behind the first `kept` are dropped, the first of them first: the last say most."""
+    """Join words by `_`; over the limit, drop words after the first `kept`, because the last ones are more specific."""
     rest = list(parts)
     while len("_".join(rest)) > TOOL_LIMIT and len(rest) > kept + 1:
         rest.pop(kept)
@@ -211,14 +204,12 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Proposals of one operation: its name, with the label, and with a digest; endless."""
+    """Yield the names that an operation proposes: its own, with the label, and with ever longer digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)
-    length = 8
-    while True:
+    for length in count(8, 2):
         yield shorten(parts, TOOL_LIMIT - length - 1, key) + "_" + digest(key, length)
-        length += 2
 
 
 def name_labelled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:

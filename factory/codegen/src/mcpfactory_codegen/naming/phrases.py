@@ -31,7 +31,7 @@ _REST: Final = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY"
 
 @dataclass(frozen=True, slots=True)
 class PathWords:
-    """`near`: verb and nouns, none twice in a row, those of the last segments where all are too many; `whole`: with the nouns of all segments.
+    """Words of a path. `near`: verb and nouns, not repeated, of the last segments if there are too many; `whole`: of all segments.
 
     `written` are the nouns in the path's own spelling, plurals and all. `parameters` are the words of the path's
     parameters, `rest` its other words: versions and prefixes, an extension, what follows `#`.
@@ -92,11 +92,9 @@ def _segments(path: str) -> tuple[list[tuple[str, ...]], list[str], bool]:
             rest += parts
         elif parts:
             literal.append(parts)
-    return (
-        literal,
-        rest,
-        bool(segments) and segments[-1].startswith(("{", ":")) and not words(_PARAMETER.sub(" ", f"/{segments[-1]}")),
-    )
+    last = segments[-1] if segments else ""
+    on_item = last.startswith(("{", ":")) and not words(_PARAMETER.sub(" ", f"/{last}"))
+    return literal, rest, on_item
 
 
 def _phrase(
@@ -162,7 +160,7 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 
 @dataclass(frozen=True, slots=True)
 class IdWords:
-    """`plain`: what a person chose; `whole`: with all that a framework added. Both are () when method and path say more.
+    """Words of an operationId. `plain`: chosen by a person; `whole`: with the additions of a framework. Both are () if method and path say more.
 
     `tail`: the words of a name that follows method and path in the operationId.
     """
@@ -204,7 +202,7 @@ def _is_bare(parts: tuple[str, ...]) -> bool:
 
 
 def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
-    """Proposals for the name that a person chose, by the frameworks that make an operationId of it."""
+    """Yield names that a person may have chosen, by the frameworks that make an operationId of them."""
     tail = "_" + operation.method.lower()
     # FastAPI: `read_item_items__item_id__get` is the function read_item
     made = re.sub(r"\W", "_", operation.path) + tail
@@ -276,7 +274,7 @@ _POINTERS: Final = verbs(
     "a an the all any your my our their its this these one some new existing multiple several single specific current for"
 )
 _NOUN_BEFORE: Final = verbs("details detail history id info information list name of request result results status")
-"""Words behind a verb that make a noun of it: `Upload status`."""
+"""Words after a verb that make it a noun: `Upload status`."""
 _ADVERBS: Final = frozenset({"bulk", "batch", "mass", "gracefully"})
 _NORMAL: Final = {
     "retrieve": "get", "return": "get", "fetch": "get", "show": "get", "obtain": "get", "display": "get", "see": "get",

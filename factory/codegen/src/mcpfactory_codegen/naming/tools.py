@@ -1,29 +1,16 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
 Each operation has candidate names, simplest first. In each round, an operation that is the only one to propose a free
-name gets it; the others continue with their next candidate. If several propose the same name:
+name gets it; the others continue with their next candidate. If several propose the same name, it goes to the one
 
-- the one whose operationId is exactly that name keeps it, since nothing is lost; otherwise the one whose path
-  spells that name
-- the one whose path is a prefix of the others' keeps it: `get_kit` of /kit, `get_kit_by_id` of /kit/{id};
-- those that had to be shortened keep the words that the others lack, and try again.
+- whose operationId is exactly that name, otherwise whose path spells it
+- whose path is a prefix of the others': `get_kit` of /kit, `get_kit_by_id` of /kit/{id}
 
-The last candidates contain a digest of method and path, so that the rounds end.
-
-Names that are too long for a tool are shortened by words, and keep those that distinguish them from similar names.
-
-The fewer names of the API contain a word, the more useful it is: `projects` and `locations` carry no information if
-every operation has them. In this order, as far as needed:
-
-1. drop words that most operations of the API have
-2. drop repetitions of a phrase
-3. abbreviate long words that have a usual short form: `configuration` is `config`
-4. drop articles and prepositions
-5. drop repeated words
-6. drop the most common remaining words, but never a verb or the last noun
-
-The words in `kept` are dropped last: they distinguish the operation from those that would have the same name. Only a
-name that is still too long is cut, and gets a digest.
+Names that are too long for a tool lose words until they fit: words that most operations of the API have, repeated
+phrases, articles and prepositions, repeated words, and the most common remaining words, but never a verb or the last
+noun. Long words with a usual short form are abbreviated: `configuration` is `config`. The words in `kept` are dropped
+last: they distinguish the operation from those that would have the same name. Only a name that is still too long is
+cut, and gets a digest; so do the last candidates, so that the rounds end.
 """
 
 from __future__ import annotations
@@ -40,7 +27,7 @@ from mcpfactory_codegen.naming.phrases import IdWords, PathWords, id_words, path
 from mcpfactory_codegen.text import digest, shorten, singular, words
 
 TOOL_LIMIT: Final = 64
-"""Characters: what the strictest clients accept."""
+"""Characters; the limit of the strictest clients."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post"}
@@ -55,7 +42,7 @@ def may_be_tool(name: str) -> bool:
 
 @dataclass(slots=True)
 class _Claimant:
-    """An operation on its way to a name: its forms, plainest first, which one is tried, and the words that it keeps."""
+    """Operation that needs a name: its forms, plainest first, the index of the current one, and the words that it keeps."""
 
     key: str
     forms: list[tuple[str, ...]]
@@ -85,7 +72,7 @@ class _Claimant:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """Keep the words that the rivals lack, if words had to be left out; whether that changes anything."""
+        """Keep the words that the rivals lack, if words had to be omitted; return True if that changes anything."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -130,7 +117,7 @@ def _phase(
             for claimant in unchanged:
                 claimant.at += 1
         if all(claimant.fits() for claimant in group):
-            holders.setdefault(name, rivals[0])  # a name refused to several is not available to any other
+            holders.setdefault(name, rivals[0])  # nobody gets a name that was refused to several
         left += losers
     return left
 
@@ -162,7 +149,7 @@ def _claimant(operation: ApiOperation) -> _Claimant:
 
 
 def _forms_of(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
-    """Yield the forms of an operation, plainest first; each but the first says more."""
+    """Yield the forms of an operation, plainest first; the others are more specific."""
     if said.plain:
         yield from _id_forms(said, path)
     else:
@@ -227,7 +214,7 @@ USUAL: Final = {
     "reference": "ref", "relationship": "rel", "repository": "repo", "specification": "spec", "statistic": "stat",
     "subscription": "sub", "synchronization": "sync", "temporary": "temp", "transaction": "tx",
 }  # fmt: skip
-"""Long words and the short forms that everybody knows."""
+"""Long words and their usual short forms."""
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
@@ -263,7 +250,7 @@ def shortened(
 
     As a last resort, cut the name and add a digest of `key`.
     """
-    middle = limit // 2  # more words than characters: what is in between would go in any case
+    middle = limit // 2  # with more words than characters, those in between would be dropped in any case
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _Cut(words, limit, common, frozenset(kept))
     for step in (work.everywhere, work.phrases, work.abbreviate, work.little, work.repeated, work.commonest):
@@ -303,7 +290,7 @@ class _Cut:
         return len(self.name()) <= self.limit
 
     def phrases(self) -> None:
-        """Leave a phrase of two words or more out where it is there again; behind `by` and `for` it is the later that goes."""
+        """Drop repeated phrases of two or more words; the later one after `by` and `for`."""
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
             for first in range(len(self.parts) - length):
@@ -314,7 +301,7 @@ class _Cut:
                         self.out += [at for at in range(start, start + length) if at not in self.out]
 
     def everywhere(self) -> None:
-        """Leave out what most operations have, from the front, as that is where their names begin alike."""
+        """Drop words that most operations have, from the front, where their names are alike."""
         service = [0] if not VERBS.isdisjoint(self.parts[1:]) and self.parts[0] not in self.kept else []
         every = dict.fromkeys([*service, *self._droppable()])
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
@@ -328,13 +315,13 @@ class _Cut:
             self.shown = [short[word] if shown == word else shown for shown in self.shown]
 
     def little(self) -> None:
-        """Leave out articles, then prepositions."""
+        """Drop articles, then prepositions."""
         for group in (_ARTICLES, _PREPOSITIONS):
             inner = range(1, len(self.parts) - 1)
             self._drop_until_it_fits(index for index in inner if self.parts[index] in group - self.kept)
 
     def repeated(self) -> None:
-        """Leave a word out that comes again."""
+        """Drop repeated words."""
         later: set[str] = set()
         twice = []
         for index in reversed(range(len(self.parts))):

@@ -23,9 +23,9 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme, ApiServer
-from mcpfactory_codegen.text import digest, words
+from mcpfactory_codegen.text import digests, settle, words
 
-_NAMESPACE: Final = "MCPF"  # not "MCP": MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
+_NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),
@@ -88,10 +88,7 @@ def _stems(scheme: ApiSecurityScheme, server: str) -> Iterator[str]:
     telling = [word for word in every if word not in _EMPTY_WORDS | set(words(server))]
     yield "_".join(telling)
     yield "_".join(every)
-    length = 6
-    while True:
-        yield "_".join([*every, digest(scheme.name, length)])
-        length += 2
+    yield from digests("_".join(every), scheme.name, 6)
 
 
 def _literal(scheme: ApiSecurityScheme, prefix: str) -> tuple[str, ...]:
@@ -107,9 +104,6 @@ def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, 
         else:
             variables.append(f"{lead}_{part}")
     return tuple(variables)
-
-
-# --- servers other than the root ---
 
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -133,20 +127,8 @@ def name_servers(urls: Collection[str], root: str) -> tuple[ApiServer, ...]:
 
     A name consists of short words of the host and path that distinguish the URL from the root and the others.
     """
-    named: dict[str, str] = {}
-    taken: set[str] = set()
-    waiting = [(url, _candidates(url, root)) for url in sorted(urls)]
-    while waiting:
-        proposals = [(url, next(candidates), candidates) for url, candidates in waiting]
-        claims = Counter(name for _, name, _ in proposals)
-        waiting = []
-        for url, name, candidates in proposals:
-            if name and name not in taken and claims[name] == 1:
-                named[url] = name
-            else:
-                waiting.append((url, candidates))
-        taken |= claims.keys()
-    return tuple(sorted((ApiServer(name, url) for url, name in named.items()), key=lambda one: one.name))
+    names = settle({url: _candidates(url, root) for url in sorted(urls)}, set())
+    return tuple(sorted((ApiServer(name, url) for url, name in names.items()), key=lambda one: one.name))
 
 
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
@@ -245,10 +227,7 @@ def _candidates(url: str, root: str) -> Iterator[str]:
     every = [*labels, *([ours.port] if ours.port else []), *ours.path]
     yield _name(every)
     yield _name([ours.scheme, *every])
-    length = 6
-    while True:
-        yield f"{_name(labels) or 'server'}_{digest(url, length)}"
-        length += 2
+    yield from digests(_name(labels) or "server", url, 6)
 
 
 def _name(parts: Sequence[str]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import ApiParameter, JsonSchema
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.content import choose, read_media
-from mcpfactory_codegen.openapi.reading import BrokenError, Reading, check_object, flags
-from mcpfactory_codegen.openapi.references import LocatedNode, Location
+from mcpfactory_codegen.openapi.reading import BrokenError, Node
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, unusable_header
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
@@ -21,183 +21,151 @@ _HINT: Final = "a parameter has `name`, `in` and `schema`"
 
 
 def plain_path(path: str, names: frozenset[str]) -> str:
-    """Return the path with operators of RFC 6570 taken out of its templates (`{.id*}` → `{id}`): `style` and `explode` say the same.
+    """Return the path with its templates as `{id}`, where that is one of `names`, the declared path parameters.
 
-    Only where that gives one of `names`, the declared path parameters.
+    Operators of RFC 6570 (`{.id*}`) are removed, because `style` and `explode` mean the same. Other forms are `:id`,
+    `<int:id>` and `{id:[0-9]+}`.
     """
 
-    def plain(match: re.Match[str]) -> str:
+    def without_operator(match: re.Match[str]) -> str:
         name = match[1].lstrip(".;+/#").rstrip("*")
-        return "{" + name + "}" if match[1] not in names and name in names else match[0]
+        return f"{{{name}}}" if match[1] not in names and name in names else match[0]
 
-    return _normalized_template(_TEMPLATE.sub(plain, path), names)
+    plain = _TEMPLATE.sub(without_operator, path)
+
+    def template(match: re.Match[str]) -> str:
+        name = match[1] or match[2] or match[3]
+        return f"{{{name}}}" if name in names and f"{{{name}}}" not in plain else match[0]
+
+    return _OTHER_TEMPLATE.sub(template, plain)
 
 
-def gather(reading: Reading, item: LocatedNode, operation: LocatedNode, path: str) -> list[LocatedNode]:
+def gather(item: Node, operation: Node, path: str) -> list[Node]:
     """Return the parameter objects that apply: the operation's replace the path's of the same name and place."""
-    merged: dict[tuple[str, str], LocatedNode] = {}
+    merged: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
-        for target in _listed(reading, owner, path):
-            location, name = target.node["in"], target.node["name"]
-            key = (location, name.lower() if location == "header" else name)
+        for node in _listed(owner, path):
+            place, name = node.value["in"], node.value["name"]
+            key = (place, name.lower() if place == "header" else name)
             if key in here:
-                reading.report(
-                    "parameter-duplicate",
-                    target.location,
-                    f"the {location} parameter {name!r} is listed twice; the first one counts",
-                )
+                message = f"the {place} parameter {name!r} is listed twice; the first one counts"
+                node.report("parameter-duplicate", message)
                 continue
             here.add(key)
-            merged[key] = target
+            merged[key] = node
     return list(merged.values())
 
 
-def _listed(reading: Reading, owner: LocatedNode, path: str) -> list[LocatedNode]:
-    node, location = reading.references.mapping(owner.node.get("parameters"), owner.location.down("parameters"))
-    if node is None:
-        return []
-    keys: dict[int, str] = {}
-    if isinstance(node, dict) and all(isinstance(one, dict) for one in node.values()):
-        reading.report(
-            "parameter-shape", location, "`parameters` is an object; read as a list, with its keys as names", _HINT
-        )
-        keys, node = dict(enumerate(node)), list(node.values())
-    if not isinstance(node, list):
-        reading.report("parameter-invalid", location, "`parameters` has to be a list; left out", _HINT)
-        return []
-    found = []
-    for index, one in enumerate(node):
-        target = reading.follow(one, location.down(keys.get(index, index)))
+def _listed(owner: Node, path: str) -> Iterator[Node]:
+    written = owner.at("parameters").mapping()
+    if isinstance(written.value, dict) and all(isinstance(one, dict) for one in written.value.values()):
+        message = "`parameters` is an object; read as a list, with its keys as names"
+        written.report("parameter-shape", message, _HINT)
+        nodes = list(written.members())
+    else:
+        if not isinstance(written.value, list | None):
+            written.report("parameter-invalid", "`parameters` has to be a list; left out", _HINT)
+        nodes = [("", one) for one in written.elements()]
+    for index, (key, one) in enumerate(nodes):
+        target = one.target()
         if target is None:
             continue
-        if isinstance(target.node, dict):
-            target = LocatedNode(_normalized(reading, *target, path, keys.get(index, "")), target.location)
-        if not isinstance(target.node, dict) or not all(
-            isinstance(target.node.get(key), str) and target.node[key] for key in ("name", "in")
-        ):
-            reading.report(
-                "parameter-invalid",
-                location.down(index),
-                "this is no parameter with a `name` and an `in`; left out",
-                _HINT,
-            )
-            continue
-        found.append(target)
-    return found
+        if isinstance(target.value, dict):
+            target = _normalized(target, path, key)
+        if all(isinstance(target.table.get(key), str) and target.value[key] for key in ("name", "in")):
+            yield target
+        else:
+            place = Node(written.reading, None, written.location.down(index))
+            place.report("parameter-invalid", "this is no parameter with a `name` and an `in`; left out", _HINT)
 
 
-def read_parameters(
-    reading: Reading, found: list[LocatedNode], path: str, location: Location
-) -> tuple[ApiParameter, ...]:
-    """Return the parameters of one operation; `location` is the operation's, for problems of the path template."""
+def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiParameter, ...]:
+    """Return the parameters of one operation, which problems of the path template are reported at."""
     parameters = []
-    for target in found:
-        if target.location not in reading.parameters:
-            reading.parameters[target.location] = _read(reading, target)
-        if (parameter := reading.parameters[target.location]) is not None:
+    for node in found:
+        cache = node.reading.parameters
+        if node.location not in cache:
+            cache[node.location] = _read(node)
+        if (parameter := cache[node.location]) is not None:
             parameters.append(parameter)
-    return _fit_template(reading, parameters, path, location)
+    return _fit_template(parameters, path, operation)
 
 
-def _read(reading: Reading, target: LocatedNode) -> ApiParameter | None:
-    node, location = target
-    where, name = node["in"], node["name"]
+def _read(node: Node) -> ApiParameter | None:
+    where, name = node.value["in"], node.value["name"]
     if where not in STYLES:
         known = ", ".join(STYLES)
-        reading.report(
-            "parameter-invalid",
-            location,
-            f"the parameter {name[:80]!r} is in {where[:40]!r}, which is none of {known}; left out",
-        )
+        message = f"the parameter {name[:80]!r} is in {where[:40]!r}, which is none of {known}; left out"
+        node.report("parameter-invalid", message)
         return None
     if where == "header" and name.lower() in _NOT_OURS:
         return None
     if where == "header" and (reason := unusable_header(name)):
-        if node.get("required") is True:
-            raise BrokenError("parameter-header", location, f"it requires the header {name[:80]!r}, which {reason}")
-        reading.report("parameter-header", location, f"the header {name[:80]!r} {reason}; left out")
+        if node.value.get("required") is True:
+            message = f"it requires the header {name[:80]!r}, which {reason}"
+            raise BrokenError("parameter-header", node.location, message)
+        node.report("parameter-header", f"the header {name[:80]!r} {reason}; left out")
         return None
-    if reading.spec.shape == "2":
-        node = swagger2.parameter(reading, node, location)
-    else:
-        node = _normalized_style(reading, node, location)
-        if "collectionFormat" in node:
-            node = swagger2.parameter_in_itself(reading, node, location)
-    shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
-    check_object(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, location)
-    schema, content_type = _schema(reading, node, location)
-    required = node.get("required") is True or where == "path"
-    if where == "path" and node.get("required") is not True:
-        reading.report(
-            "parameter-required",
-            location,
-            f"the path parameter {name[:80]!r} has to say `required: true`; it is required anyway",
-        )
-    explode = node.get("explode")
+    node = swagger2.parameter(node) if node.reading.spec.shape == "2" else _normalized_style(node)
+    value = node.value
+    shell: dict[str, Any] = {key: value[key] for key in _SHELL if key in value}
+    node.check("Parameter", {**shell, "in": "query" if where == "querystring" else where})
+    schema, content_type = _schema(node)
+    if where == "path" and value.get("required") is not True:
+        message = f"the path parameter {name[:80]!r} has to say `required: true`; it is required anyway"
+        node.report("parameter-required", message)
+    explode = value.get("explode")
     return ApiParameter(
         place=where,
         name=name,
         schema=schema,
-        required=required,
-        description=reading.text(node.get("description"), location.down("description")),
-        deprecated=node.get("deprecated") is True,
-        style="" if content_type else _style(reading, node, where, location),
+        required=value.get("required") is True or where == "path",
+        description=node.at("description").text(),
+        deprecated=value.get("deprecated") is True,
+        style="" if content_type else _style(node.at("style"), where),
         explode=explode if isinstance(explode, bool) and not content_type else None,
-        allow_reserved=node.get("allowReserved") is True,
+        allow_reserved=value.get("allowReserved") is True,
         content_type=content_type,
-        example=reading.example(node, location),
+        example=node.example(),
     )
 
 
-def _schema(reading: Reading, node: dict[str, Any], location: Location) -> tuple[JsonSchema, str]:
+def _schema(node: Node) -> tuple[JsonSchema, str]:
     """Return the schema, and the media type when the parameter is described by `content`."""
-    if "schema" in node:
-        at = location if reading.spec.shape == "2" else location.down("schema")
-        return reading.translate(node["schema"], at, "request"), ""
-    if (media := choose(reading, node.get("content"), location.down("content"))) is not None:
-        schema = read_media(reading, media, "request")
-        return ({} if schema is None else schema), media.content_type
-    if "type" in node or "enum" in node or "items" in node:
-        reading.report(
-            "parameter-shape",
-            location,
-            "`type` stands in the parameter itself, as in Swagger 2.0; read as its schema",
-            "move it below `schema`",
-        )
-        return reading.translate(swagger2.schema_in(node), location, "request"), ""
-    reading.report(
-        "parameter-schema",
-        location,
-        f"the parameter {node['name'][:80]!r} has neither `schema` nor `content`; anything is accepted",
-    )
+    if "schema" in node.value:
+        schema = node.at("schema")
+        if node.reading.spec.shape == "2":
+            schema = node.holding(schema.value)
+        return schema.schema("request"), ""
+    if (media := choose(node.at("content"))) is not None:
+        found = read_media(media, "request")
+        return ({} if found is None else found), media.content_type
+    if {"type", "enum", "items"} & node.value.keys():
+        message = "`type` stands in the parameter itself, as in Swagger 2.0; read as its schema"
+        node.report("parameter-shape", message, "move it below `schema`")
+        return node.holding(swagger2.schema_in(node.value)).schema("request"), ""
+    message = f"the parameter {node.value['name'][:80]!r} has neither `schema` nor `content`; anything is accepted"
+    node.report("parameter-schema", message)
     return {}, ""
 
 
-def _style(reading: Reading, node: dict[str, Any], where: ParameterLocation, location: Location) -> Style:
-    written = node.get("style")
-    if written is None:
-        return ""
-    style = next((one for one in STYLES[where] if one == written), None)
-    if style is not None:
-        return style
+def _style(written: Node, where: ParameterLocation) -> Style:
+    style = next((one for one in STYLES[where] if one == written.value), None)
+    if style is not None or written.value is None:
+        return style or ""
     usual = next(iter(STYLES[where]), "")
-    message = f"the style {str(written)[:40]!r} does not exist in {where}; the default {usual!r} is used"
-    reading.report("parameter-style", location.down("style"), message, f"one of {', '.join(STYLES[where])}")
+    message = f"the style {str(written.value)[:40]!r} does not exist in {where}; the default {usual!r} is used"
+    written.report("parameter-style", message, f"one of {', '.join(STYLES[where])}")
     return ""
 
 
-def _fit_template(
-    reading: Reading, parameters: list[ApiParameter], path: str, location: Location
-) -> tuple[ApiParameter, ...]:
+def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) -> tuple[ApiParameter, ...]:
     names = tuple(dict.fromkeys(_TEMPLATE.findall(path)))
     if "" in names:
-        raise BrokenError(
-            "path-invalid",
-            location,
-            f"the path {path[:200]!r} has empty braces",
-            "write the name of the parameter between the braces",
-        )
+        message = f"the path {path[:200]!r} has empty braces"
+        hint = "write the name of the parameter between the braces"
+        raise BrokenError("path-invalid", operation.location, message, hint)
     declared = {parameter.name for parameter in parameters if parameter.place == "path"}
     missing = [name for name in names if name not in declared]
     fitting: list[ApiParameter] = []
@@ -208,27 +176,23 @@ def _fit_template(
         twin = next((name for name in missing if name.casefold() == parameter.name.casefold()), None)
         if twin is None:
             message = f"the path parameter {parameter.name[:80]!r} does not occur in the path; left out"
-            reading.report("parameter-unused", location, message, "add it to the path, or remove it")
+            operation.report("parameter-unused", message, "add it to the path, or remove it")
             continue
         missing.remove(twin)
         fitting.append(dataclasses.replace(parameter, name=twin))
-        reading.report(
-            "parameter-undeclared",
-            location,
-            f"the path says {twin!r}, the parameter {parameter.name!r}; taken for the same",
-        )
+        message = f"the path says {twin!r}, the parameter {parameter.name!r}; taken for the same"
+        operation.report("parameter-undeclared", message)
     for name in list(missing):
-        twin_ = next((one for one in fitting if one.place == "query" and one.name == name), None)
-        if twin_ is not None:
+        given = next((one for one in fitting if one.place == "query" and one.name == name), None)
+        if given is not None:
             missing.remove(name)
-            fitting[fitting.index(twin_)] = dataclasses.replace(
-                twin_, place="path", required=True, style="", explode=None
-            )
+            moved = dataclasses.replace(given, place="path", required=True, style="", explode=None)
+            fitting[fitting.index(given)] = moved
             message = f"the parameter {name[:80]!r} is in the path, not in the query as it says; taken for the path's"
-            reading.report("parameter-place", location, message, "write `in: path`")
+            operation.report("parameter-place", message, "write `in: path`")
     for name in missing:
         message = f"the path has {{{name[:80]}}}, which no parameter describes; added as text"
-        reading.report("parameter-undeclared", location, message, "declare it with `in: path`")
+        operation.report("parameter-undeclared", message, "declare it with `in: path`")
         fitting.append(ApiParameter("path", name, {"type": "string"}, required=True))
     return tuple(fitting)
 
@@ -246,52 +210,44 @@ _STYLES: Final = {
     "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),
     "pipedelimited": ("pipeDelimited", False),
 }  # fmt: skip
-_COLON: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*)[:?][^{}]*\}")
+_OTHER_TEMPLATE: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*)[:?][^{}]*\}")
 
 
-def _normalized(reading: Reading, node: dict[str, Any], location: Location, path: str, key: str = "") -> dict[str, Any]:
+def _normalized(node: Node, path: str, key: str) -> Node:
     """Return a parameter object with a name and a place as texts. `key`: its name in a map that should have been a list."""
-    done = dict(node)
+    done = dict(node.value)
     name = done.get("name", key)
     if isinstance(name, (int, float)):
-        reading.report("parameter-shape", location.down("name"), "the name is no text; read as it is written")
+        node.at("name").report("parameter-shape", "the name is no text; read as it is written")
         name = str(name).lower() if isinstance(name, bool) else str(name)
     if not isinstance(name, str) or not name:
-        return done
+        return node
     done["name"] = name
     there = f"{{{name}}}" in path
     where = done.get("in")
     if where is None and not there and not done.keys() & {"schema", "type", "content"}:
-        return done  # no parameter at all, perhaps
+        return node.holding(done)  # it is probably not a parameter
     if not isinstance(where, str) or where.lower() in {"", "url", "uri", "path", "params"}:
         done["in"] = "path" if there or str(where).lower() == "path" else "query"
     else:
         done["in"] = _PLACES.get(where.lower(), where.lower())
-        if done["in"] == "formdata":
-            done["in"] = "formData"
     if done["in"] != where:
         said = "says no place" if where is None else f"is in {str(where)[:40]!r}"
-        reading.report("parameter-place", location, f"the parameter {name[:80]!r} {said}; read as {done['in']}")
-    return flags(reading, done, location, ("required", "deprecated", "explode", "allowReserved", "allowEmptyValue"))
+        node.report("parameter-place", f"the parameter {name[:80]!r} {said}; read as {done['in']}")
+    return node.holding(done).flags("required", "deprecated", "explode", "allowReserved", "allowEmptyValue")
 
 
-def _normalized_style(reading: Reading, node: dict[str, Any], location: Location) -> dict[str, Any]:
-    """Return a query parameter whose style has a name from elsewhere."""
-    written = node.get("style")
-    intended = _STYLES.get(written.lower()) if isinstance(written, str) else None
-    if intended is None or node.get("in") != "query" or intended[0] == written:
+def _normalized_style(node: Node) -> Node:
+    """Return a query parameter with `style` and `explode`, if it has a style of another name or a `collectionFormat`."""
+    if node.value.get("in") != "query":
         return node
-    message = f"the style {str(written)[:40]!r} does not exist in query; read as {intended[0]}"
-    reading.report("parameter-style", location.down("style"), message, f"write {intended[0]}, and explode")
-    explode = {} if intended[1] is None else {"explode": intended[1]}
-    return {**node, "style": intended[0], **explode}
-
-
-def _normalized_template(path: str, names: frozenset[str]) -> str:
-    """Return the path with `:id`, `<int:id>` and `{id:[0-9]+}` as `{id}`, where that is a declared path parameter."""
-
-    def plain(match: re.Match[str]) -> str:
-        name = match[1] or match[2] or match[3]
-        return "{" + name + "}" if name in names and f"{{{name}}}" not in path else match[0]
-
-    return _COLON.sub(plain, path)
+    written = node.value.get("style")
+    if "style" not in node.value and "collectionFormat" in node.value:
+        own, explodes = swagger2.collection_style(node)
+        return node.holding({**node.value, "style": own, "explode": explodes})
+    style, explode = _STYLES.get(written.lower(), ("", None)) if isinstance(written, str) else ("", None)
+    if not style or style == written:
+        return node
+    message = f"the style {str(written)[:40]!r} does not exist in query; read as {style}"
+    node.at("style").report("parameter-style", message, f"write {style}, and explode")
+    return node.holding({**node.value, "style": style, **({} if explode is None else {"explode": explode})})

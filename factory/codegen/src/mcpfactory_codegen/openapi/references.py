@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from mcpfactory_codegen.ir import escape, is_json, unescape
 from mcpfactory_codegen.read.document import Document, join_reference
+from mcpfactory_runtime.schemas.walk import escape, unescape
 from mcpfactory_runtime.urls import is_web_address
 
 MAX_HOPS: Final = 50
@@ -49,12 +49,16 @@ class LocatedNode(NamedTuple):
 
 
 class UnresolvedError(Exception):
-    """A reference leads nowhere. `code` is a problem code; the text says which reference and why."""
+    """Error for a reference without a target. `code` is a problem code; the text has the reference and the reason."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.hint = hint
+
+
+def _cycle(reference: str) -> UnresolvedError:
+    return UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
 
 
 class References:
@@ -80,7 +84,7 @@ class References:
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
             if location in seen or len(seen) >= MAX_HOPS:
-                raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
+                raise _cycle(reference)
             seen.add(location)
             node, location = self.resolve(reference, location)
         return LocatedNode(node, location)
@@ -107,7 +111,7 @@ class References:
         if (known := self._found.get(key)) is not None:
             return known
         if key in self._resolving or len(self._resolving) > MAX_HOPS:
-            raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
+            raise _cycle(reference)
         self._resolving.add(key)
         try:
             target = self._found[key] = self._direct(reference, at)
@@ -128,9 +132,8 @@ class References:
             return self._descend(base, [], reference)
         if not fragment.startswith("/"):
             if (location := self._anchor(base.part, unquote(fragment))) is None:
-                raise UnresolvedError(
-                    "reference-dangling", f"the reference {reference[:200]!r} points to an unknown anchor"
-                )
+                message = f"the reference {reference[:200]!r} points to an unknown anchor"
+                raise UnresolvedError("reference-dangling", message)
             return self._descend(location, [], reference)
         try:
             return self._descend(base, _tokens(unquote(fragment)), reference)
@@ -140,7 +143,7 @@ class References:
             return self._descend(base, _tokens(fragment), reference)  # a key with a literal "%"
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
-        """Return the top of the part, or the location of the schema, that the file or address of a reference means."""
+        """Return the location of the part or schema that the file or URL of a reference names."""
         whole = join_reference(at.part or self._document.main, name)
         if whole == self._document.main:
             return Location("", "")
@@ -152,44 +155,34 @@ class References:
         if reason == "there is no such file":
             message = f"the reference {reference[:200]!r} names a file that is not there"
             raise UnresolvedError("reference-dangling", message, "check the path")
-        hint = "put it below the folder of the document"
-        if is_web_address(whole):
-            hint = "save it beside the document, or allow its host"
-        raise UnresolvedError(
-            "reference-refused", f"the reference {reference[:200]!r} was not followed: {reason[:200]}", hint
-        )
+        message = f"the reference {reference[:200]!r} was not followed: {reason[:200]}"
+        web = is_web_address(whole)
+        hint = "save it beside the document, or allow its host" if web else "put it below the folder of the document"
+        raise UnresolvedError("reference-refused", message, hint)
 
     def _descend(self, base: Location, tokens: list[str], reference: str) -> LocatedNode:
-        """Walk a pointer. References on the way are followed: `#/paths/~1a/get/parameters/0/schema` may pass one."""
+        """Resolve a pointer, which may pass references: `#/paths/~1a/get/parameters/0/schema`."""
         location, node = Location(base.part, ""), self._parts[base.part]
         hops = 0
         for token in [*_tokens(base.pointer), *tokens]:
             while isinstance(node, dict) and token not in node and isinstance(node.get("$ref"), str):
                 hops += 1
                 if hops > MAX_HOPS:
-                    raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
+                    raise _cycle(reference)
                 node, location = self.resolve(node["$ref"], location)
             if isinstance(node, dict) and token in node:
                 node = node[token]
-            elif (
-                isinstance(node, list)
-                and token.isascii()
-                and token.isdigit()
-                and len(token) < 9
-                and int(token) < len(node)
-            ):
+            elif isinstance(node, list) and re.fullmatch(r"[0-9]{1,8}", token) and int(token) < len(node):
                 node = node[int(token)]
             else:
-                message = (
-                    f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in "
-                    f"{str(location) or 'the document'}"
-                )
+                place = str(location) or "the document"
+                message = f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in {place}"
                 raise UnresolvedError("reference-dangling", message, "correct the reference, or add its target")
             location = location.down(token)
         return LocatedNode(node, location)
 
     def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
-        """`#/$defs/x` inside a schema that was pasted with its definitions: the nearest enclosing schema that has it."""
+        """Return the target of `#/$defs/x` in the nearest enclosing schema, which was pasted with its definitions."""
         if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
         tokens = _tokens(unquote(reference[1:]))
@@ -215,51 +208,45 @@ class References:
                 name = tokens[-1] if tokens[-1] in names else near[0] if len(near) == 1 else ""
                 if name:
                     target = self._descend(Location(at.part, ""), [*tokens[:-1], name], reference)
-                    self.repaired.append(
-                        (at, f"the reference {reference[:200]!r} leads nowhere; read as '#{target.location.pointer}'")
-                    )
+                    read_as = f"read as '#{target.location.pointer}'"
+                    self.repaired.append((at, f"the reference {reference[:200]!r} leads nowhere; {read_as}"))
                     return target
         return None
 
     def _anchor(self, part: str, name: str) -> Location | None:
         if part not in self._anchors:
-            anchors: dict[str, Location] = {}
-            self._anchors[part] = anchors
-            for node, location in _objects(self._parts[part], Location(part, "")):
-                for keyword in ("$anchor", "$dynamicAnchor"):
-                    if isinstance(node.get(keyword), str):
-                        anchors.setdefault(node[keyword], location)
+            self._anchors[part] = self._named(part, "$anchor", "$dynamicAnchor")
         return self._anchors[part].get(name)
 
     def _identified(self, name: str, whole: str) -> Location | None:
         if self._ids is None:
             self._ids = {}
-            for part, data in self._parts.items():
-                for node, location in _objects(data, Location(part, "")):
-                    for keyword in ("$id", "$self"):
-                        if isinstance(node.get(keyword), str):
-                            self._ids.setdefault(node[keyword].rstrip("#"), location)
+            for part in self._parts:
+                for known, location in self._named(part, "$id", "$self").items():
+                    self._ids.setdefault(known.rstrip("#"), location)
         return self._ids.get(name) or self._ids.get(whole)
+
+    def _named(self, part: str, *keywords: str) -> dict[str, Location]:
+        """Return the objects of a part that name themselves by one of the keywords."""
+        found: dict[str, Location] = {}
+        stack: list[tuple[Any, Location]] = [(self._parts[part], Location(part, ""))]
+        while stack:
+            node, at = stack.pop()
+            if isinstance(node, dict):
+                for keyword in keywords:
+                    if isinstance(node.get(keyword), str):
+                        found.setdefault(node[keyword], at)
+                stack.extend((value, at.down(key)) for key, value in node.items())
+            elif isinstance(node, list):
+                stack.extend((value, at.down(index)) for index, value in enumerate(node))
+        return found
 
 
 def _tokens(pointer: str) -> list[str]:
     return [unescape(token) for token in pointer.split("/")[1:]]
 
 
-def _objects(data: Any, location: Location) -> list[tuple[dict[str, Any], Location]]:
-    found: list[tuple[dict[str, Any], Location]] = []
-    stack: list[tuple[Any, Location]] = [(data, location)]
-    while stack:
-        node, at = stack.pop()
-        if isinstance(node, dict):
-            found.append((node, at))
-            stack.extend((value, at.down(key)) for key, value in node.items())
-        elif isinstance(node, list):
-            stack.extend((value, at.down(index)) for index, value in enumerate(node))
-    return found
-
-
-# --- where references that lead nowhere were probably intended to lead ---
+# --- probable targets of broken references ---
 
 
 _GROUP: Final = "schemas|parameters|responses|requestBodies|headers|securitySchemes|examples|pathItems"
@@ -271,7 +258,7 @@ _OLD: Final = {"definitions": "schemas", "parameters": "parameters", "responses"
 
 
 def candidates(reference: str, data: Any) -> Iterator[list[str]]:
-    """Yield where a reference that leads nowhere may have been intended to lead, as tokens of a pointer from the top."""
+    """Yield probable targets of a broken reference, as tokens of a pointer from the top."""
     text = reference.strip()
     old = isinstance(data, dict) and "swagger" in data
     if _BARE.fullmatch(text) and text != "#":
@@ -304,25 +291,3 @@ def composed(references: References, schema: LocatedNode, *keywords: str) -> Ite
                 seen.add(one.location)
                 yield one
                 waiting += [(part, levels - 1) for part in reversed([*one.parts(*keywords)])]
-
-
-def properties_of(references: References, schema: Any, location: Location) -> dict[str, LocatedNode]:
-    """Return the properties of an object schema as written, also by way of references and combinations. First wins."""
-    found: dict[str, LocatedNode] = {}
-    for node, at in composed(references, LocatedNode(schema, location), "allOf", "anyOf", "oneOf"):
-        properties, inside = references.mapping(node.get("properties"), at.down("properties"))
-        for name, value in properties.items() if isinstance(properties, dict) else ():
-            found.setdefault(name, LocatedNode(value, inside.down(name)))
-    return found
-
-
-def file_like(references: References, schema: Any, location: Location, levels: int = _LEVELS) -> bool:
-    """Do values of this schema (or the items, for a list) travel as raw bytes? OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2."""
-    for node, at in composed(references, LocatedNode(schema, location), "allOf", "anyOf", "oneOf"):
-        inner = node.get("contentMediaType")
-        media = isinstance(inner, str) and not is_json(inner) and not inner.startswith("text/")
-        if node.get("format") == "binary" or node.get("type") == "file" or (media and "contentEncoding" not in node):
-            return True
-        if "items" in node and levels and file_like(references, node["items"], at.down("items"), levels - 1):
-            return True
-    return False

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from mcpfactory_codegen.openapi.reading import Reading
-from mcpfactory_codegen.openapi.references import Location
+from mcpfactory_codegen.openapi.reading import Node
 from mcpfactory_runtime.upstream.operation import QueryStyle
 
 _IN_PARAMETER: Final = frozenset(
@@ -33,71 +32,59 @@ _FLOWS: Final = {"accessCode": "authorizationCode", "application": "clientCreden
 
 
 def schema_in(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema whose keywords stand in a parameter or header object."""
+    """Return the schema whose keywords are in the parameter or header object itself."""
     schema = {key: value for key, value in node.items() if key in _IN_PARAMETER}
     if isinstance(node.get("schema"), dict):
         return {**node["schema"], **schema}
     return schema
 
 
-def parameter(reading: Reading, node: dict[str, Any], location: Location) -> dict[str, Any]:
+def parameter(node: Node) -> Node:
     """Return a query, path or header parameter with `schema`, `style` and `explode`."""
-    shaped: dict[str, Any] = {
-        key: node[key] for key in ("name", "in", "required", "description", "deprecated") if key in node
-    }
-    shaped["schema"] = schema_in(node)
+    written = node.value
+    shaped = {key: written[key] for key in ("name", "in", "required", "description", "deprecated") if key in written}
+    shaped["schema"] = schema_in(written)
     for key in ("example", "x-example"):
-        if key in node:
-            shaped["example"] = node[key]
-    style, explode = collection_style(reading, node, location)
-    if node.get("type") == "array" and node["in"] == "query":
+        if key in written:
+            shaped["example"] = written[key]
+    style, explode = collection_style(node)
+    if written.get("type") == "array" and written["in"] == "query":
         shaped["style"], shaped["explode"] = style, explode
-    return shaped
+    return node.holding(shaped)
 
 
-def parameter_in_itself(reading: Reading, node: dict[str, Any], location: Location) -> dict[str, Any]:
-    """Return a parameter of 3.x that says how its items travel in the words of Swagger 2.0."""
-    if node.get("in") == "query" and "collectionFormat" in node and "style" not in node:
-        style, explode = collection_style(reading, node, location)
-        return {**node, "style": style, "explode": explode}
-    return node
-
-
-def collection_style(reading: Reading, node: dict[str, Any], location: Location) -> tuple[QueryStyle, bool]:
+def collection_style(node: Node) -> tuple[QueryStyle, bool]:
     """Return style and explode of an array parameter; `collectionFormat` defaults to csv."""
-    written = node.get("collectionFormat")
+    written, place = node.value.get("collectionFormat"), node.value["in"]
     if written is None:
         return _COLLECTION["csv"]
     exists = isinstance(written, str) and written in _COLLECTION
-    if exists and (written != "multi" or node["in"] in ("query", "formData")):
+    if exists and (written != "multi" or place in ("query", "formData")):
         return _COLLECTION[written]
-    message = f"the collectionFormat {str(written)[:40]!r} does not exist in {node['in']}; csv is used"
-    reading.report("parameter-style", location.down("collectionFormat"), message, f"one of {', '.join(_COLLECTION)}")
+    message = f"the collectionFormat {str(written)[:40]!r} does not exist in {place}; csv is used"
+    node.at("collectionFormat").report("parameter-style", message, f"one of {', '.join(_COLLECTION)}")
     return _COLLECTION["csv"]
 
 
-def server_urls(reading: Reading, schemes: Any = None) -> list[tuple[str, Location]]:
-    """Return base URLs from `schemes`, `host` and `basePath`; relative when the host is not given (it is the document's own)."""
-    data = reading.document.data
-    host, base = data.get("host"), data.get("basePath")
+def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:
+    """Return base URLs from `schemes`, `host` and `basePath`; relative if there is no host."""
+    host, base = root.value.get("host"), root.value.get("basePath")
     base = base if isinstance(base, str) else ""
     if isinstance(host, str) and (found := re.match(r"(https?)://([^/]+)(/.*)?", host.strip())):
         message = f"the host {host[:200]!r} has a scheme or a path; read as {found[2]!r}"
-        reading.report("server-invalid", Location("", "/host"), message, "write the host alone")
+        root.at("host").report("server-invalid", message, "write the host alone")
         host = found[2] + (found[3] or "").rstrip("/")
         schemes = schemes or [found[1]]
     if not isinstance(host, str) or not host:
-        return [(base or "/", Location("", "/basePath"))]
-    listed = schemes if isinstance(schemes, list) else data.get("schemes")
+        return [(base or "/", root.at("basePath"))]
+    listed = schemes if isinstance(schemes, list) else root.value.get("schemes")
     listed = [listed] if isinstance(listed, str) else listed
     usable = [one for one in ("https", "http") if isinstance(listed, list) and one in listed]
     if not usable:
-        own = reading.document.source.partition("://")[0]
+        own = root.reading.document.source.partition("://")[0]
         usable = [own if own in {"http", "https"} else "https"]
-    return [
-        (f"{one}://{host}{base if base.startswith('/') or not base else '/' + base}", Location("", "/host"))
-        for one in usable
-    ]
+    path = base if base.startswith("/") or not base else f"/{base}"
+    return [(f"{one}://{host}{path}", root.at("host")) for one in usable]
 
 
 def security_scheme(node: dict[str, Any]) -> dict[str, Any]:
@@ -108,9 +95,6 @@ def security_scheme(node: dict[str, Any]) -> dict[str, Any]:
         flow = node.get("flow")
         flow = _FLOWS.get(flow, flow) if isinstance(flow, str) else "implicit"
         urls = {key: node[key] for key in ("authorizationUrl", "tokenUrl") if key in node}
-        return {
-            "type": "oauth2",
-            "description": node.get("description"),
-            "flows": {flow: {**urls, "scopes": node.get("scopes", {})}},
-        }
+        flows: dict[str, Any] = {flow: {**urls, "scopes": node.get("scopes", {})}}
+        return {"type": "oauth2", "description": node.get("description"), "flows": flows}
     return node

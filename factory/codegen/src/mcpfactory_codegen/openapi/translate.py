@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, Problems
+from mcpfactory_codegen.ir import JsonSchema, Problems
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
     MEANINGS,
     SCALARS,
-    TYPES,
     allow_null,
     keep_satisfiable,
     normalize_type,
@@ -30,6 +29,7 @@ from mcpfactory_codegen.openapi.keywords import (
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError, composed
 from mcpfactory_codegen.openapi.sharing import SchemaNames, SharedSchemas, Visibility, break_cycles
+from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
 
 
 class Closing:
@@ -46,7 +46,7 @@ class Closing:
         self._closed: dict[Location, list[dict[str, Any]]] = {}
 
     def look(self, node: dict[str, Any], location: Location) -> None:
-        """Decide on the object at `location` and on all that it is an `allOf` of. Reports each that is opened, once."""
+        """Open the closed objects among the one at `location` and its `allOf`, if necessary; report each once."""
         whole = LocatedNode(node, location)
         closed = [part for part in self._applied(whole, "allOf") if part.node.get("additionalProperties") is False]
         if not closed:
@@ -58,7 +58,7 @@ class Closing:
                 self._open(part.location, [name for _, name in more])
 
     def apply(self, out: dict[str, Any], location: Location) -> None:
-        """Open `out`, the translation of the object at `location`: now, or when a later object turns out to need it."""
+        """Open `out`, the translation of the object at `location`, now or when a later object requires it."""
         if out.get("additionalProperties") is not False:
             return
         if location in self._opened:
@@ -77,7 +77,7 @@ class Closing:
         self._problems.add("schema-closed", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects that the value is checked by, through references and the lists of these keywords; each once."""
+        """Yield the objects that apply to the value, through references and the lists of these keywords; each once."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:
@@ -113,9 +113,9 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 _DEEP: Final = 100
-"""Nesting depth of one schema's own text. Shared schemas restart the count."""
+"""Nesting depth within one schema; shared schemas restart the count."""
 _BUDGET: Final = 6_000_000
-"""Schemas translated per document, counting parts that several references reach again."""
+"""Schemas translated per document, counting shared parts for each reference."""
 
 Object = dict[str, Any]
 
@@ -134,42 +134,60 @@ class Spot(NamedTuple):
         return Spot(self.location.down(*tokens), self.direction, self.depth + 1)
 
 
-class Translator:
-    """Translates for one document. `shared` names what schemas refer to."""
+class Schemas:
+    """Translates the schemas of one document."""
 
-    def __init__(
-        self,
-        spec: SpecVersion,
-        references: References,
-        visibility: Visibility,
-        problems: Problems,
-        shared: SharedSchemas,
-    ) -> None:
+    def __init__(self, spec: SpecVersion, references: References, visibility: Visibility, problems: Problems) -> None:
         self._spec = spec
         self._references = references
         self._visibility = visibility
         self._problems = problems
-        self._shared = shared
         self._closing = Closing(references, problems, siblings=spec.siblings)
         self._left = _BUDGET
+        self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
+        try:
+            named = references.resolve(f"#{spec.schemas}", Location("", "")).node
+        except UnresolvedError:
+            named = {}  # the section is optional
+        self._names = SchemaNames(named, spec.schemas)
+        self._named = SharedSchemas(self._names, visibility)
 
-    def schema(self, node: Any, spot: Spot) -> JsonSchema:
-        """Translate one schema."""
+    def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
+        """Return the schema of a parameter, body or response. One location gives one (shared, not to be changed) result."""
+        key = (location, direction)
+        if key not in self._inline:
+            self._inline[key] = self._schema(node, Spot(location, direction))
+        return self._inline[key]
+
+    def shared(self) -> dict[str, JsonSchema]:
+        """Return the referenced schemas, sorted by name. Call it once, after everything is translated."""
+        shared: dict[str, JsonSchema] = {}
+        while self._named.waiting:
+            name, target, direction = self._named.waiting.pop()
+            shared[name] = self._schema(target.node, Spot(target.location, direction))
+        break_cycles(shared, lambda name: self._names.variant_of(name, "base"), self._report_cycle)
+        return dict(sorted(shared.items()))
+
+    def _report_cycle(self, name: str) -> None:
+        location = self._named.locations.get(name, "")
+        message = (
+            f"the schema {name!r} is defined by itself without end; the reference that closes the circle was dropped"
+        )
+        hint = "write out one of the schemas instead of referring to it"
+        self._problems.add("schema-cycle", str(location), message, hint)
+
+    def _schema(self, node: Any, spot: Spot) -> JsonSchema:
         if isinstance(node, bool):
             return node
         if isinstance(node, str) and node.lower() in {"true", "false", *TYPES}:
             intended = node.lower()
-            self._report(
-                "schema-invalid",
-                spot.location,
-                f"there is the text {node!r} where a schema should be; read as {intended}",
-            )
+            message = f"there is the text {node!r} where a schema should be; read as {intended}"
+            self._report("schema-invalid", spot.location, message)
             return {"type": intended} if intended in TYPES else intended == "true"
         if not isinstance(node, dict):
             kind = "a list" if isinstance(node, list) else "null" if node is None else f"{str(node)[:40]!r}"
-            self._report(
-                "schema-invalid", spot.location, f"there is {kind} where a schema should be; anything is accepted"
-            )
+            message = f"there is {kind} where a schema should be; anything is accepted"
+            self._report("schema-invalid", spot.location, message)
             return {}
         if not self._within_bounds(spot):
             return {}
@@ -186,12 +204,8 @@ class Translator:
         self._left -= 1
         if self._left < 0:
             message = "the schemas of this document reach into each other too often; from here on anything is accepted"
-            self._report(
-                "schema-budget",
-                Location("", ""),
-                message,
-                "give shared schemas names instead of referring to parts of others",
-            )
+            hint = "give shared schemas names instead of referring to parts of others"
+            self._report("schema-budget", Location("", ""), message, hint)
             return False
         if spot.depth > _DEEP:
             message = f"the schema is nested deeper than {_DEEP} levels; anything is accepted below"
@@ -207,7 +221,7 @@ class Translator:
         except UnresolvedError as error:
             self._report(error.code, spot.location.down(keyword), f"{error}; anything is accepted here", error.hint)
         else:
-            result = {"$ref": f"#/$defs/{self._shared.name(target, spot.direction)}"}
+            result = {"$ref": reference_to(self._named.name(target, spot.direction))}
         if not beside:
             return result
         if not self._spec.siblings:
@@ -229,16 +243,13 @@ class Translator:
         raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is not a schema")
 
     def _last(self, target: LocatedNode) -> LocatedNode:
-        """Through schemas that are nothing but a reference: A → B → C is C."""
+        """Return the target behind schemas that are only references: A → B → C is C."""
         seen = {target.location}
         while isinstance(target.node, dict) and len(target.node) == 1 and isinstance(target.node.get("$ref"), str):
             target = self._references.resolve(target.node["$ref"], target.location)
             if target.location in seen:
-                raise UnresolvedError(
-                    "reference-cycle",
-                    "the reference points back to itself",
-                    "replace one of the references with a schema",
-                )
+                message = "the reference points back to itself"
+                raise UnresolvedError("reference-cycle", message, "replace one of the references with a schema")
             seen.add(target.location)
         return target
 
@@ -255,26 +266,24 @@ class Translator:
         self._closing.look(node, spot.location)
         out: Object = {}
         for key, value in node.items():
+            holds = None if key in DROPPED else APPLICATORS.get(key)
             if key in SCALARS:
                 self._scalar(out, key, value, spot.location)
-            elif key in SINGLE:
+            elif holds == "one":
                 self._subschema(out, key, value, spot)
-            elif key in LISTS:
+            elif holds == "list":
                 self._list(
                     out, key, value, spot.down(key)._replace(hidden=spot.hidden if key == "allOf" else frozenset())
                 )
-            elif key in MAPS:
+            elif holds == "map":
                 self._map(out, key, value, spot)
             elif key == "type":
                 out["type"] = None  # keeps its position; normalized below, as it depends on the rest
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value
             elif key not in DROPPED and not key.startswith("x-"):
-                self._report(
-                    "schema-unknown-keyword",
-                    spot.location.down(key),
-                    f"{key[:80]!r} is no keyword of a schema; dropped",
-                )
+                message = f"{key[:80]!r} is no keyword of a schema; dropped"
+                self._report("schema-unknown-keyword", spot.location.down(key), message)
         older_drafts(out, node)
 
         def report(code: str, key: str, message: str) -> None:
@@ -285,13 +294,13 @@ class Translator:
         keep_satisfiable(out, report)
         self._required(out, node, spot)
         if "discriminator" in node:
-            tag_branches(out, node, spot.location, self._references, self._spec)
+            self._tag_branches(out, node, spot.location)
         self._closing.apply(out, spot.location)
         return out
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # the boolean of drafts before 6 says what minimum and maximum mean; see older_drafts
+            return  # older_drafts handles the boolean of drafts before 6
         if key in {"title", "description"} and isinstance(value, dict):
             value = self._text_elsewhere(value, location.down(key))
         try:
@@ -309,16 +318,15 @@ class Translator:
             return value
 
     def _subschema(self, out: Object, key: str, value: Any, spot: Spot) -> None:
-        if key == "items" and isinstance(value, list):  # a tuple, as drafts before 2020-12 wrote it
+        if key == "items" and isinstance(value, list):  # a tuple of drafts before 2020-12
             self._list(out, "prefixItems", value, spot.down(key))
         elif value is not None or key == "not":
-            out[key] = self.schema(value, spot.down(key))
+            out[key] = self._schema(value, spot.down(key))
 
     def _list(self, out: Object, key: str, value: Any, spot: Spot) -> None:
-        """`spot` is that of the list."""
         if isinstance(value, list) and value:
             out[key] = [
-                self.schema(one, spot._replace(location=spot.location.down(index))) for index, one in enumerate(value)
+                self._schema(one, spot._replace(location=spot.location.down(index))) for index, one in enumerate(value)
             ]
         elif value not in (None, []):
             self._report("schema-keyword", spot.location, f"{key!r} was dropped: it has to be a list of schemas")
@@ -328,15 +336,13 @@ class Translator:
         value, location = self._references.mapping(value, at.location)
         if location != at.location:
             message = f"{key!r} is a reference as a whole, which only schemas can be; it was followed"
-            self._report(
-                "schema-keyword", at.location, message, "write the properties out, or put the schema into an allOf"
-            )
+            hint = "write the properties out, or put the schema into an allOf"
+            self._report("schema-keyword", at.location, message, hint)
             at = at._replace(location=location)
         if not isinstance(value, dict):
             if value is not None:
-                self._report(
-                    "schema-keyword", spot.location.down(key), f"{key!r} was dropped: it has to be an object of schemas"
-                )
+                message = f"{key!r} was dropped: it has to be an object of schemas"
+                self._report("schema-keyword", spot.location.down(key), message)
             return
         schemas: Object = {}
         out[key] = schemas
@@ -344,7 +350,7 @@ class Translator:
             inner = at._replace(location=location.down(name))
             if spot.direction and key == "properties" and self._visibility.hides(one, inner.location, spot.direction):
                 continue
-            schemas[name] = self.schema(one, inner)
+            schemas[name] = self._schema(one, inner)
 
     def _required(self, out: Object, node: Object, spot: Spot) -> None:
         self._required_elsewhere(out, node, spot.location)
@@ -358,15 +364,14 @@ class Translator:
             del out["required"]
 
     def _required_elsewhere(self, out: Object, node: Object, location: Location) -> None:
-        """Read `required: name`, and `required: true` in a property, as the list that both mean."""
+        """Convert `required: name`, and `required: true` in a property, to a list of names."""
         properties = node.get("properties")
         properties = properties if isinstance(properties, dict) else {}
         names = list(out.get("required", ()))
         if isinstance(node.get("required"), str) and node["required"] in properties:
             names.append(node["required"])
-            self._report(
-                "schema-required", location.down("required"), "`required` is a text; read as a list of one name"
-            )
+            message = "`required` is a text; read as a list of one name"
+            self._report("schema-required", location.down("required"), message)
         for name, one in properties.items():
             if isinstance(one, dict) and one.get("required") in (True, "true"):
                 names.append(name)
@@ -374,6 +379,69 @@ class Translator:
                 self._report("schema-required", location.down("properties", name), message, "write `required: [name]`")
         if names:
             out["required"] = list(dict.fromkeys(names))
+
+    # `discriminator` (OpenAPI 3.1 section 4.8.25): JSON Schema needs the value of each branch in the branch itself.
+
+    def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
+        """Add the discriminator value to the branches of `out` that do not declare it themselves.
+
+        `node` is the schema as written at `location`, `out` its translation. The values are those of `mapping`; for a
+        named schema that it omits, the value is the schema's name. Branches that are not references are unchanged.
+        """
+        discriminator = node["discriminator"]
+        name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
+        keyword = next((key for key in ("oneOf", "anyOf") if isinstance(out.get(key), list)), "")
+        if not isinstance(name, str) or not keyword:
+            return
+        values = self._mapped(discriminator.get("mapping"), location)
+        for index, branch in enumerate(node[keyword]):
+            reference = branch.get("$ref") if isinstance(branch, dict) else None
+            if not isinstance(reference, str) or "$ref" not in out[keyword][index]:
+                continue
+            target = self._followed(reference, location)
+            if target is None:
+                continue
+            wanted = values.get(target.location) or _own_name(reference, f"#{self._spec.schemas}/")
+            stated = self._stated(target, name)
+            if not wanted or (stated is not None and not set(wanted) < stated):
+                continue
+            tag = {"properties": {name: {"enum": wanted}}, "required": [name]}
+            out[keyword][index] = {"allOf": [out[keyword][index], tag]}
+
+    def _mapped(self, mapping: Any, location: Location) -> dict[Location, list[str]]:
+        """Return the discriminator values of each schema; `mapping` identifies it by reference or name."""
+        values: dict[Location, list[str]] = {}
+        for value, intended in mapping.items() if isinstance(mapping, dict) else ():
+            if isinstance(intended, str):
+                named = f"#{Location('', self._spec.schemas).down(intended).pointer}"
+                target = self._followed(named, location) if "#" not in intended else None
+                target = target or self._followed(intended, location)
+                if target is not None:
+                    values.setdefault(target.location, []).append(value)
+        return values
+
+    def _followed(self, reference: str, location: Location) -> LocatedNode | None:
+        try:
+            return self._references.follow(*self._references.resolve(reference, location))
+        except UnresolvedError:
+            return None
+
+    def _stated(self, target: LocatedNode, name: str) -> set[str] | None:
+        """Return the values that a branch allows for the property; None if it allows any."""
+        found: set[str] | None = None
+        for at, (node, location) in enumerate(composed(self._references, target, "allOf")):
+            properties = node.get("properties")
+            schema = properties.get(name) if isinstance(properties, dict) else None
+            with suppress(UnresolvedError):
+                schema = self._references.follow(schema, location.down("properties", name)).node
+                schema = schema if isinstance(schema, dict) else {}
+                listed = [schema["const"]] if "const" in schema else schema.get("enum")
+                if isinstance(listed, list):
+                    values = {value for value in listed if isinstance(value, str)}
+                    if at == 0:
+                        return values
+                    found = values if found is None or len(values) < len(found) else found
+        return found
 
 
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
@@ -385,129 +453,11 @@ def _read_elsewhere(required: Any, location: Location) -> bool:
 
 
 def _nullable(node: Object) -> bool:
-    """3.0's `nullable`; Swagger 2.0 writes `x-nullable`, and documents of 3.1 that were converted often keep the old word."""
+    """Return True for `nullable` (3.0, and converted documents of 3.1) and `x-nullable` (Swagger 2.0)."""
     return node.get("nullable") is True or node.get("x-nullable") is True
 
 
-# --- `discriminator` (OpenAPI 3.1 section 4.8.25) in the words of JSON Schema: each branch of a choice says which value it has ---
-#
-# JSON Schema has no discriminator, and without it branches that differ in optional properties only all match at once.
-
-
-def tag_branches(out: Object, node: Object, location: Location, references: References, spec: SpecVersion) -> None:
-    """Add the discriminator value to the branches of `out` that do not declare it themselves.
-
-    `node` is the schema as written at `location`, `out` its translation. The values are those of `mapping`; for a
-    named schema that it omits, the value is the schema's name. Branches that are not references are unchanged.
-    """
-    discriminator = node["discriminator"]
-    name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
-    keyword = next((key for key in ("oneOf", "anyOf") if isinstance(out.get(key), list)), "")
-    if not isinstance(name, str) or not keyword:
-        return
-    values = _mapping(discriminator.get("mapping"), location, references, spec)
-    for index, branch in enumerate(node[keyword]):
-        reference = branch.get("$ref") if isinstance(branch, dict) else None
-        if not isinstance(reference, str) or "$ref" not in out[keyword][index]:
-            continue
-        target = _followed(reference, location, references)
-        if target is None:
-            continue
-        wanted = values.get(target.location) or _own_name(reference, spec)
-        stated = _stated(target, name, references)
-        if not wanted or (stated is not None and not set(wanted) < stated):
-            continue
-        tag = {"properties": {name: {"enum": wanted}}, "required": [name]}
-        out[keyword][index] = {"allOf": [out[keyword][index], tag]}
-
-
-def _mapping(mapping: Any, location: Location, references: References, spec: SpecVersion) -> dict[Location, list[str]]:
-    """Return the discriminator values of each schema; `mapping` identifies it by reference or name."""
-    values: dict[Location, list[str]] = {}
-    for value, intended in mapping.items() if isinstance(mapping, dict) else ():
-        if not isinstance(intended, str):
-            continue
-        named = f"#{Location('', spec.schemas).down(intended).pointer}"
-        target = (_followed(named, location, references) if "#" not in intended else None) or _followed(
-            intended, location, references
-        )
-        if target is not None:
-            values.setdefault(target.location, []).append(value)
-    return values
-
-
-def _own_name(reference: str, spec: SpecVersion) -> list[str]:
-    prefix = f"#{spec.schemas}/"
+def _own_name(reference: str, prefix: str) -> list[str]:
+    """Return the name of the schema that a reference names directly."""
     name = reference.removeprefix(prefix)
-    return [name] if reference.startswith(prefix) and "/" not in name and "~" not in name and "%" not in name else []
-
-
-def _followed(reference: str, location: Location, references: References) -> LocatedNode | None:
-    try:
-        return references.follow(*references.resolve(reference, location))
-    except UnresolvedError:
-        return None
-
-
-def _stated(target: LocatedNode, name: str, references: References) -> set[str] | None:
-    """Return the values that a branch allows for the property by itself; None when it allows any."""
-    found: set[str] | None = None
-    for at, (node, location) in enumerate(composed(references, target, "allOf")):
-        properties = node.get("properties")
-        schema = properties.get(name) if isinstance(properties, dict) else None
-        with suppress(UnresolvedError):
-            schema = references.follow(schema, location.down("properties", name)).node
-            listed = [schema["const"]] if isinstance(schema, dict) and "const" in schema else None
-            listed = schema.get("enum") if listed is None and isinstance(schema, dict) else listed
-            if isinstance(listed, list):
-                values = {value for value in listed if isinstance(value, str)}
-                if at == 0:
-                    return values
-                found = values if found is None or len(values) < len(found) else found
-    return found
-
-
-# --- all schemas of one document ---
-
-
-class Schemas:
-    """The schemas of one document; `shared` is what `Api.schemas` will be."""
-
-    def __init__(self, spec: SpecVersion, references: References, visibility: Visibility, problems: Problems) -> None:
-        try:
-            named = references.resolve(f"#{spec.schemas}", Location("", "")).node
-        except UnresolvedError:
-            named = {}  # the section is optional
-        self._names = SchemaNames(named, spec.schemas)
-        self._problems = problems
-        self._named = SharedSchemas(self._names, visibility)
-        self._translator = Translator(spec, references, visibility, problems, self._named)
-        self._shared: dict[str, JsonSchema] = {}
-        self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
-
-    def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. One location gives one (shared, not to be changed) result."""
-        key = (location, direction)
-        if key not in self._inline:
-            self._inline[key] = self._translator.schema(node, Spot(location, direction))
-        return self._inline[key]
-
-    def shared(self) -> dict[str, JsonSchema]:
-        """Every schema that was referred to, by name, in the order of the names. Call it once, when all is translated."""
-        while self._named.waiting:
-            name, target, direction = self._named.waiting.pop()
-            self._shared[name] = self._translator.schema(target.node, Spot(target.location, direction))
-        break_cycles(self._shared, lambda name: self._names.variant_of(name, "base"), self._report_cycle)
-        return dict(sorted(self._shared.items()))
-
-    def _report_cycle(self, name: str) -> None:
-        location = self._named.locations.get(name)
-        message = (
-            f"the schema {name!r} is defined by itself without end; the reference that closes the circle was dropped"
-        )
-        self._problems.add(
-            "schema-cycle",
-            str(location) if location else "",
-            message,
-            "write out one of the schemas instead of referring to it",
-        )
+    return [name] if reference.startswith(prefix) and not set("/~%") & set(name) else []

@@ -1,7 +1,7 @@
-"""An API document from a file or a URL, with the files that it refers to: the edge of reading.
+"""API documents from a file or a URL, with the files that they refer to.
 
-What is loaded here is all that the reader will ever see; it opens and fetches nothing itself. Files are found by
-following `$ref`s, and only below the folder of the document; addresses only on hosts that the caller allows.
+Later steps read nothing else. Files are found by following `$ref`s, and only below the folder of the document; URLs
+only on hosts that the caller allows.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+_URL_HINT: Final = "use a URL such as https://api.example.com/openapi.json"
 _PORTS: Final = {"http": 80, "https": 443}
 _BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", default=None)
 
 
 class FetchError(McpfactoryError):
-    """The URL gave no document. `args[0]` says why; `hint` what to do."""
+    """Error for a URL that cannot be fetched."""
 
 
 def host_of(url: str) -> str:
@@ -97,13 +98,10 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
                         return _body(answer, url, max_bytes), url
                 url = redirected(redirect, url)
     except httpx.InvalidURL as error:
-        raise FetchError(
-            f"{url} is not a URL: {error}", "use a URL such as https://api.example.com/openapi.json"
-        ) from None
+        raise FetchError(f"{url} is not a URL: {error}", _URL_HINT) from None
     except httpx.HTTPError as error:
-        raise FetchError(
-            f"{url} cannot be read: {error or type(error).__name__}", "check the address and the network"
-        ) from None
+        message = f"{url} cannot be read: {error or type(error).__name__}"
+        raise FetchError(message, "check the address and the network") from None
     raise FetchError(f"{url} redirects more than {MAX_REDIRECTS} times", "use the final URL")
 
 
@@ -126,20 +124,15 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
     if not is_web_address(url):
         raise FetchError(f"{url} is neither http nor https", "give an http or https URL, or the path of a file")
     if split_web_url(url) is None:
-        raise FetchError(
-            f"{url} is not a valid URL: its host or its port is invalid",
-            "use a URL such as https://api.example.com/openapi.json",
-        )
+        raise FetchError(f"{url} is not a valid URL: its host or its port is invalid", _URL_HINT)
     host = host_of(url)
     if host not in {allowed.lower() for allowed in allowed_hosts}:
-        raise FetchError(
-            f"{url} is on the host {host!r}, which is not allowed",
-            f"allow the host {host!r}, or use its URL directly",
-        )
+        message = f"{url} is on the host {host!r}, which is not allowed"
+        raise FetchError(message, f"allow the host {host!r}, or use its URL directly")
 
 
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
-    """Return the URL to connect to, with headers and options: a checked address in place of a name that may lead elsewhere the next time."""
+    """Return the URL to connect to, with headers and options. A checked address replaces a name that could resolve differently later."""
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
@@ -155,10 +148,8 @@ def _dialled(url: str) -> tuple[str, dict[str, Any]]:
         raise FetchError(f"{url} resolves to a private address", "allow the host when you start the server")
     name = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
     target = parts._replace(netloc=f"{name}:{port}").geturl()
-    return target, {
-        "headers": {**headers, "Host": parts.netloc.rpartition("@")[2]},
-        "extensions": {"sni_hostname": host},
-    }
+    headers["Host"] = parts.netloc.rpartition("@")[2]
+    return target, {"headers": headers, "extensions": {"sni_hostname": host}}
 
 
 def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
@@ -175,17 +166,14 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
 
 
 MAX_BYTES: Final = 64_000_000
-"""The document with all its files; the largest public one that we know has 37 MB."""
+"""Bytes of a document with all its files; the largest known public one has 37 MB."""
 MAX_FILES: Final = 5_000
 
 _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
 
 
 class DocumentError(McpfactoryError):
-    """Error for a source without a usable API document.
-
-    `args[0]` has the reason and the place, `hint` the remedy.
-    """
+    """Error for a source without a usable API document."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -234,21 +222,18 @@ def load(
     Raises:
         DocumentError: not found, not JSON or YAML, not an object, too big, or of a kind unknown to `sources`.
     """
-    text = str(source)
-    _log.info("read %s", text)
-    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
-        return _Loading(_Remote(text, allowed_hosts), max_bytes).document()
-    return _Loading(_Local(Path(source), root, allowed_hosts), max_bytes).document()
+    _log.info("read %s", source)
+    return _Loading(_Origin(source, root, allowed_hosts), max_bytes).document()
 
 
 def join_reference(base: str, reference: str) -> str:
-    """Return the part that a reference without fragment names, seen from the part `base`. It may leave the folder (`../…`)."""
+    """Return the part that a reference in the part `base` names. It may leave the folder (`../…`)."""
     if is_web_address(reference):
         return reference
     if is_web_address(base):
         try:
             return urljoin(base, reference)
-        except ValueError:  # it names a host that cannot be: reading it says so
+        except ValueError:  # an invalid host, which is reported when it is read
             return f"{base.partition(':')[0]}:{reference}"
     if reference.startswith("/"):
         return reference
@@ -262,43 +247,32 @@ def _elsewhere(source: str) -> str:
 
 
 class _RefusedError(Exception):
-    """A part will not be read; the text says why."""
+    """Error for a part that will not be read; the text gives the reason."""
 
 
-class _Remote:
-    """Parts that are URLs."""
+class _Origin:
+    """Reads the parts of one document: files below one folder, and URLs on allowed hosts."""
 
-    def __init__(self, url: str, allowed_hosts: Collection[str]) -> None:
-        self._hosts = {*allowed_hosts, host_of(url)}
-        self.main = self.source = url
-
-    def read_main(self, max_bytes: int) -> bytes:
-        try:
-            raw, self.main = fetch(self.source, allowed_hosts=self._hosts, max_bytes=max_bytes)
-        except FetchError as error:
-            raise DocumentError(str(error), error.hint) from None
-        self.source = self.main
-        return raw
-
-    def read(self, part: str, max_bytes: int) -> bytes:
-        try:
-            return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
-        except FetchError as error:
-            raise _RefusedError(str(error)) from None
-
-
-class _Local:
-    """Parts that are files below one folder; URLs only on allowed hosts."""
-
-    def __init__(self, path: Path, root: Path | None, allowed_hosts: Collection[str]) -> None:
-        self._hosts = allowed_hosts
-        self._path = path
-        self._root = (root or path.parent).resolve()
-        self.source = str(path)
-        self.main = path.name
+    def __init__(self, source: str | Path, root: Path | None, allowed_hosts: Collection[str]) -> None:
+        self.source = self.main = str(source)
+        self._remote = re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", self.source) is not None
+        self._hosts = {*allowed_hosts, host_of(self.source)} if self._remote else allowed_hosts
+        self._root = Path() if self._remote else (root or Path(source).parent).resolve()
 
     def read_main(self, max_bytes: int) -> bytes:
-        path = self._path.resolve()
+        """Return the document's bytes.
+
+        Raises:
+            DocumentError: it cannot be read.
+        """
+        if self._remote:
+            try:
+                raw, self.main = fetch(self.source, allowed_hosts=self._hosts, max_bytes=max_bytes)
+            except FetchError as error:
+                raise DocumentError(str(error), error.hint) from None
+            self.source = self.main
+            return raw
+        path = Path(self.source).resolve()
         if not path.is_relative_to(self._root):
             raise DocumentError(f"{self.source} is not below {self._root}", "choose a folder above it")
         self.main = path.relative_to(self._root).as_posix()
@@ -310,16 +284,17 @@ class _Local:
             raise DocumentError(f"{self.source} does not exist", _elsewhere(self.source)) from None
         except (OSError, _RefusedError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            raise DocumentError(
-                f"{self.source} cannot be read: {reason}", "make it readable, or check the path"
-            ) from None
+            message = f"{self.source} cannot be read: {reason}"
+            raise DocumentError(message, "make it readable, or check the path") from None
 
     def read(self, part: str, max_bytes: int) -> bytes:
-        if is_web_address(part):
-            try:
-                return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
-            except FetchError as error:
-                raise _RefusedError(str(error)) from None
+        """Return the bytes of another part.
+
+        Raises:
+            FetchError, _RefusedError: it cannot be read.
+        """
+        if self._remote or is_web_address(part):
+            return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
         try:
             path = (self._root / part).resolve()
             if not path.is_relative_to(self._root):
@@ -344,7 +319,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
 class _Loading:
     """One document during loading, and the parts found so far."""
 
-    def __init__(self, origin: _Local | _Remote, max_bytes: int) -> None:
+    def __init__(self, origin: _Origin, max_bytes: int) -> None:
         self._origin = origin
         self._left = max_bytes
         self._problems = Problems()
@@ -361,35 +336,24 @@ class _Loading:
             raise DocumentError(f"{origin.source} is not an API document: {error}", error.hint) from None
         if not isinstance(data, dict):
             kind = "a list" if isinstance(data, list) else "a single value"
-            raise DocumentError(
-                f"{origin.source} is not an API document: it contains {kind}, not an object",
-                "check that it is the right file",
-            )
+            message = f"{origin.source} is not an API document: it contains {kind}, not an object"
+            raise DocumentError(message, "check that it is the right file")
         if recognise(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
         source = recognise(data)
         if source is None:
             known = ", ".join(one.noun for one in SOURCES)
-            raise DocumentError(
-                f"{origin.source} is not an API document: it has neither `openapi` nor `swagger` at the top",
-                f"check that it is the right file; supported formats: {known}; convert others (RAML, WSDL) first",
-            )
+            hint = f"check that it is the right file; supported formats: {known}; convert others (RAML, WSDL) first"
+            message = f"{origin.source} is not an API document: it has neither `openapi` nor `swagger` at the top"
+            raise DocumentError(message, hint)
         if source.stored is not None:
             data = source.stored(data)
             raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
         self._parts[origin.main] = Part(data, raw, form)
-        if source.translate is None:  # a `$ref` of other kinds names no file
+        if source.translate is None:  # documents of other kinds have no references to files
             self._gather(origin.main)
-        return Document(
-            data=data,
-            raw=raw,
-            format=form,
-            source=origin.source,
-            main=origin.main,
-            parts=self._parts,
-            refused=self._refused,
-            problems=self._problems.all(),
-        )
+        problems = self._problems.all()
+        return Document(data, raw, form, origin.source, origin.main, self._parts, self._refused, problems)
 
     def _gather(self, first: str) -> None:
         waiting = [first]
@@ -404,14 +368,14 @@ class _Loading:
                     waiting.append(other)
 
     def _add(self, name: str) -> bool:
-        """Read one part, and return False if it fails; the reason is kept and reported where the part is used."""
+        """Read one part; return False if it fails. The reason is reported where the part is used."""
         try:
             if len(self._parts) >= MAX_FILES:
                 raise _RefusedError(f"the document has more than {MAX_FILES} files")
             raw = self._origin.read(name, self._left)
             self._left -= len(raw)
             data, form = parse(raw, self._problems, f"{name}#")
-        except (_RefusedError, ParseError) as error:
+        except (FetchError, _RefusedError, ParseError) as error:
             self._refused[name] = str(error)
             return False
         self._parts[name] = Part(data, raw, form)
@@ -419,7 +383,7 @@ class _Loading:
 
 
 def _assumed(data: dict[str, Any], problems: Problems) -> dict[str, str]:
-    """Return the version of a document that does not name it but has paths, by the words that only one of them has."""
+    """Return the version field of a document that has paths but no version, by keywords of Swagger 2.0."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
     message = f"neither `openapi` nor `swagger` is there; read as {version}"

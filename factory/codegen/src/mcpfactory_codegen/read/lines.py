@@ -1,6 +1,6 @@
-"""JSON pointers → line numbers of the text that they point into, so that a problem can be found in an editor.
+"""Line numbers of JSON pointers into a text, so that a problem can be found in an editor.
 
-Only asked for when there are problems: the text is gone through once more, and nothing is kept but the lines wanted.
+The text is parsed again, but only if there are problems, and only the requested lines are kept.
 """
 
 from __future__ import annotations
@@ -14,19 +14,24 @@ from typing import Final
 
 import yaml
 
-from mcpfactory_codegen.ir import Problem, unescape
+from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.read.document import Document, Part
 from mcpfactory_codegen.read.parse import decoded, without_comments
+from mcpfactory_runtime.schemas.walk import unescape
 
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
 """`{`, `[`, `}` (the end of either) or `s` for a scalar; its text; and the line where it starts."""
+_SIGNS: Final = {
+    yaml.ScalarEvent: "s", yaml.AliasEvent: "s", yaml.MappingStartEvent: "{", yaml.SequenceStartEvent: "[",
+    yaml.MappingEndEvent: "}", yaml.SequenceEndEvent: "}",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
 class _Wanted:
-    """A tree of the pointers that are looked for."""
+    """Tree of the requested pointers."""
 
     pointers: list[str] = field(default_factory=list)
     below: dict[str, _Wanted] = field(default_factory=dict)
@@ -61,7 +66,7 @@ def _located_part(pointer: str, document: Document) -> tuple[str, str]:
 
 
 def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
-    """Line numbers, from 1, of JSON pointers into a file; what is not there has the line of what encloses it."""
+    """Return the line numbers, from 1, of JSON pointers into a file; a missing node has the line of its parent."""
     root = _Wanted()
     for pointer in pointers:
         node = root
@@ -75,7 +80,7 @@ def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
         return _walk(_yaml(text), root)
     try:
         offsets = _Json(text).offsets(root)
-    except (ValueError, TypeError, IndexError):  # it was read without its comments, and without commas before a bracket
+    except (ValueError, TypeError, IndexError):  # the document was parsed without comments and trailing commas
         text = without_comments(text)
         offsets = _Json(text).offsets(root)
     starts = [match.end() for match in re.finditer("\n", text)]
@@ -101,7 +106,7 @@ class _Json:
         return match.end()
 
     def _value(self, at: int, wanted: _Wanted) -> int:
-        """Go through the value at an offset; the offset behind it."""
+        """Read the value at an offset; return the offset after it."""
         sign = self._text[at]
         if not wanted.below or sign not in "{[":
             return self._decoded(self._text, at)[1]
@@ -124,17 +129,8 @@ def _yaml(text: str) -> Iterator[Event]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         while not isinstance(event := loader.get_event(), (yaml.StreamEndEvent, yaml.DocumentEndEvent)):
-            line = event.start_mark.line + 1
-            if isinstance(event, yaml.ScalarEvent):
-                yield "s", event.value, line
-            elif isinstance(event, yaml.AliasEvent):
-                yield "s", "", line
-            elif isinstance(event, yaml.MappingStartEvent):
-                yield "{", "", line
-            elif isinstance(event, yaml.SequenceStartEvent):
-                yield "[", "", line
-            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                yield "}", "", line
+            if sign := _SIGNS.get(type(event)):
+                yield sign, getattr(event, "value", ""), event.start_mark.line + 1
     except yaml.YAMLError:
         return  # the document was parsed from a repaired text: further lines are unknown
     finally:
@@ -142,16 +138,16 @@ def _yaml(text: str) -> Iterator[Event]:
 
 
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
-    """Follow the containers that are on the way to something wanted, and count through the others."""
+    """Return the lines of the wanted nodes; other containers are only counted."""
     found: dict[str, int] = {}
-    # The containers around: what is wanted in each, whether it is a mapping, the index.
+    # Enclosing containers: the wanted nodes below, is it a mapping, the index.
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
     key_line = depth = 0
-    is_value = True  # of a mapping, whose key was read; or the root
+    is_value = True  # True after a key of a mapping, and at the root
     for kind, text, line in events:
-        if depth:  # inside something that nothing leads into
+        if depth:  # inside a container without wanted nodes
             depth += (kind in "{[") - (kind == "}")
         elif kind == "}":
             node, mapping, index = outer.pop()

@@ -24,14 +24,14 @@ _NO_CHANGE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """An overlay: what it is called in messages, and its file."""
+    """An overlay: its name in messages, and its file."""
 
     name: str
     part: Part
 
     @property
     def data(self) -> dict[str, Any]:
-        """Its content, an object with a list of actions."""
+        """Return its content, an object with a list of actions."""
         assert isinstance(self.part.data, dict)
         return self.part.data
 
@@ -45,9 +45,8 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
     name = name or path.name
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise DocumentError(
-                f"the overlay {path} is larger than {MAX_BYTES // 1_000_000} MB", "check that it is the right file"
-            )
+            message = f"the overlay {path} is larger than {MAX_BYTES // 1_000_000} MB"
+            raise DocumentError(message, "check that it is the right file")
         raw = path.read_bytes()
         data, form = parse(raw, Problems(), f"{name}#")
     except OSError as error:
@@ -61,7 +60,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """Return the document with the overlays' actions done, in their order; its bytes stay those that were read."""
+    """Return the document with the overlays applied in order; its bytes stay unchanged."""
     if not overlays:
         return document
     problems = Problems()
@@ -91,9 +90,8 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[s
         else:
             if not found:
                 message = f"the target {action['target']!r} is nowhere in the document"
-                problems.add(
-                    "overlay-unmatched", f"{location}/target", message, "check the spelling against the document"
-                )
+                hint = "check the spelling against the document"
+                problems.add("overlay-unmatched", f"{location}/target", message, hint)
     return root[""]
 
 
@@ -120,7 +118,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
     kinds = {_kind(parent[key]) for parent, key in _containers(root, targets)}
     if len(kinds) > 1:
         raise _WrongActionError("the target selects objects, arrays and values together", "/target", "narrow it")
-    # All or nothing: an action that fits some of its targets only is not half done.
+    # All or nothing: an action that fits only some of its targets changes none.
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new
@@ -156,7 +154,7 @@ def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
 def _containers(
     root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False
 ) -> list[tuple[Any, Any]]:
-    """Container and key of each target. Backwards: inner ones and later ones first, so that removing moves nothing."""
+    """Return container and key of each target; `backwards` with inner and later ones first, so that removal moves nothing."""
     if backwards:
         targets = sorted(
             set(targets), key=lambda steps: [(isinstance(step, int), step) for step in steps], reverse=True
@@ -198,14 +196,14 @@ def _copied(node: Any) -> Any:
     return [_copied(item) for item in node] if isinstance(node, list) else node
 
 
-# --- JSONPath (RFC 9535): the places that a path finds. The one module that loads the library, and only when a path is asked ---
+# --- JSONPath (RFC 9535) ---
 
 
-MOST_NODES: Final = 200_000  # that one path may find
+MOST_NODES: Final = 200_000  # limit of matches per path
 
 
 class PathError(Exception):
-    """A text is no JSONPath, or finds too much; `hint` says what to do."""
+    """Error for an invalid JSONPath, or one that finds too many nodes."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -216,14 +214,14 @@ def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
     """Return (keys and indexes that lead there, value) of each node in `data` that a JSONPath finds.
 
     Raises:
-        PathError: it is no JSONPath, or finds too much.
+        PathError: the JSONPath is invalid, or finds too many nodes.
     """
     from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - 70 ms, only where there are paths
 
     found: list[tuple[tuple[Any, ...], Any]] = []
     try:
         compiled = JSONPathEnvironment().compile(path)
-        if not isinstance(data, dict | list):  # the library would read a text as JSON
+        if not isinstance(data, dict | list):  # the library would parse a string as JSON
             return [((), data)] if path.strip() == "$" else []
         for match in compiled.finditer(data):
             found.append((tuple(match.parts), match.obj))

@@ -11,15 +11,17 @@ import json
 import math
 import re
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import yaml
 
-from mcpfactory_codegen.ir import Problems, escape
+from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.sources import member_of
+from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
-"""Containers within containers. Real documents stay below 60; what reads them later recurses."""
+"""Nested containers, because later steps recurse; real documents stay below 60."""
 MAX_NODES: Final = 8_000_000
 """Values in one file, counting every use of an alias (the largest known real document has 1.2 million)."""
 
@@ -32,7 +34,7 @@ _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class ParseError(ValueError):
-    """The bytes are no JSON or YAML that we accept. `args[0]` says what and where; `hint` what to do."""
+    """Error for bytes that are not acceptable JSON or YAML. `args[0]` has the reason and the place, `hint` the remedy."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -92,7 +94,7 @@ def decoded(raw: bytes) -> tuple[str, str]:
 
 
 def without_comments(text: str) -> str:
-    """Return JSON as people write it by hand, as JSON: comments become white space, commas before a closing bracket go."""
+    """Return handwritten JSON as JSON: comments become white space, commas before a closing bracket are removed."""
     plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
     return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
 
@@ -111,9 +113,9 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
         data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=finite)
     except RecursionError:
         raise _too_deep() from None
-    except json.JSONDecodeError:
-        raise
-    except ValueError as error:  # an integer with more digits than Python converts
+    except ValueError as error:  # also an integer with more digits than Python converts
+        if isinstance(error, json.JSONDecodeError):
+            raise
         raise ParseError(f"it is not valid JSON: {error}", "check the syntax") from None
     _check_bounds(data)
     if repeated:
@@ -124,20 +126,17 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
 
 
 def _too_deep() -> ParseError:
-    return ParseError(
-        f"it is nested deeper than {MAX_DEPTH} levels", "check how it was generated; no API needs that depth"
-    )
+    message = f"it is nested deeper than {MAX_DEPTH} levels"
+    return ParseError(message, "check how it was generated; no API needs that depth")
 
 
 def _too_big() -> ParseError:
-    return ParseError(
-        f"it has more than {MAX_NODES:,} values (each use of a YAML alias counts)",
-        "split the document, or expand fewer aliases",
-    )
+    message = f"it has more than {MAX_NODES:,} values (each use of a YAML alias counts)"
+    return ParseError(message, "split the document, or expand fewer aliases")
 
 
 def _check_bounds(data: Any) -> None:
-    """Walk level by level: cheap, without recursion, and it knows the depth."""
+    """Check depth and size level by level, without recursion."""
     level: list[Any] = [data]
     count = 0
     for _ in range(MAX_DEPTH + 1):
@@ -174,15 +173,12 @@ def _duplicate(problems: Problems, pointer: str, key: str) -> None:
 
 
 def _without_surrogates(data: Any, problems: Problems, file: str) -> Any:
-    """Half characters cannot be written as UTF-8; JSON allows to spell them."""
+    """Replace lone surrogates, which JSON can escape but UTF-8 cannot encode."""
 
     def clean(node: Any, pointer: str) -> Any:
         if isinstance(node, str) and _SURROGATE.search(node):
-            problems.add(
-                "document-text",
-                file + pointer,
-                "the text contains a lone surrogate (half a character), which was replaced",
-            )
+            message = "the text contains a lone surrogate (half a character), which was replaced"
+            problems.add("document-text", file + pointer, message)
             return _SURROGATE.sub("\ufffd", node)
         if isinstance(node, dict):
             return {clean(key, pointer): clean(value, f"{pointer}/{escape(key)}") for key, value in node.items()}
@@ -193,20 +189,18 @@ def _without_surrogates(data: Any, problems: Problems, file: str) -> Any:
     return clean(data, "")
 
 
+@dataclass(slots=True)
 class _Frame:
     """A container that is being filled."""
 
-    __slots__ = ("anchor", "key", "merges", "node", "size")
-
-    def __init__(self, node: dict[str, Any] | list[Any], anchor: str | None) -> None:
-        self.node = node
-        self.anchor = anchor
-        self.key: str | None = None
-        self.merges: list[Any] = []
-        self.size = 1
+    node: dict[str, Any] | list[Any]
+    anchor: str | None
+    key: str | None = None
+    merges: list[Any] = field(default_factory=list)
+    size: int = 1
 
 
-_OPEN: Final = object()  # the value of an anchor whose container is not finished yet
+_OPEN: Final = object()  # value of an anchor whose container is incomplete
 
 
 class _Yaml:
@@ -228,19 +222,22 @@ class _Yaml:
             while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
                 documents += isinstance(event, yaml.DocumentStartEvent)
                 if documents > 1:
-                    self._problems.add(
-                        "document-many",
-                        self._file,
-                        "the file contains several YAML documents; only the first one is read",
-                    )
+                    message = "the file contains several YAML documents; only the first one is read"
+                    self._problems.add("document-many", self._file, message)
                     break
-                self._take(event)
+                if isinstance(event, yaml.ScalarEvent):
+                    self._scalar(event)
+                elif isinstance(event, yaml.AliasEvent):
+                    self._alias(event)
+                elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                    self._open(event)
+                elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                    self._close(event)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-            raise ParseError(
-                f"it is not YAML: {error.problem or error.context}{where}", "check the syntax there"
-            ) from None
+            message = f"it is not YAML: {error.problem or error.context}{where}"
+            raise ParseError(message, "check the syntax there") from None
         except yaml.YAMLError as error:
             raise ParseError(f"it is not YAML: {error}", "check the syntax there") from None
         except RecursionError:
@@ -248,16 +245,6 @@ class _Yaml:
         finally:
             loader.dispose()
         return self._root
-
-    def _take(self, event: Any) -> None:
-        if isinstance(event, yaml.ScalarEvent):
-            self._scalar(event)
-        elif isinstance(event, yaml.AliasEvent):
-            self._alias(event)
-        elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            self._open(event)
-        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-            self._close(event)
 
     def _open(self, event: Any) -> None:
         if len(self._stack) >= MAX_DEPTH:
@@ -294,15 +281,16 @@ class _Yaml:
     def _alias(self, event: Any) -> None:
         value, size, text = self._anchors.get(event.anchor, (None, -1, ""))
         if size < 0:
-            raise ParseError(
-                f"the alias *{event.anchor} refers to an unknown anchor (line {event.start_mark.line + 1})"
-            )
+            message = f"the alias *{event.anchor} refers to an unknown anchor (line {event.start_mark.line + 1})"
+            raise ParseError(message)
         if value is _OPEN:
             raise ParseError(f"the alias *{event.anchor} contains itself (line {event.start_mark.line + 1})")
         self._add(value, size, text, event)
 
     def _add(self, value: Any, size: int, text: str, event: Any) -> None:
-        self._grow(size if isinstance(event, yaml.AliasEvent) else 1)
+        self._count += size if isinstance(event, yaml.AliasEvent) else 1
+        if self._count > MAX_NODES:
+            raise _too_big()
         if not self._stack:
             self._root = value
             return
@@ -316,24 +304,13 @@ class _Yaml:
             top.key = text if isinstance(event, yaml.AliasEvent) else value
             return
         key, top.key = top.key, None
-        if key == "<<" and self._merge(top, value):
+        sources = value if isinstance(value, list) else [value]
+        if key == "<<" and all(isinstance(source, dict) for source in sources):
+            top.merges.extend(sources)
             return
         if key in top.node:
             _duplicate(self._problems, f"{self._file}{self._pointer()}/{escape(key)}", key)
         top.node[key] = value
-
-    @staticmethod
-    def _merge(frame: _Frame, value: Any) -> bool:
-        sources = value if isinstance(value, list) else [value]
-        if not all(isinstance(source, dict) for source in sources):
-            return False
-        frame.merges.extend(sources)
-        return True
-
-    def _grow(self, by: int) -> None:
-        self._count += by
-        if self._count > MAX_NODES:
-            raise _too_big()
 
     def _pointer(self) -> str:
         tokens = [
@@ -343,20 +320,16 @@ class _Yaml:
 
     def _tagged(self, event: Any) -> None:
         if event.tag and event.tag not in _KNOWN_TAGS:
-            message = (
-                f"the tag {event.tag[:80]!r} (line {event.start_mark.line + 1}) is ignored; the value is taken as "
-                "it stands"
-            )
+            tag, line = event.tag[:80], event.start_mark.line + 1
+            message = f"the tag {tag!r} (line {line}) is ignored; the value is taken as it stands"
             self._problems.add("document-tag", self._file + self._pointer(), message)
 
     def _resolve(self, event: Any, text: str) -> Any:
         tag: str | None = event.tag
-        if tag and tag != "!":
-            self._tagged(event)
-            if tag not in _TAGGED:
-                return text
-            return plain_scalar(text) if isinstance(plain_scalar(text), _TAGGED[tag]) else text
-        return text if tag == "!" else plain_scalar(text)
+        if not tag:
+            return plain_scalar(text)
+        self._tagged(event)
+        return plain_scalar(text) if isinstance(plain_scalar(text), _TAGGED.get(tag, ())) else text
 
 
 _KNOWN_TAGS: Final = frozenset(
@@ -370,7 +343,7 @@ _TAGGED: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-# --- Plain words of YAML → values of JSON, which remember how they were written where that is more than their value ---
+# --- plain scalars of YAML as values of JSON; numbers keep their source text if it differs ---
 
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,4000}\Z|0o[0-7]{1,4000}\Z|0x[0-9a-fA-F]{1,4000}\Z")
@@ -382,13 +355,13 @@ _WORDS: Final[dict[str, bool | None]] = {
 
 
 def finite(text: str) -> float | str:
-    """Return the number, or its text when JSON has no such number."""
+    """Return the number, or its text if JSON has no such number."""
     number = float(text)
     return number if math.isfinite(number) else text
 
 
 class WrittenInt(int):
-    """A whole number that knows how it was written: where the schema wants text, 01234 is not 1234."""
+    """An integer that keeps its source text, because "01234" and "1234" differ if the schema expects a string."""
 
     text: str
 
@@ -406,7 +379,7 @@ class WrittenFloat(float):
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number, and its text where the number alone would be written in another way."""
+    """Return the number, with its source text if that differs; the text if JSON has no such number."""
     if _INTEGER.match(text):
         whole = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
         if str(whole) == text:

@@ -21,7 +21,7 @@ _REFUSED: Final = ("_tasks", "_migrations", "_jinja_extensions")
 
 @dataclass(frozen=True, slots=True)
 class TemplateQuestion:
-    """A question. `type` is str, int, float, bool, yaml or json; `default` is a text that may hold variables; `hidden` is never asked."""
+    """A question. `type` is str, int, float, bool, yaml or json; `default` can contain variables; a `hidden` one is never asked."""
 
     name: str
     type: str
@@ -49,17 +49,15 @@ def _settings(template: ServerTemplate) -> dict[str, Any]:
     file = template.folder / SETTINGS
     try:
         if file.is_symlink() or file.stat().st_size > _MOST:
-            raise TemplateSourceError(
-                f"{SETTINGS} of template {template.name} is a link, or too large", "use another template"
-            )
+            message = f"{SETTINGS} of template {template.name} is a link, or too large"
+            raise TemplateSourceError(message, "use another template")
         data = yaml.safe_load(file.read_text("utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         said = " ".join(str(error).split())[:200]
         raise TemplateSourceError(f"{SETTINGS} of template {template.name} cannot be read: {said}", "mend it") from None
     if not isinstance(data, dict):
-        raise TemplateSourceError(
-            f"{SETTINGS} of template {template.name} is not a mapping", "write NAME: and a question for each answer"
-        )
+        message = f"{SETTINGS} of template {template.name} is not a mapping"
+        raise TemplateSourceError(message, "write NAME: and a question for each answer")
     return {str(name): value for name, value in data.items()}
 
 
@@ -78,7 +76,7 @@ def _question(name: str, value: Any) -> TemplateQuestion:
 
 
 def _choices(value: Any) -> tuple[str, ...]:
-    """Return the values that may be chosen; a table has words for people before them."""
+    """Return the values of the choices; a table maps labels to them."""
     rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     plain = [
         row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows
@@ -87,7 +85,7 @@ def _choices(value: Any) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> str:
-    """Return a scalar as text; what is nested is named and not spelled out: aliases of YAML may make it endless."""
+    """Return a scalar as text; a nested value by its type, because aliases of YAML can make it endless."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -112,15 +110,11 @@ def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
         is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
         texts = value if isinstance(value, list) else [value]
         if any(isinstance(one, str) and not one.isascii() and _SURROGATE.search(one) for one in texts):
-            raise ServerConfigError(
-                f"{where}: the answer {name} contains a lone surrogate (half a character)",
-                "write a character above \\uffff as two escapes: \\ud83d\\ude00",
-            )
+            message = f"{where}: the answer {name} contains a lone surrogate (half a character)"
+            raise ServerConfigError(message, "write a character above \\uffff as two escapes: \\ud83d\\ude00")
         if not (isinstance(value, str | int | float) or is_list):
-            raise ServerConfigError(
-                f"{where}: the answer {name} has the unsupported type {type(value).__name__}",
-                "use a string, a number, true or false, or a list of strings",
-            )
+            message = f"{where}: the answer {name} has the unsupported type {type(value).__name__}"
+            raise ServerConfigError(message, "use a string, a number, true or false, or a list of strings")
     return {str(name): value for name, value in data.items()}
 
 
@@ -142,12 +136,7 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], told: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers converted to the types of their questions.
-
-    Args:
-        answers: as given; a string is converted to a number or boolean if the question requires it.
-        asked: the questions of the template.
-        told: answers that mcpfactory supplies itself.
+    """Return the answers converted to the types of their questions. `told` are the answers that mcpfactory supplies itself.
 
     Raises:
         TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
@@ -158,9 +147,8 @@ def checked_answers(
         if name not in known:
             close = nearest(name, list(known))
             hint = f"did you mean {close!r}? " if close else ""
-            raise TemplateSourceError(
-                f"the template has no question {name!r}", f"{hint}it asks {', '.join(known) or 'nothing'}"
-            )
+            message = f"the template has no question {name!r}"
+            raise TemplateSourceError(message, f"{hint}it asks {', '.join(known) or 'nothing'}")
         found[name] = _taken(known[name], value)
     return found
 
@@ -177,13 +165,11 @@ def _taken(question: TemplateQuestion, value: Answer) -> Answer:
         else:
             taken = value
     except (KeyError, ValueError):
-        raise TemplateSourceError(
-            f"{value!r} is not a valid answer to {question.name}", f"give a value of type {question.type}"
-        ) from None
+        message = f"{value!r} is not a valid answer to {question.name}"
+        raise TemplateSourceError(message, f"give a value of type {question.type}") from None
     if question.choices and str(taken) not in question.choices:
-        raise TemplateSourceError(
-            f"{value!r} is not a valid answer to {question.name}", f"use one of {', '.join(question.choices)}"
-        )
+        message = f"{value!r} is not a valid answer to {question.name}"
+        raise TemplateSourceError(message, f"use one of {', '.join(question.choices)}")
     return taken
 
 
@@ -233,13 +219,7 @@ class TemplateVariant:
 def variants(
     asked: Iterable[TemplateQuestion], told: Collection[str], given: Mapping[str, Answer] | None = None
 ) -> Iterator[TemplateVariant]:
-    """Yield the variants of a template.
-
-    Args:
-        asked: its questions.
-        told: names of those that mcpfactory answers itself.
-        given: answers that every variant has.
-    """
+    """Yield the variants of a template. `told` are questions that mcpfactory answers; each variant has the `given` answers."""
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)
     for question in asked:

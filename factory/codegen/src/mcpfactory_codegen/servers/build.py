@@ -1,14 +1,12 @@
-"""A server in memory: every file of it, by owner, from a document or from a template. `create` and `update` write it.
-
-`CreateError` is the one error of all that makes servers.
-"""
+"""A server in memory: its files by owner, from a document or a template. `create` and `update` write it."""
 
 from __future__ import annotations
 
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +14,7 @@ from typing import Any, Final
 from mcpfactory_codegen.cases.files import test_files
 from mcpfactory_codegen.describe.curate import Group, check_names, curate, rename, suggest
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
-from mcpfactory_codegen.describe.workflows import Workflow, checked
+from mcpfactory_codegen.describe.workflows import checked
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, Skipped
 from mcpfactory_codegen.naming import Names, name_api
@@ -45,30 +43,35 @@ _LONGEST_NAME: Final = 40
 
 
 Notify = Callable[[str], None]
-"""Takes a line for a person: what long work is at."""
+"""Receives a progress line."""
 
 
 def no_notice(_step: str) -> None:
-    """Drop the line."""
+    """Ignore the line."""
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltServer:
-    """A server in memory: its files by owner.
+class Created:
+    """A server in memory, and the result of its creation.
 
-    `template` is the version that the person-owned files come from, `address` as in the report. `apis` are its
-    documents as its configuration must list them. `recognised` describes the kinds of the documents, `alike` is as in
-    `Apis`, `overview` summarizes the server.
+    The files are by owner, and `template` is the version that the person-owned files come from. `operations` counts
+    those of the document. `steps` has the action for each file; empty before the files are written, and for a dry
+    run. `groups` are suggested if there are too many tools for a list. `address` has the API's URLs, as in the report;
+    empty for servers without a document. `apis` are the documents as the configuration must list them, `recognised`
+    describes their kinds, and `alike` is as in `Apis`.
     """
 
+    server: str = ""
+    path: Path = Path()
     machine: dict[str, str] = field(default_factory=dict)
     person: dict[str, str] = field(default_factory=dict)
     document: dict[str, bytes] = field(default_factory=dict)
-    tools: tuple[ApiTool, ...] = ()
+    api_tools: tuple[ApiTool, ...] = ()
     operations: int = 0
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     groups: tuple[Group, ...] = ()
+    steps: tuple[tree.FileStep, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
     apis: tuple[ApiConfig, ...] = ()
     template: str = ""
@@ -77,18 +80,35 @@ class BuiltServer:
     overview: Overview | None = None
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """All files, by path below the server's folder."""
-        return tuple(sorted({**self.machine, **self.person, **self.document}))
+    def tools(self) -> int:
+        """Return the number of tools."""
+        return len(self.api_tools)
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """Return the counts of tools and operations, the skipped operations, and the API's URLs."""
+    def tokens(self) -> int:
+        """Return what all tools cost a model to read."""
+        return sum(tool.tokens for tool in self.api_tools)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return all files, by path below the server's directory."""
+        return tuple(sorted({**self.machine, **self.person, **self.document}))
+
+    def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
+        """Return plain data for programs; after a dry run with the files that would be made."""
         return {
-            "tools": len(self.tools),
+            "server": self.server,
+            "path": str(self.path),
+            "tools": self.tools,
             "operations": self.operations,
-            "skipped": self.skipped,
-            "address": self.address,
+            "tokens": self.tokens,
+            "groups": [asdict(group) for group in self.groups],
+            "address": dict(self.address),
+            "recognised": self.recognised,
+            "alike": list(self.alike),
+            "overview": self.overview.to_json() if self.overview else None,
+            "problems": [problem.to_json() for problem in self.problems],
+            **({"files": list(self.files), "dry_run": True} if dry_run else {}),
         }
 
 
@@ -101,7 +121,7 @@ def generate(
     scaffold: ServerTemplate | None = None,
     sources: Mapping[str, str] | None = None,
     notify: Notify = no_notice,
-) -> BuiltServer:
+) -> Created:
     """Generate everything that follows from the documents, by label; with `scaffold` also the person-owned files.
 
     `known` is the published part of the server, which must not change; names in the configuration win. `sources` are
@@ -131,7 +151,16 @@ def generate(
     problems = located_in(documents, (*api.problems, *described.problems, *of_choice))
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
-    machine = emit(api, renamed.names, curated.tools, _options(config, version, profiles.offer, workflows)) | tests
+    options = Options(
+        config.name,
+        config.package,
+        version,
+        max_text=config.responses.max_text,
+        offer=profiles.offer,
+        workflows=workflows,
+        private=config.allow_private,
+    )
+    machine = emit(api, renamed.names, curated.tools, options) | tests
     person: dict[str, str] = {}
     if scaffold:
         told = template_data(config, api, renamed.names, curated.tools)
@@ -144,10 +173,10 @@ def generate(
     )
     steps = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
     data |= {"workflows": steps, "offer": profiles.summary, "groups": [asdict(group) for group in groups]}
-    return BuiltServer(
+    return Created(
         machine={**{path: done[path] for path in machine}, REPORT: render_report(data)},
         person={path: done[path] for path in person},
-        tools=curated.tools,
+        api_tools=curated.tools,
         operations=sum(read.operations.values()),
         problems=problems,
         skipped=skipped,
@@ -179,56 +208,29 @@ def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], base
     return replace(config, apis=tuple(apis))
 
 
-def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workflows: tuple[Workflow, ...]) -> Options:
-    return Options(
-        config.name,
-        config.package,
-        version,
-        max_text=config.responses.max_text,
-        offer=offer,
-        workflows=workflows,
-        private=config.allow_private,
-    )
-
-
-def refuse_empty(built: BuiltServer, config: ServerConfig, where: str) -> None:
-    """Check that something of the document became a tool, unless somebody hid or left out all there is.
-
-    Raises:
-        CreateError: nothing did.
-    """
+def refuse_empty(built: Created, config: ServerConfig, where: str) -> None:
+    """Raise CreateError if no operation became a tool, unless the user hid all."""
     hidden = any(one.reason == HIDDEN for one in built.skipped)
-    if built.tools or hidden or not config.document:
+    if built.api_tools or hidden or not config.document:
         return
-    unmatched = [
-        one for one in built.problems if one.code == "selection-unmatched" and not one.pointer.startswith("profiles.")
-    ]
+    unmatched = (one for one in built.problems if one.code == "selection-unmatched")
+    found = next((one for one in unmatched if not one.pointer.startswith("profiles.")), None)
     if not built.operations:
+        message, hint = f"{where} has no operations to make tools from", "give the document that has `paths`"
         if any(one.code == "webhooks-ignored" for one in built.problems):
+            message = f"{where} has only webhooks, which the API sends, and no operation to call"
             hint = "give the document of the API that is to be called"
-            raise CreateError(
-                f"{where} has only webhooks, which the API sends, and no operation to call", hint, "empty"
-            )
-        raise CreateError(
-            f"{where} has no operations to make tools from",
-            "give the document that has `paths`",
-            "empty",
-        )
-    if unmatched:
-        raise CreateError(f"nothing is selected: {unmatched[0].message}", unmatched[0].hint, "empty")
-    first = next(iter(built.skipped), None)
-    why = f"; the first: {first.method} {first.path}: {first.reason}" if first else ""
-    raise CreateError(
-        f"none of {built.operations} operations of {where} became a tool{why}",
-        "select other operations, or correct the document",
-        "empty",
-    )
+    elif found is not None:
+        message, hint = f"nothing is selected: {found.message}", found.hint
+    else:
+        first = next(iter(built.skipped), None)
+        why = f"; the first: {first.method} {first.path}: {first.reason}" if first else ""
+        message = f"none of {built.operations} operations of {where} became a tool{why}"
+        hint = "select other operations, or correct the document"
+    raise CreateError(message, hint, "empty")
 
 
-# --- from a template alone ---
-
-
-def from_template(config: ServerConfig, template: ServerTemplate) -> BuiltServer:
+def from_template(config: ServerConfig, template: ServerTemplate) -> Created:
     """Return the files of a server that is made from a template alone.
 
     Raises:
@@ -239,24 +241,14 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> BuiltServer
         hint = (
             f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"
         )
-        raise CreateError(
-            f"template {template.name} is for servers that are generated from an API document", hint, "template"
-        )
-    title = config.name.replace("-", " ").capitalize()
-    data = {
-        "name": config.name,
-        "package": config.package,
-        "distribution": distribution_of(config.name),
-        "title": title,
-    }
-    given = checked_answers(config.answers, questions(template), {key: data[key] for key in data if key != "title"})
-    files = render(template, {**data, **given})
+        message = f"template {template.name} is for servers that are generated from an API document"
+        raise CreateError(message, hint, "template")
+    told = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
+    given = checked_answers(config.answers, questions(template), told)
+    files = render(template, {**told, "title": config.name.replace("-", " ").capitalize(), **given})
     # What the template has continues the table [server].
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
-    return BuiltServer(person=formatted(files), template=template.version)
-
-
-# --- what a server's folder says ---
+    return Created(person=formatted(files), template=template.version)
 
 
 def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
@@ -265,7 +257,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return an API document in a server's folder with its overlays; it may refer to other files below its first folder (`api/`)."""
+    """Return an API document in a server's folder with its overlays. It can refer to files below its first folder (`api/`)."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -293,9 +285,6 @@ def stated_version(folder: Path, config: ServerConfig) -> str:
     init = folder / "src" / config.package / "__init__.py"
     found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
     return found[1] if found else FIRST_VERSION
-
-
-# --- names ---
 
 
 def server_name(name: str | None, text: str) -> str:
@@ -335,16 +324,14 @@ def public_source(source: str) -> str:
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
 
 
-def file_tampered(step: tree.FileStep) -> Problem:
-    """Return the problem for a machine-owned file that was edited."""
-    what = "removed" if step.action == "remove" else "rewritten"
-    return Problem(
-        "warning",
-        "file-tampered",
-        "",
-        f"{step.path} is a generated file that was changed by hand, and it was {what}",
-        "put changes into server.py; restore the earlier content from version control",
-    )
+def tampered(steps: Iterable[tree.FileStep]) -> Iterator[Problem]:
+    """Yield a problem for each machine-owned file that was edited."""
+    for step in steps:
+        if step.tampered:
+            what = "removed" if step.action == "remove" else "rewritten"
+            message = f"{step.path} is a generated file that was changed by hand, and it was {what}"
+            hint = "put changes into server.py; restore the earlier content from version control"
+            yield Problem("warning", "file-tampered", "", message, hint)
 
 
 # --- Private URLs that the user allowed: a document's own URL, if the user gave it ---
@@ -353,25 +340,20 @@ def file_tampered(step: tree.FileStep) -> Problem:
 
 
 def private_source(source: str) -> str:
-    """Return the URL that a document was fetched from, when its host is private; "" when it is public, or a file. Resolves the host."""
+    """Return a document's URL if its host resolves to a private address; "" if it is public, or a file."""
     host = host_port_of(source)
     if not host or describe_private(source):
         return source if host else ""
     host, _, port = host.rpartition(":")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except OSError:  # it was fetched by way of a proxy, which knows the name
+    except OSError:  # fetched through a proxy that resolves the name
         return ""
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 
 
 def permitted(source: str, base_url: str) -> tuple[str, ...]:
-    """Return the API's host and port, when the document came from there.
-
-    Args:
-        source: as `private_source` gave it.
-        base_url: the API's.
-    """
+    """Return the host and port of an API's base URL, when the document came from there (see `private_source`)."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
     # localhost is 127.0.0.1, at the same port
     here = describe_private(source) == describe_private(base_url) == "this machine"
@@ -382,17 +364,17 @@ def permitted(source: str, base_url: str) -> tuple[str, ...]:
     return (api_host,)
 
 
-# --- What templates know about a server that is generated from a document; Markdown is escaped here ---
+# --- data of templates for servers from a document; Markdown is escaped here ---
 
 
 _ROWS: Final = 60
-_ROW: Final = 120  # characters that say what a tool does
-_NAMED: Final = 4  # documents that are named one by one
+_ROW: Final = 120  # characters of a tool's summary
+_NAMED: Final = 4  # documents that are listed by name
 _TOPICS: Final = 12
 
 
 def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Answers to the questions of the template `openapi`. `*_quoted` are literals of Python and TOML; `*_markdown`, `*_table` Markdown."""
+    """Return the answers to the template `openapi`: `*_quoted` are literals of Python and TOML; `*_markdown`, `*_table` Markdown."""
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
     instructions = one_line(api.description, 400)
@@ -430,7 +412,7 @@ def _about(api: Api, tools: Sequence[ApiTool]) -> str:
 
 
 def _runtime_extras(api: Api) -> list[str]:
-    """Return the extras of the runtime for what the schemes of used operations need, in the order of the alphabet."""
+    """Return the extras of the runtime that the security schemes need, sorted."""
     used = {name for one in api.operations for alternative in one.security for name in alternative}
     schemes = [one for one in api.security_schemes if one.name in used]
     extras = {"aws"} if any(one.kind == "awsSigV4" for one in schemes) else set()
@@ -440,20 +422,24 @@ def _runtime_extras(api: Api) -> list[str]:
 
 def _tools_table(tools: Sequence[ApiTool]) -> str:
     does = [one_line(tool.title or tool.description.partition("\n")[0], _ROW) for tool in tools[:_ROWS]]
-    rows = [f"| `{tool.name}` | {markdown_text(text)} |" for tool, text in zip(tools, does, strict=False)]
+    rows = [(f"`{tool.name}`", markdown_text(text)) for tool, text in zip(tools, does, strict=False)]
     more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
-    return "\n".join(["| tool | what it does |", "|---|---|", *rows]) + more if rows else ""
+    return _table(("tool", "what it does"), rows) + more
 
 
 def _environment_table(rows: Sequence[dict[str, Any]]) -> str:
-    lines = [
-        f"| `{row['name']}` | {'yes' if row['required'] else 'no'} | {markdown_text(row['description'])} |"
-        for row in rows
+    cells = [
+        (f"`{row['name']}`", "yes" if row["required"] else "no", markdown_text(row["description"])) for row in rows
     ]
-    return "\n".join(["| variable | required | what it holds |", "|---|---|---|", *lines]) if lines else ""
+    return _table(("variable", "required", "what it holds"), cells)
 
 
-# --- the error that makers of servers raise, and the table that turns the errors of the parts into it ---
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]) if rows else ""
+
+
+# --- the one error of creation and update ---
 
 
 class CreateError(McpfactoryError):
@@ -476,29 +462,27 @@ class NoSuchTemplateError(CreateError):
     exit_code = Exit.NOT_FOUND
 
 
-class as_create_errors:  # noqa: N801 - reads as a statement: with as_create_errors(): …
-    """Turns the errors of the parts into `CreateError`, the one that callers handle."""
+_CODES: Final[Mapping[type[Exception], str]] = {
+    DocumentError: "document",
+    TemplateSourceError: "template",
+    ServerConfigError: "config",
+    LockError: "damaged",
+    TreeError: "write",
+    MergeError: "merge",
+    FormatError: "internal",
+    OSError: "write",
+}
 
-    _CODES: tuple[tuple[type[Exception], str], ...] = (
-        (DocumentError, "document"),
-        (TemplateSourceError, "template"),
-        (ServerConfigError, "config"),
-        (LockError, "damaged"),
-        (TreeError, "write"),
-        (MergeError, "merge"),
-        (FormatError, "internal"),
-        (OSError, "write"),
-    )
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        for known, code in self._CODES:
-            if isinstance(error, known):
-                hint = getattr(error, "hint", "") or _HINTS.get(code, "")
-                kind_made = NoSuchTemplateError if isinstance(error, UnknownTemplateError) else CreateError
-                raise kind_made(str(error), hint, code) from error
+@contextmanager
+def as_create_errors() -> Iterator[None]:
+    """Turn the errors of the parts into `CreateError`, the one that callers handle."""
+    try:
+        yield
+    except tuple(_CODES) as error:
+        code = next(code for known, code in _CODES.items() if isinstance(error, known))
+        made = NoSuchTemplateError if isinstance(error, UnknownTemplateError) else CreateError
+        raise made(str(error), getattr(error, "hint", "") or _HINTS.get(code, ""), code) from error
 
 
 _HINTS: Final = {

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_codegen.combine import common_title
-from mcpfactory_codegen.describe.curate import Group
-from mcpfactory_codegen.ir import Problem, Skipped
+from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.openapi import title_of
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 from mcpfactory_codegen.select import Selection
-from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import Answer
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
-    BuiltServer,
+    Created,
     CreateError,
     Notify,
     as_create_errors,
-    file_tampered,
     from_template,
     generate,
     no_notice,
@@ -39,6 +36,7 @@ from mcpfactory_codegen.servers.build import (
     server_name,
     stated_version,
     stored_documents,
+    tampered,
 )
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
 from mcpfactory_codegen.servers.documents import (
@@ -50,38 +48,12 @@ from mcpfactory_codegen.servers.documents import (
     document_files,
     sources_of,
 )
-from mcpfactory_codegen.servers.overview import Overview
 from mcpfactory_codegen.servers.report import Published, published
-from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
+from mcpfactory_codegen.servers.scaffold import find_template, kept_source
+from mcpfactory_codegen.servers.tree import Plan
 from mcpfactory_codegen.text import snake
 
 _OPENAPI: Final = "openapi"
-
-
-@dataclass(frozen=True, slots=True)
-class Created:
-    """Result of a creation.
-
-    `operations` counts those of the document; `files` are the paths in the server's directory. `steps` has the action
-    for each file; empty for a dry run. `groups` are suggested if there are too many tools for a list. `address` has
-    the API's URLs, as in the report; empty for servers without a document. `recognised` describes the kind of the
-    document. `alike` are equal security schemes of several documents that have separate credentials.
-    """
-
-    server: str
-    path: Path
-    tools: int = 0
-    operations: int = 0
-    problems: tuple[Problem, ...] = ()
-    files: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    tokens: int = 0
-    groups: tuple[Group, ...] = ()
-    steps: tuple[tree.FileStep, ...] = ()
-    address: Mapping[str, Any] = field(default_factory=dict)
-    recognised: str = ""
-    alike: tuple[str, ...] = ()
-    overview: Overview | None = None
 
 
 def create_server(
@@ -127,21 +99,36 @@ def create_server(
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
     with as_create_errors():
         found = find_template(template or _OPENAPI)
-        given = dict(answers or {})
-        if source is not None:
-            request = _Request(found, folder, selection or Selection(), sources_of(overlays), mode, credentials, given)
-            name, built = _from_documents(name, source, request, strict=strict, permit=permit, notify=notify)
+        wanted = ApiConfig(document="", selection=selection or Selection(), credentials=credentials)
+        taken = _taken(sources_of(source), sources_of(overlays), wanted, notify)
+        titles = [title_of(one.document) for one in taken] if taken and not name else [found.name]
+        name = server_name(name, name or common_title(titles) or Path(taken[0].document.source).stem)
+        config = ServerConfig(
+            name=name,
+            package=package_of(name),
+            template=kept_source(found, folder / name),
+            answers=dict(answers or {}),
+            mode=mode if taken else "",
+            apis=tuple(one.api for one in taken),
+        )
+        if taken:
+            private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
+            documents = {one.api.label: one.document for one in taken}
+            new = Published()
+            built = generate(config, documents, new, FIRST_VERSION, scaffold=found, sources=private, notify=notify)
+            refuse_empty(built, config, "the document" if len(taken) == 1 else "the documents")
+            files = {path: content for one in taken for path, content in one.files.items()}
+            built = replace(built, document=files)
         else:
-            name = server_name(name, found.name)
-            kept = kept_source(found, folder / name)
-            config = ServerConfig(name=name, package=package_of(name), template=kept, answers=given)
             built = from_template(config, found)
+        if strict and built.problems:
+            raise _refused(built.problems)
         target = folder / name
         if target.exists() or target.is_symlink():
             raise CreateError(f"{target} already exists", "choose another name, or remove it", "exists")
-        notify(f"writing {len(built.paths)} files")
-        steps = () if dry_run else _write_new(target, built)
-    return _created(name, target, built, steps)
+        built = replace(built, server=name, path=target)
+        notify(f"writing {len(built.files)} files")
+        return built if dry_run else _written(built)
 
 
 def regenerate(folder: Path) -> Created:
@@ -156,45 +143,15 @@ def regenerate(folder: Path) -> Created:
     with as_create_errors():
         config = read_config(folder)
         if not config.document:
-            return Created(config.name, folder)
+            return Created(server=config.name, path=folder)
         documents = stored_documents(folder, config)
         built = generate(config, documents, published(folder), stated_version(folder, config))
         refuse_empty(built, config, config.document)
-        steps = tree.write(folder, built.machine, owner="machine")
-    tampered = tuple(file_tampered(step) for step in steps if step.tampered)
-    return _created(config.name, folder, replace(built, problems=built.problems + tampered), steps)
-
-
-def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.FileStep, ...]) -> Created:
-    return Created(
-        server=name,
-        path=target,
-        problems=built.problems,
-        files=built.paths,
-        tokens=sum(tool.tokens for tool in built.tools),
-        groups=built.groups,
-        steps=steps,
-        recognised=built.recognised,
-        alike=built.alike,
-        overview=built.overview,
-        **built.facts,
-    )
-
-
-# --- from a document ---
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """Options of a creation request other than the document."""
-
-    template: ServerTemplate
-    folder: Path
-    selection: Selection
-    overlays: tuple[ApiSource, ...]
-    mode: str
-    credentials: str
-    answers: Mapping[str, Answer]
+        plan = Plan(folder)
+        plan.replace_machine(built.machine)
+        plan.apply()
+    problems = (*built.problems, *tampered(plan.ordered))
+    return replace(built, server=config.name, path=folder, problems=problems, steps=plan.ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,70 +163,45 @@ class _Taken:
     files: dict[str, bytes]
 
 
-def _from_documents(
-    name: str | None, source: Sources, request: _Request, *, strict: bool, permit: bool, notify: Notify
-) -> tuple[str, BuiltServer]:
-    taken = _taken(sources_of(source), request, notify)
-    first = taken[0]
-    titles = [] if name else [title_of(one.document) for one in taken]
-    name = server_name(name, name or common_title(titles) or Path(first.document.source).stem)
-    config = ServerConfig(
-        name=name,
-        package=package_of(name),
-        template=kept_source(request.template, request.folder / name),
-        answers=request.answers,
-        mode=request.mode,
-        apis=tuple(one.api for one in taken),
-    )
-    documents = {one.api.label: one.document for one in taken}
-    private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
-    built = generate(
-        config, documents, Published(), FIRST_VERSION, scaffold=request.template, sources=private, notify=notify
-    )
-    refuse_empty(built, config, "the document" if len(taken) == 1 else "the documents")
-    if strict and built.problems:
-        problem = built.problems[0]
-        raise CreateError(
-            (
-                f"the document has {len(built.problems)} problems, and strict mode accepts none; the first: "
-                f"{problem.message}"
-            )
-            + (f" (at {problem.pointer})" if problem.pointer else ""),
-            problem.hint or "correct the document, or leave out strict",
-            "strict",
-        )
-    return name, replace(built, document={path: content for one in taken for path, content in one.files.items()})
+def _refused(problems: Sequence[Problem]) -> CreateError:
+    first = problems[0]
+    message = f"the document has {len(problems)} problems, and strict mode accepts none; the first: {first.message}"
+    message += f" (at {first.pointer})" if first.pointer else ""
+    return CreateError(message, first.hint or "correct the document, or leave out strict", "strict")
 
 
-def _taken(sources: Sequence[ApiSource], request: _Request, notify: Notify) -> list[_Taken]:
+def _taken(
+    sources: Sequence[ApiSource], overlays: Sequence[ApiSource], wanted: ApiConfig, notify: Notify
+) -> list[_Taken]:
+    """Return the documents of a new server; `wanted` has the settings that apply to each."""
     loaded = []
     for one in sources:
         notify(f"reading {public_source(one.place) or one.place}")
         loaded.append(load(one.place))
-    several = len(sources) > 1
     titles = [title_of(document) for document in loaded]
-    labels = choose_labels(list(zip(sources, titles, strict=True))) if several else (sources[0].label,)
+    labels = (
+        choose_labels(list(zip(sources, titles, strict=True))) if len(sources) > 1 else [one.label for one in sources]
+    )
     for label in labels:
         if labels.count(label) > 1:
-            raise CreateError(
-                f"two documents have the label {label!r}", "give each a different label: LABEL=FILE", "source"
-            )
-    overlays = _overlays_by_label(request.overlays, labels)
-    return [_take(document, label, overlays[label], request) for document, label in zip(loaded, labels, strict=True)]
+            message = f"two documents have the label {label!r}"
+            raise CreateError(message, "give each a different label: LABEL=FILE", "source")
+    paths = _overlays_by_label(overlays, labels)
+    return [_take(document, label, paths[label], wanted) for document, label in zip(loaded, labels, strict=True)]
 
 
-def _take(loaded: Document, label: str, overlays: Sequence[Path], request: _Request) -> _Taken:
+def _take(loaded: Document, label: str, overlays: Sequence[Path], wanted: ApiConfig) -> _Taken:
     paths = _overlay_paths(overlays, label)
     read = {target: load_overlay(path, target) for target, path in paths.items()}
     layout = document_files(loaded, label)
     document = apply_overlays(as_kept(loaded, layout), tuple(read.values()))
-    api = ApiConfig(
+    api = replace(
+        wanted,
         label=label,
         document=layout.main,
         source=public_source(document.source),
-        selection=request.selection,
         overlays=tuple(paths),
-        credentials=request.credentials if label else "",
+        credentials=wanted.credentials if label else "",
     )
     return _Taken(api, document, {**layout.files, **{target: one.part.raw for target, one in read.items()}})
 
@@ -297,19 +229,21 @@ def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
     return paths
 
 
-# --- writing ---
-
-
-def _write_new(target: Path, built: BuiltServer) -> tuple[tree.FileStep, ...]:
-    """Build in a temporary directory, then move it: the target is complete or absent."""
+def _written(built: Created) -> Created:
+    """Write to a temporary directory, then move it: the target is complete or absent."""
+    target = built.path
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         beside.chmod(0o755)  # mkdtemp makes it private
-        steps = tree.write(beside, built.document, owner="document")
-        steps += tree.write(beside, built.person, owner="person", template=built.template)
-        steps += tree.write(beside, built.machine, owner="machine")
+        plan = Plan(beside)
+        for path, raw in built.document.items():
+            plan.put(path, raw, "document")
+        for path, text in built.person.items():
+            plan.put(path, text, "person")
+        plan.replace_machine(built.machine)
+        plan.apply(built.template)
         beside.rename(target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return steps
+    return replace(built, steps=plan.ordered)

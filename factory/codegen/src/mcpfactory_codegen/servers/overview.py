@@ -1,4 +1,4 @@
-"""A server made from an API document on one screen, from its report: what it has, what a model finds hard, what to decide. Pure.
+"""Overview of a server from an API document on one screen: contents, difficulties for models, and decisions. Pure.
 
 `Overview` is the view: commands print its `overview_lines` or, as JSON, `to_json`, and the dashboard shows its `overview_rows`.
 """
@@ -37,7 +37,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Hardship:
-    """Something that a model will find hard: how many tools have it, and the worst of them."""
+    """A difficulty for models: the number of tools that have it, and a message about the worst one."""
 
     code: str
     tools: int
@@ -46,7 +46,7 @@ class Hardship:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something worth deciding, and what to type for it: a command, or a line of the server's `mcpfactory.toml`."""
+    """A decision, and the command or line of `mcpfactory.toml` to type for it."""
 
     code: str
     message: str
@@ -77,12 +77,7 @@ class Overview:
 
 
 def overview(server: str, report: Json) -> Overview:
-    """Return the overview of a server.
-
-    Args:
-        server: its name.
-        report: `.mcpfactory/report.json`; facts missing in a report of an older mcpfactory are omitted.
-    """
+    """Return the overview of a server. Facts that are missing in the report of an older mcpfactory are omitted."""
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
     hard = sorted(_hardships(tools), key=lambda one: -one[0])
@@ -118,36 +113,33 @@ def _addresses(report: Json) -> Iterator[str]:
         yield f"{one['url']} ({one['variable']}, {_count(one['tools'], 'tool')})"
 
 
-# --- Difficulties: a measure per tool, a weight, and the message about the worst one ---
+# --- Difficulties: an amount per tool, a weight, and the message about the worst one ---
 
-_MEASURES: Final[tuple[tuple[str, float, Callable[[Json], int], str], ...]] = (
-    (
-        "arguments",
-        1,
-        lambda tool: len(tool["arguments"]) if len(tool["arguments"]) > _MANY_ARGUMENTS else 0,
-        f"take more than {_MANY_ARGUMENTS} arguments: {{name}} has {{most}}",
-    ),
-    (
-        "tokens",
-        2,
-        lambda tool: tool["tokens"] if tool["tokens"] > _MANY_TOKENS else 0,
-        f"cost more than {_MANY_TOKENS:,} tokens each: {{name}} {{most:,}}",
-    ),
-    ("nested", 1, lambda tool: "nested" in tool.get("hard", ()), "need objects inside of objects, such as {name}"),
-    (
-        "free-form",
-        1.5,
-        lambda tool: "free-form" in tool.get("hard", ()),
-        "take values of which nothing is said, such as {name}",
-    ),
-    ("undescribed", 3, lambda tool: "undescribed" in tool.get("hard", ()), "have no description, such as {name}"),
-    ("hash", 3, lambda tool: _HASH.search(tool["name"]) is not None, "are told apart by a hash alone, such as {name}"),
-)
+_HARD_TEXTS: Final = {
+    "arguments": (1, f"take more than {_MANY_ARGUMENTS} arguments: {{name}} has {{most}}"),
+    "tokens": (2, f"cost more than {_MANY_TOKENS:,} tokens each: {{name}} {{most:,}}"),
+    "nested": (1, "need objects inside of objects, such as {name}"),
+    "free-form": (1.5, "take values of which nothing is said, such as {name}"),
+    "undescribed": (3, "have no description, such as {name}"),
+    "hash": (3, "are told apart by a hash alone, such as {name}"),
+}
+"""Weight and text of each difficulty."""
+
+
+def _amount(code: str, tool: Json) -> int:
+    """Return how much of a difficulty a tool has; 0 for none."""
+    arguments, tokens = len(tool["arguments"]), int(tool["tokens"])
+    special = {
+        "arguments": arguments if arguments > _MANY_ARGUMENTS else 0,
+        "tokens": tokens if tokens > _MANY_TOKENS else 0,
+        "hash": int(_HASH.search(tool["name"]) is not None),
+    }
+    return special[code] if code in special else int(code in tool.get("hard", ()))
 
 
 def _hardships(tools: Sequence[Json]) -> Iterator[tuple[float, Hardship]]:
-    for code, weight, measure, said in _MEASURES:
-        found = [(amount, tool["name"]) for tool in tools if (amount := measure(tool))]
+    for code, (weight, said) in _HARD_TEXTS.items():
+        found = [(amount, tool["name"]) for tool in tools if (amount := _amount(code, tool))]
         if found:
             most, name = max(found, key=lambda one: one[0])
             message = f"{_count(len(found), 'tool')} {said.format(name=name, most=most)}"
@@ -162,7 +154,7 @@ def _singular(message: str) -> str:
     return f"{subject}{verb}{third} {more}".replace(", such as ", ": ").replace(" each: ", ": ")
 
 
-# --- What is worth deciding: rules in the order of what matters first; each says what to type ---
+# --- decisions: rules, most important first ---
 
 
 def _no_address(server: str, report: Json) -> Choice | None:
@@ -194,7 +186,7 @@ def _secrets_of_people(server: str, report: Json) -> Choice | None:
 
 
 def _secrets(tool: Json) -> Iterator[str]:
-    """Yield the arguments of a tool that a person types to log in, or to pay. What is as often something else counts at a login only."""
+    """Yield the arguments of a tool that are secrets of people; ambiguous names count only in tools for logins and payments."""
     operation = tool.get("operation") or {}
     about = {
         *words(tool["name"]),

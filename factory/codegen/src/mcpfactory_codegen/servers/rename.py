@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
-    BuiltServer,
+    Created,
     CreateError,
     Notify,
     as_create_errors,
@@ -38,10 +38,11 @@ from mcpfactory_codegen.servers.build import (
     stored_documents,
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
-from mcpfactory_codegen.servers.report import REPORT, published
+from mcpfactory_codegen.servers.report import REPORT, published, read_report, variables_of
 from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.tree import Lock, LockEntry, fingerprint, merge
+from mcpfactory_codegen.sources.translation import table
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.secrets import SETTINGS
 
@@ -49,13 +50,13 @@ _TEXTS: Final = {".py", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".md"
 _LEFT: Final = {
     ".venv", "venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", "dist", "build", ".git", "node_modules",
 }  # fmt: skip
-_PAST: Final = re.compile(r"(?i)change(s|log)|history")  # a changelog keeps the old name, which was right at the time
-_MOST_BYTES: Final = 1_000_000  # a larger file is not a text that somebody wrote
+_PAST: Final = re.compile(r"(?i)change(s|log)|history")  # a changelog keeps the old name
+_MOST_BYTES: Final = 1_000_000  # larger files are not handwritten
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A line that still has the old name in it."""
+    """A line with the old name."""
 
     path: str
     line: int
@@ -64,10 +65,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """Result of a renaming.
-
-    `changed` are person-owned files; `variables` maps old names to new ones.
-    """
+    """Result of a renaming. `changed` are person-owned files; `variables` maps old names to new ones."""
 
     old: ServerConfig
     new: ServerConfig
@@ -100,7 +98,7 @@ class _Names:
         return text
 
     def mention(self) -> re.Pattern[str]:
-        """Return the old name in any of its spellings, also within names of variables."""
+        """Return a pattern of the old name in any spelling, also within names of variables."""
         spelled = r"[-_ ]?".join(map(re.escape, words(self.old.name)))
         return re.compile(rf"(?<![a-z0-9]){spelled}(?![a-z0-9])", re.I)
 
@@ -160,14 +158,14 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     return target
 
 
-def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> BuiltServer:
+def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> Created:
     """Return the server as generated now under a name, without person-owned files if its template is missing."""
     version = stated_version(folder, old)
     if not old.document:
         try:
             return from_template(config, find_template(config.template, folder))
         except TemplateSourceError:
-            return BuiltServer()
+            return Created()
     known, documents = published(folder), stored_documents(folder, old)
     if config != old:
         known = replace(known, prefix="")
@@ -178,8 +176,8 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
         return make()
 
 
-def _machines(lock: Lock, names: _Names, after: BuiltServer) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:
-    """Return the machine's files: what is written (None: removed), and the entries of all that is not the person's."""
+def _machines(lock: Lock, names: _Names, after: Created) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:
+    """Return the changes of machine-owned files, and the lock entries of all files that are not person-owned."""
     changes: dict[str, bytes | None] = {path: text.encode() for path, text in after.machine.items()}
     entries = {path: LockEntry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
     for path, entry in lock.files.items():
@@ -199,7 +197,7 @@ class _Persons:
     entries: dict[str, LockEntry] = field(default_factory=dict)
 
 
-def _persons(folder: Path, lock: Lock, names: _Names, before: BuiltServer, after: BuiltServer) -> _Persons:
+def _persons(folder: Path, lock: Lock, names: _Names, before: Created, after: Created) -> _Persons:
     done = _Persons()
     ours = {path for path, entry in lock.files.items() if entry.owner != "person"}
     for path, text in _texts(folder):
@@ -219,8 +217,8 @@ def _persons(folder: Path, lock: Lock, names: _Names, before: BuiltServer, after
     return done
 
 
-def _renamed(names: _Names, before: BuiltServer, after: BuiltServer, path: str, text: str) -> str:
-    """Return a person's text under the new name. What the template writes differently is merged in where the person left room."""
+def _renamed(names: _Names, before: Created, after: Created, path: str, text: str) -> str:
+    """Return a person-owned text under the new name, merged with the template's differences unless they conflict."""
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:
         merged = merge(base, text, theirs)
@@ -231,7 +229,7 @@ def _renamed(names: _Names, before: BuiltServer, after: BuiltServer, path: str, 
 
 
 def _configured(names: _Names, text: str) -> str:
-    """`[server]` with the new name and package, also where the person moved its lines about."""
+    """Return the text with the new name and package in `[server]`."""
     for key, value in (("name", names.new.name), ("package", names.new.package)):
         text = re.sub(
             rf'(?m)^([ \t]*{key}[ \t]*=[ \t]*)(["\'])[^"\'\n]*\2', rf"\g<1>{json.dumps(value)}", text, count=1
@@ -243,9 +241,8 @@ def _refuse_half(folder: Path, names: _Names, text: str) -> None:
     text = text or (folder / CONFIG).read_text("utf-8")
     if parse_config(text, folder / CONFIG) != names.new:
         wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'
-        raise CreateError(
-            f"{folder / CONFIG}: [server] could not be renamed", f"write {wanted} on separate lines", "config"
-        )
+        message = f"{folder / CONFIG}: [server] could not be renamed"
+        raise CreateError(message, f"write {wanted} on separate lines", "config")
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
@@ -274,19 +271,14 @@ def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
                 yield Mention(path, number, line.strip()[:200])
 
 
-def _variables(folder: Path, after: BuiltServer) -> dict[str, str]:
-    if REPORT not in after.machine:
-        return {}
-    try:
-        before = json.loads((folder / REPORT).read_bytes())
-        pairs = dict(zip(_read_variables(before), _read_variables(json.loads(after.machine[REPORT])), strict=False))
-    except (OSError, ValueError, AttributeError, TypeError, KeyError):
-        return {}
-    return {was: becomes for was, becomes in pairs.items() if was != becomes}
+def _variables(folder: Path, after: Created) -> dict[str, str]:
+    """Return the new name of each variable that the server reads; equal servers have them in one order."""
+    reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
+    pairs = zip(*map(_read_variables, reports), strict=False)
+    return {was: becomes for was, becomes in pairs if was != becomes}
 
 
 def _read_variables(report: Mapping[str, Any]) -> list[str]:
-    """Return the variables that a server reads, as its report names them; equal servers have them in one order."""
-    prefix = report.get("address", {}).get("prefix", "")
+    prefix = table(report, "address").get("prefix", "")
     settings = [f"{prefix}_{name}" for name in SETTINGS] if prefix else []
-    return [*settings, *(row["name"] for row in report.get("environment", []) if row["name"] not in settings)]
+    return [*settings, *(name for name in variables_of(report) if name not in settings)]

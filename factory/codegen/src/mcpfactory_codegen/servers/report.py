@@ -15,7 +15,7 @@ from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.naming.variables import environment_parts
 from mcpfactory_codegen.servers.diff import CHANGES, Change
-from mcpfactory_codegen.sources.translation import entries, table
+from mcpfactory_codegen.sources.translation import entries, given, table
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.secrets import server_setting
 
@@ -66,10 +66,7 @@ def report(
         "environment": environment(api, names, tools),
         "credentials": _credentials(api, names, tools),
         "address": _address(api, names, tools, private),
-        "problems": [
-            {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
-            for one in problems
-        ],
+        "problems": [one.to_json() for one in problems],
         "names": dict(sorted((uncurated or {}).items())),
     }
 
@@ -79,12 +76,14 @@ def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
         "name": tool.name,
         "operation": _named(operation),
         "arguments": {name: {"in": bound.place, "name": bound.name} for name, bound in tool.bindings.items()},
-        **({"fixed": dict(tool.fixed)} if tool.fixed else {}),
+        **given(fixed=dict(tool.fixed)),
         "tokens": tool.tokens,
         "effect": _effect(tool.annotations),
-        **({"hard": hard} if (hard := hardships_of(tool, operation)) else {}),
-        **({"paging": {"kind": tool.paging.kind, "argument": tool.paging.argument}} if tool.paging else {}),
-        **({"output": f"no output schema: {tool.output.reason}"} if tool.output.reason else {}),
+        **given(
+            hard=hardships_of(tool, operation),
+            paging={"kind": tool.paging.kind, "argument": tool.paging.argument} if tool.paging else None,
+            output=f"no output schema: {tool.output.reason}" if tool.output.reason else "",
+        ),
     }
 
 
@@ -115,12 +114,12 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
     rows = []
     if tools and not api.servers and has_root(api, tools):
         text = "where the API lives, such as https://api.example.com/v1; its document names no server"
-        rows.append({"name": f"{names.prefix}_BASE_URL", "required": True, "secret": False, "description": text})
+        rows.append(_row(f"{names.prefix}_BASE_URL", text, required=True))
     for server in _servers(api, names, tools):
         text = f"address of {server['tools']} of {len(tools)} tools, "
         text += f"in place of {server['url']}" if server["url"] else "which their document does not name"
         required = not server["url"] and server["tools"] == len(tools)
-        rows.append({"name": server["variable"], "required": required, "secret": False, "description": text})
+        rows.append(_row(server["variable"], text, required=required))
     for scheme in api.security_schemes:
         using = [one for one in security if any(scheme.name in alternative for alternative in one)]
         if not using:
@@ -129,15 +128,14 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
         about = one_line(scheme.note or scheme.description, 160)
         for variable, part in zip(names.variables[scheme.name], environment_parts(scheme), strict=True):
             text = f"{_PARTS[part]} for {len(using)} of {len(tools)} tools ({one_line(scheme.name, 60)})"
-            rows.append(
-                {
-                    "name": variable,
-                    "required": len(needing) == len(tools) and not scheme.flows and part not in _OPTIONAL,
-                    "secret": part not in _OPEN,
-                    "description": f"{text}: {about}" if about else text,
-                }
-            )
+            text = f"{text}: {about}" if about else text
+            required = len(needing) == len(tools) and not scheme.flows and part not in _OPTIONAL
+            rows.append(_row(variable, text, required=required, secret=part not in _OPEN))
     return rows
+
+
+def _row(name: str, description: str, *, required: bool, secret: bool = False) -> dict[str, Any]:
+    return {"name": name, "required": required, "secret": secret, "description": description}
 
 
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
@@ -154,15 +152,13 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
             continue
         pages = [flow.authorization_url for flow in scheme.flows if flow.authorization_url.startswith("http")]
         docs = [api.external_docs] if api.external_docs.startswith("http") else []
-        schemes.append(
-            {
-                "name": scheme.name,
-                "kind": scheme.kind,
-                "variables": list(names.variables[scheme.name]),
-                "flows": [dataclasses.asdict(flow) for flow in scheme.flows],
-                "links": [one_line(link, 300) for link in (scheme.links or docs or pages)],
-            }
-        )
+        row: dict[str, Any] = {
+            "name": scheme.name,
+            "kind": scheme.kind,
+            "variables": list(names.variables[scheme.name]),
+        }
+        row["flows"] = [dataclasses.asdict(flow) for flow in scheme.flows]
+        schemes.append(row | {"links": [one_line(link, 300) for link in (scheme.links or docs or pages)]})
     rows = [{"any": [list(one) for one in security], "tools": count} for security, count in ways.items() if security]
     return {"base_url": api.base_url, "schemes": schemes, "tools": rows}
 
@@ -196,15 +192,15 @@ def has_root(api: Api, tools: Sequence[ApiTool]) -> bool:
 def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
     operations = api.by_key()
     counts = Counter(operations[tool.key].server for tool in tools)
-    variables = {one.name: f"{names.prefix}_{server_setting(one.name)}" for one in api.own_servers}
-    return [
-        {"name": one.name, "url": one.url, "variable": variables[one.name], "tools": counts[one.name]}
-        for one in api.own_servers
-    ]
+    rows = []
+    for one in api.own_servers:
+        variable = f"{names.prefix}_{server_setting(one.name)}"
+        rows.append({"name": one.name, "url": one.url, "variable": variable, "tools": counts[one.name]})
+    return rows
 
 
 def render_report(data: Mapping[str, Any]) -> str:
-    """Canonical text, one tool a line."""
+    """Return the canonical text, one tool a line."""
     lines = []
     for key, value in data.items():
         if isinstance(value, list) and value:
@@ -232,13 +228,32 @@ class Published:
     prefix: str = ""
 
 
+def read_object(file: Path) -> dict[str, Any]:
+    """Return the object in a machine-owned file; {} if missing or damaged, because it will be rewritten."""
+    try:
+        data = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def read_report(folder: Path) -> dict[str, Any]:
+    """Return the report of the server in a directory; {} if missing or damaged."""
+    return read_object(folder / REPORT)
+
+
+def variables_of(report: Mapping[str, Any]) -> list[str]:
+    """Return the variables in a report, in its order. Somebody may have merged the report by hand."""
+    return [str(row["name"]) for _, row in entries(report, "environment") if "name" in row]
+
+
 def published(folder: Path) -> Published:
     """Return the published names of the server in a directory; empty without a readable report."""
+    data = read_report(folder)
     try:
-        data = json.loads((folder / REPORT).read_bytes())
         names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}
         names |= {str(key): str(name) for key, name in data.get("names", {}).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):
         return Published()
     try:
         address = data["address"]
@@ -257,12 +272,10 @@ ORIGIN_CHANGED: Final = "origin-changed"
 def origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each new origin that is called or issues tokens.
+    """Return a change for each new origin that is called or issues tokens, from the reports before and after an update.
 
-    Args:
-        before: the report of the current server; one without URLs (from an earlier mcpfactory) is not compared.
-        after: the report of the updated server.
-        added: labels of new documents: their credentials are separate, and not set yet.
+    A report without URLs, from an earlier mcpfactory, is not compared. `added` are labels of new documents: their
+    credentials are separate, and not set yet.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:
@@ -288,7 +301,7 @@ def origin_changes(
 
 
 def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what leads there, the server or scheme that owns it, and the origin."""
+    """Yield the description of a destination, the server or scheme that owns it, and its origin."""
     address, credentials = table(report, "address"), table(report, "credentials")
     base = str(address.get("base_url") or "")
     if not address.get("rootless") and (origin := _origin(base)):

@@ -1,8 +1,8 @@
-"""Templates to files.
+"""Rendering of templates.
 
-A template is a folder with `copier.yml` and `template/`: plain files, no tasks, no extensions, no git. It is rendered into a
-temporary folder with `unsafe=False`, so a template that wants to run something is refused; a template of a stranger from a copy
-of its plain files, in a process with limits. One that is fetched is fetched once in a process.
+A template is a folder with `copier.yml` and `template/`. It is rendered into a temporary folder with `unsafe=False`, so
+that a template with tasks or extensions is refused. A template that is not shipped is rendered from a copy of its
+regular files, in a process with limits. A fetched template is fetched once per process.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from mcpfactory_codegen.servers.tree import fingerprint
 from mcpfactory_codegen.text import nearest
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
-_MOST_BYTES: Final = 1 << 25  # of all files of a template
-_ELSEWHERE: Final = "folder:"  # before the name of a template whose place is not kept
+_MOST_BYTES: Final = 1 << 25  # bytes of all files of a template
+_ELSEWHERE: Final = "folder:"  # prefix of a template name without a path
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
 
@@ -62,7 +62,7 @@ class ServerTemplate:
 
     @property
     def version(self) -> str:
-        """`sha256:…` of its files with their paths."""
+        """Return `sha256:…` of its files with their paths."""
         return _version(self.folder)
 
     @property
@@ -98,26 +98,21 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
         fetched = _fetched(parsed)
         name = Path(parsed.subfolder or parsed.place.partition("==")[0]).name.removesuffix(".git")
         return ServerTemplate(name, fetched.folder, _about(fetched.folder), source, fetched.origin)
-    for template in templates():
-        if template.name == source:
-            return template
+    shipped = {template.name: template for template in templates()}
+    if source in shipped:
+        return shipped[source]
     for place in (*((beside / source,) if beside else ()), Path(source)):
         if (place / SETTINGS).is_file():
             folder = place.resolve()
             return ServerTemplate(folder.name, folder, _about(folder), source)
     if source.startswith(_ELSEWHERE):
         name = source.removeprefix(_ELSEWHERE)
-        raise UnknownTemplateError(
-            f"the template {name} is in an unknown folder outside the workspace",
-            "give its folder: mcpfactory update NAME --template FOLDER",
-        )
-    known = ", ".join(template.name for template in templates())
-    close = nearest(source, [template.name for template in templates()])
+        message = f"the template {name} is in an unknown folder outside the workspace"
+        raise UnknownTemplateError(message, "give its folder: mcpfactory update NAME --template FOLDER")
+    known, close = ", ".join(shipped), nearest(source, shipped)
     guess = f"did you mean {close!r}? " if close else ""
-    raise UnknownTemplateError(
-        f"unknown template {source!r}",
-        f"{guess}use one of {known}, a folder with a {SETTINGS}, git+https://… or package:NAME==VERSION",
-    )
+    hint = f"{guess}use one of {known}, a folder with a {SETTINGS}, git+https://… or package:NAME==VERSION"
+    raise UnknownTemplateError(f"unknown template {source!r}", hint)
 
 
 def kept_source(template: ServerTemplate, server: Path) -> str:
@@ -140,16 +135,14 @@ def _fetched(source: TemplateSource) -> FetchedTemplate:
 
 
 def template_version(name: str, server: Path) -> str:
-    """`sha256:…` of the files of a server's template with their paths; "" for one that is fetched, or whose place is not kept.
+    """Return `sha256:…` of the files of a template with their paths, by its name in a server's configuration.
 
-    Args:
-        name: as the server's configuration has it.
-        server: the server's folder.
+    Return "" for one that is fetched, or whose place is not kept.
     """
     if not name or parse_source(name).foreign:
         return ""
     shipped = _SHIPPED / name
-    ours = Path(name).name == name and shipped.is_dir()  # a path of somebody's own may be absolute
+    ours = Path(name).name == name and shipped.is_dir()  # a path may be absolute
     return _shipped_version(shipped) if ours else _version((server / name).resolve())
 
 
@@ -203,9 +196,8 @@ def _copy(source: Path, target: Path) -> None:
                 continue
             where = file.relative_to(source)
             if not stat.S_ISREG(mode):
-                raise RenderError(
-                    f"{where} is a link, a pipe or a device, but templates must contain only regular files"
-                )
+                message = f"{where} is a link, a pipe or a device, but templates must contain only regular files"
+                raise RenderError(message)
             left -= file.lstat().st_size
             if left < 0:
                 raise RenderError(f"it has more than {_MOST_BYTES} bytes")
@@ -219,17 +211,13 @@ def _read(root: Path) -> dict[str, str]:
         if path.name.casefold() == "head" and {"objects", "refs"} <= {
             one.name.casefold() for one in path.parent.iterdir()
         }:
-            raise TemplateSourceError(
-                f"the template turns {path.parent.relative_to(root)} into a Git repository",
-                "make sure that no folder has HEAD, objects and refs",
-            )
+            message = f"the template turns {path.parent.relative_to(root)} into a Git repository"
+            raise TemplateSourceError(message, "make sure that no folder has HEAD, objects and refs")
         if path.is_symlink() or not path.is_file():
             continue
         if any(map(_is_repository, path.relative_to(root).parts)):
-            raise TemplateSourceError(
-                f"the template creates {path.relative_to(root)}, which has a name reserved for Git",
-                "rename every file and folder that is named like .git",
-            )
+            message = f"the template creates {path.relative_to(root)}, which has a name reserved for Git"
+            raise TemplateSourceError(message, "rename every file and folder that is named like .git")
         try:
             files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
         except UnicodeDecodeError:
@@ -253,12 +241,12 @@ def _is_repository(name: str) -> bool:
 _REFUSED: Final = 3
 _SYSTEM_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 RENDER_SECONDS: Final = 20
-_MEMORY: Final = 1 << 30  # of memory
+_MEMORY: Final = 1 << 30  # bytes
 _MOST_FILE_BYTES: Final = 1 << 24  # bytes of one rendered file
 
 
 class RenderError(ValueError):
-    """A template cannot be rendered; the message says why."""
+    """Error for a template that cannot be rendered."""
 
 
 def render_here(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
@@ -305,7 +293,7 @@ def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds:
 
 
 def _limit_process() -> None:
-    """Bound what this process may take, where the system can."""
+    """Limit time, memory and file size of this process, if the system can."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -326,7 +314,7 @@ def _render_main(template: str, folder: str) -> int:
     return 0
 
 
-# --- a template of one's own: the shipped `minimal`, with a question added ---
+# --- a new template: a copy of the shipped `minimal` ---
 
 
 _FIRST: Final = "minimal"
@@ -334,9 +322,6 @@ _FIRST: Final = "minimal"
 
 def new_template(folder: Path) -> tuple[str, ...]:
     """Write a template that passes `mcpfactory template check` into a new folder, and return its files.
-
-    Args:
-        folder: must not exist; its name is the template's.
 
     Raises:
         TemplateSourceError: the folder exists.

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
@@ -32,7 +32,7 @@ _REF: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")
 
 
 class TemplateSourceError(McpfactoryError):
-    """A template cannot be found, fetched or rendered. `hint` says what to do."""
+    """Error for a template that cannot be found, fetched or rendered."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -45,7 +45,7 @@ class UnknownTemplateError(TemplateSourceError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """A source in its parts. `place` is the name or path, the URL, or the requirement; `ref` a branch, tag or commit of git."""
+    """A parsed source. `place` is the name or path, the URL, or the requirement; `ref` a branch, tag or commit."""
 
     text: str
     kind: SourceKind
@@ -70,10 +70,8 @@ def parse_source(text: str) -> TemplateSource:
     if text.startswith("package:"):
         found = _PACKAGE.fullmatch(text)
         if not found:
-            raise TemplateSourceError(
-                f"{text!r} is not a valid package source",
-                "use package:NAME==VERSION, or package:NAME==VERSION#subdirectory=FOLDER",
-            )
+            hint = "use package:NAME==VERSION, or package:NAME==VERSION#subdirectory=FOLDER"
+            raise TemplateSourceError(f"{text!r} is not a valid package source", hint)
         version = f"=={found['version']}" if found["version"] else ""
         return TemplateSource(text, "package", f"{found['name']}{version}", subfolder=_subfolder(text, found["sub"]))
     return TemplateSource(text, "name", text)
@@ -94,9 +92,8 @@ def _git(text: str) -> TemplateSource:
             "remove it, and use git's credential helper",
         )
     if host.startswith("-") or (ref and (not _REF.fullmatch(ref) or ".." in ref)):
-        raise TemplateSourceError(
-            f"{ref or host!r} cannot be used with git", "give a host, and a branch, tag or commit"
-        )
+        message = f"{ref or host!r} cannot be used with git"
+        raise TemplateSourceError(message, "give a host, and a branch, tag or commit")
     return TemplateSource(text, "git", found["url"], ref, _subfolder(text, found["sub"]))
 
 
@@ -131,7 +128,10 @@ def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
     return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
 
 
-# --- git ---
+def _run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS, **options
+    )
 
 
 def _from_git(source: TemplateSource, folder: Path) -> FetchedTemplate:
@@ -168,19 +168,10 @@ class _Git:
         """Return the output of a command."""
         where = self._source.place
         try:
-            done = subprocess.run(
-                ["git", *_QUIET, *arguments],
-                cwd=self._folder,
-                env=self._environ,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=SECONDS,
-            )
+            done = _run(["git", *_QUIET, *arguments], cwd=self._folder, env=self._environ)
         except FileNotFoundError:
-            raise TemplateSourceError(
-                "the template is in a Git repository, but git is not installed", "install git"
-            ) from None
+            message = "the template is in a Git repository, but git is not installed"
+            raise TemplateSourceError(message, "install git") from None
         except subprocess.TimeoutExpired:
             raise TemplateSourceError(f"{where} timed out after {SECONDS} s", "try again") from None
         if done.returncode:
@@ -189,7 +180,7 @@ class _Git:
         return done.stdout
 
     def commit(self) -> str:
-        """Fetch what the source names, and return its commit."""
+        """Fetch the source's ref, and return its commit."""
         wanted = self._source.ref or "HEAD"
         fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph")
         try:
@@ -199,7 +190,7 @@ class _Git:
             if not all(sign in "0123456789abcdef" for sign in wanted) or len(wanted) < 7:
                 raise
             heads = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
-            self.run(*fetch, "--", self._source.place, *heads)  # a server need not give commits by their name
+            self.run(*fetch, "--", self._source.place, *heads)  # Git servers may refuse to serve arbitrary commits
             found = wanted
         return self.run("rev-parse", "--verify", "--end-of-options", f"{found}^{{commit}}").decode().strip()
 
@@ -214,30 +205,16 @@ def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
         mode, _, blob, size = about.split()
         path = raw.decode("utf-8", "replace").removeprefix(prefix)
         if mode not in _PLAIN:
-            raise TemplateSourceError(
-                f"{path} of the template is a link or a repository", "use only regular files in a template"
-            )
-        if not _inside(path):
+            message = f"{path} of the template is a link or a repository"
+            raise TemplateSourceError(message, "use only regular files in a template")
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or "\\" in path or ".." in parts:
             raise TemplateSourceError(f"{path!r} is not a valid path inside the template", "use another template")
         left, files = left - int(size), files + 1
-        _bounded(left, files)
+        if left < 0 or files > _MOST_FILES:
+            message = f"the template has more than {_MOST_FILES} files or {_MOST_BYTES} bytes"
+            raise TemplateSourceError(message, "give its folder: #subdirectory=FOLDER")
         yield path, blob.decode()
-
-
-def _inside(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return bool(parts) and not path.startswith("/") and not any(part == ".." or "\\" in part for part in parts)
-
-
-def _bounded(left: int, files: int) -> None:
-    if left < 0 or files > _MOST_FILES:
-        raise TemplateSourceError(
-            f"the template has more than {_MOST_FILES} files or {_MOST_BYTES} bytes",
-            "give its folder: #subdirectory=FOLDER",
-        )
-
-
-# --- packages ---
 
 
 def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
@@ -248,15 +225,13 @@ def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
         "--python", sys.executable, "--target", str(folder), "--link-mode", "copy", "--", source.place,
     ]  # fmt: skip
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS)
+        done = _run(command)
     except subprocess.TimeoutExpired:
         raise TemplateSourceError(f"the package index did not answer within {SECONDS} seconds", "try again") from None
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())
-        raise TemplateSourceError(
-            f"the package {source.place} cannot be downloaded: {said}",
-            "check its name and version, and that it has a wheel; set UV_INDEX_URL to use another index",
-        )
+        hint = "check its name and version, and that it has a wheel; set UV_INDEX_URL to use another index"
+        raise TemplateSourceError(f"the package {source.place} cannot be downloaded: {said}", hint)
     return FetchedTemplate(_template_in(folder, source), _released(folder, source.place))
 
 
@@ -269,9 +244,8 @@ def _template_in(folder: Path, source: TemplateSource) -> Path:
     if len(wanted) == 1:
         return folder / wanted[0]
     have = f"it has {', '.join(found[:20])}" if found else f"it has no {SETTINGS}"
-    raise TemplateSourceError(
-        f"{source.text} does not contain exactly one matching template: {have}", "give its folder: #subdirectory=FOLDER"
-    )
+    message = f"{source.text} does not contain exactly one matching template: {have}"
+    raise TemplateSourceError(message, "give its folder: #subdirectory=FOLDER")
 
 
 def _released(folder: Path, requirement: str) -> str:

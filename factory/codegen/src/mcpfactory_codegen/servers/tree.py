@@ -27,9 +27,6 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # a binary with 
 
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-# --- three-way merge ---
-
-
 _LABELS: Final = ("yours", "as it was made before", "as it is made now")
 _MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
 _MOST_CONFLICTS: Final = 127  # git's exit code is the number of conflicts up to 127; higher codes mean failure
@@ -37,12 +34,12 @@ _SECONDS: Final = 60
 
 
 class MergeError(McpfactoryError):
-    """git could not merge at all. `hint` says what to do."""
+    """Error for a merge that git cannot carry out."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """The merged text, and how many places are left to the person, between conflict marks."""
+    """The merged text, and its number of conflicts, which are between conflict marks."""
 
     text: str
     conflicts: int
@@ -52,7 +49,7 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
     """Merge the changes from `base` to `ours` with those from `base` to `theirs`; line endings are those of `ours`.
 
     Raises:
-        MergeError: git is not there, or refused.
+        MergeError: git is not installed, or failed.
     """
     windows = "\r\n" in ours
     texts = [text.replace("\r\n", "\n") for text in (ours, base, theirs)]
@@ -66,7 +63,7 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
 
 
 def _by_git(texts: list[str]) -> MergedText:
-    """`texts` in git's order: ours, base, theirs."""
+    """Merge `texts`, which are in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
@@ -80,10 +77,10 @@ def _by_git(texts: list[str]) -> MergedText:
                 command,
                 cwd=folder,
                 env=environ,
+                stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
                 timeout=_SECONDS,
-                stdin=subprocess.DEVNULL,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise MergeError(f"git could not merge: {error}", "install git 2.39 or later") from None
@@ -109,7 +106,7 @@ Owner = Literal["machine", "person", "document"]
 
 
 class LockError(McpfactoryError):
-    """The lock cannot be read. `hint` says how to repair it."""
+    """Error for a lock that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,7 @@ class LockEntry:
 class Lock:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
-    `template` is the version of the template that the person's files were made from, or last merged with; "" when unknown.
+    `template` is the version of the template that the person-owned files were last merged with; "" if unknown.
     """
 
     files: Mapping[str, LockEntry] = field(default_factory=dict)
@@ -163,69 +160,83 @@ class Lock:
 
 
 def fingerprint(content: bytes) -> str:
-    """SHA-256 in hexadecimal."""
+    """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
-# --- planning, formatting and writing ---
-
-
-Action = Literal["create", "rewrite", "same", "keep", "remove"]
+Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
+"""merge: both sides changed; conflict: the user must choose; keep: the user's edit stays; deleted: the user removed the file,
+and it is not created again; collision: a file that mcpfactory did not write has the path."""
 
 
 class TreeError(McpfactoryError):
-    """A path would leave the folder. `hint` says what to do."""
+    """Error for a path that would leave the directory."""
 
     exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """Action for one file. `tampered`: a machine-owned file was changed by someone else since it was written."""
+    """Action for one file. `tampered`: a machine-owned file was edited since it was written; `note` is for the user."""
 
     path: str
     action: Action
     owner: Owner
     tampered: bool = False
+    note: str = ""
 
 
-def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[FileStep, ...]:
-    """Return the actions that `write` would perform, by path. Reads the directory, changes nothing.
+class Plan:
+    """Planned changes of a server's directory: contents to write (None: removal), new lock entries, and steps to report.
 
     Raises:
-        TreeError: a path is absolute, has `..` in it, or passes through a link that leaves the directory.
         LockError: the directory's lock is damaged.
     """
-    lock = Lock.read(folder)
-    steps = [_step(folder, path, _bytes(content), lock, owner) for path, content in files.items()]
-    if owner == "machine":
-        for path, entry in lock.files.items():
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lock = Lock.read(folder)
+        self.changes: dict[str, bytes | None] = {}
+        self.entries = dict(self.lock.files)
+        self.steps: list[FileStep] = []
+
+    def put(self, path: str, content: str | bytes, owner: Owner) -> None:
+        """Plan a file. A person-owned file or a document that exists is kept.
+
+        Raises:
+            TreeError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
+        """
+        raw = content if isinstance(content, bytes) else content.encode("utf-8")
+        step = _step(self.folder, path, raw, self.lock, owner)
+        self.steps.append(step)
+        if step.action == "keep":
+            return
+        if step.action != "same":
+            self.changes[path] = raw
+        pristine = content if owner == "person" and isinstance(content, str) else None
+        self.entries[path] = LockEntry(owner, fingerprint(raw), pristine)
+
+    def replace_machine(self, files: Mapping[str, str]) -> None:
+        """Plan all machine-owned files: others that the lock has are removed."""
+        for path, content in files.items():
+            self.put(path, content, "machine")
+        for path, entry in self.lock.files.items():
             if entry.owner == "machine" and path not in files:
-                target = locate(folder, path)
+                target = locate(self.folder, path)
+                del self.entries[path]
                 if target.is_file():
                     changed = fingerprint(target.read_bytes()) != entry.sha256
-                    steps.append(FileStep(path, "remove", owner, tampered=changed))
-    return tuple(sorted(steps, key=lambda step: step.path))
+                    self.changes[path] = None
+                    self.steps.append(FileStep(path, "remove", "machine", tampered=changed))
 
+    @property
+    def ordered(self) -> tuple[FileStep, ...]:
+        """Return the steps by path."""
+        return tuple(sorted(self.steps, key=lambda step: step.path))
 
-def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, template: str = "") -> tuple[FileStep, ...]:
-    """Carry out the plan and record it in the lock, including `template` if given.
-
-    Raises:
-        TreeError, LockError: as `plan`, before anything is written.
-        OSError: the disk reported an error; the directory is unchanged.
-    """
-    steps = plan(folder, files, owner=owner)
-    before = Lock.read(folder)
-    changes = {
-        step.path: None if step.action == "remove" else _bytes(files[step.path])
-        for step in steps
-        if step.action in {"create", "rewrite", "remove"}
-    }
-    kept = {path: entry for path, entry in before.files.items() if owner != "machine" or entry.owner != "machine"}
-    written = {step.path: _entry(files[step.path], owner) for step in steps if step.action not in {"keep", "remove"}}
-    apply(folder, changes, Lock({**kept, **written}, template or before.template))
-    return steps
+    def apply(self, template: str = "") -> None:
+        """Write the changes and the lock, which records `template` if given; errors as the function `apply`."""
+        apply(self.folder, self.changes, Lock(self.entries, template or self.lock.template))
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None:
@@ -291,16 +302,6 @@ def locate(folder: Path, path: str) -> Path:
     return target
 
 
-def _entry(content: str | bytes, owner: Owner) -> LockEntry:
-    raw = _bytes(content)
-    pristine = content if owner == "person" and isinstance(content, str) else None
-    return LockEntry(owner, fingerprint(raw), pristine)
-
-
-def _bytes(content: str | bytes) -> bytes:
-    return content if isinstance(content, bytes) else content.encode("utf-8")
-
-
 def _write_whole(target: Path, content: bytes) -> None:
     """Write atomically: to a temporary file, then rename (a link is replaced, not followed)."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -308,14 +309,14 @@ def _write_whole(target: Path, content: bytes) -> None:
     try:
         beside.write_bytes(content)
         if target.is_file():
-            beside.chmod(target.stat().st_mode & 0o777)  # a script that may be run stays one
+            beside.chmod(target.stat().st_mode & 0o777)  # keeps scripts executable
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
 
 
 def _prune(folder: Path, root: Path) -> None:
-    """Remove folders that are empty now, below the root; a leftover bytecode cache does not keep one alive."""
+    """Remove empty folders up to the root; a folder with only a bytecode cache counts as empty."""
     while folder != root:
         cache = folder / "__pycache__"
         if {entry.name for entry in folder.iterdir()} == {"__pycache__"} and not cache.is_symlink():

@@ -11,10 +11,10 @@ The result is computed in memory first and then written at once, the lock last: 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mcpfactory_codegen.ir import Problem, Skipped
 from mcpfactory_codegen.read.document import Document, load
@@ -22,11 +22,10 @@ from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import Answer, with_answers, with_template
 from mcpfactory_codegen.servers.build import (
-    BuiltServer,
+    Created,
     CreateError,
     Notify,
     as_create_errors,
-    file_tampered,
     from_template,
     generate,
     is_url,
@@ -37,28 +36,24 @@ from mcpfactory_codegen.servers.build import (
     refuse_empty,
     stated_version,
     stored_document,
+    tampered,
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_codegen.servers.documents import ApiConfig, Sources, as_kept, document_files, sources_of, with_apis
-from mcpfactory_codegen.servers.report import ORIGIN_CHANGED, REPORT, origin_changes, published, reported_key
+from mcpfactory_codegen.servers.report import (
+    ORIGIN_CHANGED,
+    REPORT,
+    origin_changes,
+    published,
+    read_object,
+    read_report,
+    reported_key,
+    variables_of,
+)
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
-from mcpfactory_codegen.servers.tree import Lock, LockEntry, Owner, fingerprint, has_marks, merge
+from mcpfactory_codegen.servers.tree import FileStep, Lock, LockEntry, Plan, fingerprint, has_marks, merge
 from mcpfactory_codegen.text import listed
-
-FileAction = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
-"""merge: both had changed, and went together; conflict: the person must choose; keep: the person's edit stands alone;
-deleted: the person removed it, and it stays away; collision: a file that mcpfactory did not write is in the way."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileUpdate:
-    """Action for one file. `note` is information for the user."""
-
-    path: str
-    action: FileAction
-    owner: Owner
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +68,7 @@ class Updated:
     path: Path
     tools: int = 0
     operations: int = 0
-    files: tuple[FileUpdate, ...] = ()
+    files: tuple[FileStep, ...] = ()
     changes: tuple[Change, ...] = ()
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -82,21 +77,12 @@ class Updated:
 
     @property
     def conflicts(self) -> tuple[str, ...]:
-        """Paths of the files in which the person must choose."""
+        """Return the paths of files with conflicts."""
         return tuple(file.path for file in self.files if file.action == "conflict")
 
 
-@dataclass(slots=True)
-class _Plan:
-    """Planned writes (None: removal), the lock's new entries, and the actions to report.
-
-    `merged`: all person-owned files include the template's changes, possibly between conflict markers.
-    """
-
-    changes: dict[str, bytes | None] = field(default_factory=dict)
-    entries: dict[str, LockEntry] = field(default_factory=dict)
-    files: list[FileUpdate] = field(default_factory=list)
-    merged: bool = True
+def _shown(step: FileStep) -> dict[str, str]:
+    return {"path": step.path, "action": step.action, "owner": step.owner, "note": step.note}
 
 
 def update_server(
@@ -131,40 +117,45 @@ def update_server(
     """
     with as_create_errors():
         config = read_config(folder)
-        lock = Lock.read(folder)
+        plan = Plan(folder)
         chosen, config = _chosen(folder, config, template, answers or {})
         places = _places(config, source, labels)
         added = _added(config, places)
         config = replace(config, apis=(*config.apis, *added))
         documents = _read_documents(folder, config, places, labels)
-        plan = _Plan(entries=dict(lock.files))
-        config = _take_documents(folder, config, documents, lock, plan, renewed=places)
+        config = _take_documents(config, documents, plan, renewed=places)
         fresh = documents.fresh if permit else {}
         named = {label: private_source(one.source) for label, one in fresh.items() if label in places}
         built = _built(folder, config, chosen, documents, named, notify=notify)
-        tampered = _machine(folder, built, plan)
-        _persons(folder, config, built, lock, plan)
-        changes = _changes(folder, config, built) + _origins(folder, built, added)
-        moved = _forgotten(_json(folder / REPORT), built)
+        if built.machine:
+            plan.replace_machine(built.machine)
+        merged = _merge_persons(config, built, plan)
+        before, after = read_report(folder), json.loads(built.machine.get(REPORT, "{}"))
+        changes = _changes(folder, config, built, before)
+        changes += origin_changes(before, after, [api.label for api in added if api.credentials != "shared"])
+        gone = set(variables_of(before)) - set(variables_of(after)) if after else ()
         if not (dry_run or accept_origin):
             refuse_new_origins(config.name, changes)
         if not dry_run:
-            tree.apply(folder, plan.changes, Lock(plan.entries, built.template if plan.merged else lock.template))
+            plan.apply(built.template if merged else "")
     return Updated(
         server=config.name,
         path=folder,
-        files=tuple(sorted(plan.files, key=lambda file: file.path)),
+        tools=built.tools,
+        operations=built.operations,
+        files=plan.ordered,
         changes=changes,
-        problems=built.problems + tampered,
-        moved=moved,
-        **built.facts,
+        problems=(*built.problems, *tampered(plan.ordered)),
+        skipped=built.skipped,
+        address=built.address,
+        moved=f"variables that are no longer read: {', '.join(sorted(gone))}" if gone else "",
     )
 
 
 def _chosen(
     folder: Path, config: ServerConfig, source: str, answers: Mapping[str, Answer]
 ) -> tuple[ServerTemplate, ServerConfig]:
-    """Return the template, which `source` can change, and the configuration with it and with the answers."""
+    """Return the template, which `source` can change, and the configuration with it and the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
     kept = kept_source(template, folder) if source else config.template
     return template, replace(config, template=kept, answers={**config.answers, **answers})
@@ -178,11 +169,8 @@ def _built(
     sources: Mapping[str, str],
     *,
     notify: Notify,
-) -> BuiltServer:
-    """Return the server as generated from the documents just read and those in its directory.
-
-    `sources` as for `generate`.
-    """
+) -> Created:
+    """Return the server as generated from fresh and stored documents; `sources` as for `generate`."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -205,12 +193,9 @@ def _built(
     return built
 
 
-# --- the API document ---
-
-
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The API documents by label: `fresh` were read from elsewhere just now, `stored` are those in the folder, with their overlays."""
+    """The API documents by label: `fresh` ones from their sources, the others as `stored` in the folder, with overlays."""
 
     fresh: Mapping[str, Document]
     stored: Mapping[str, Document]
@@ -230,11 +215,8 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
     hint = f"documents: {', '.join(known)}" if any(known) else "this server has one API document: leave out --api"
     for label in labels:
         if label not in known:
-            raise CreateError(
-                f"{config.name} has no API document {label!r}",
-                listed(label, known, "documents") if any(known) else hint,
-                "source",
-            )
+            message = f"{config.name} has no API document {label!r}"
+            raise CreateError(message, listed(label, known, "documents") if any(known) else hint, "source")
     places: dict[str, str] = {}
     for one in sources_of(source):
         if not config.document:
@@ -244,11 +226,8 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
             next(iter(labels)) if len(labels) == 1 else "" if "" in known or len(known) > 1 else known[0]
         )
         if not one.label and label not in known:
-            raise CreateError(
-                f"the label of the document {one.place} is missing",
-                f"--from-openapi LABEL={one.place}; {hint}",
-                "source",
-            )
+            message = f"the label of the document {one.place} is missing"
+            raise CreateError(message, f"--from-openapi LABEL={one.place}; {hint}", "source")
         if label in places:
             raise CreateError(f"two documents are given for {label or 'the API document'}", "give one", "source")
         places[label] = one.place
@@ -258,7 +237,7 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
 def _read_documents(
     folder: Path, config: ServerConfig, places: Mapping[str, str], labels: Collection[str]
 ) -> _Documents:
-    """Return the documents of the server: those that are read from elsewhere, and of the others those in the folder."""
+    """Return the documents of the server, from their sources or from the folder."""
     fresh = {}
     for api in config.apis:
         if api.label in places or not labels or api.label in labels:
@@ -281,11 +260,11 @@ def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Documen
 
 
 def _take_documents(
-    folder: Path, config: ServerConfig, documents: _Documents, lock: Lock, plan: _Plan, *, renewed: Collection[str]
+    config: ServerConfig, documents: _Documents, plan: Plan, *, renewed: Collection[str]
 ) -> ServerConfig:
     """Plan to copy the documents into the folder; return the configuration that names them.
 
-    Files that belong to none of them are removed: what a document no longer refers to, and those of a document whose table is gone.
+    Files that belong to none of the documents are removed.
     """
     kept: set[str] = set()
     owners: dict[str, str] = {}
@@ -300,12 +279,12 @@ def _take_documents(
         layout = document_files(document, api.label)
         _own(layout.files, api, owners)
         for path, content in layout.files.items():
-            _take_file(folder, path, content, lock, plan)
+            _take_file(path, content, plan)
         source = public_source(document.source) if api.label in renewed else api.source
         apis.append(replace(api, document=layout.main, source=source))
     kept.update(owners)
-    for path in [path for path, entry in lock.files.items() if entry.owner == "document" and path not in kept]:
-        _drop_file(folder, path, lock, plan)
+    for path in [path for path, entry in plan.lock.files.items() if entry.owner == "document" and path not in kept]:
+        _drop_file(path, plan)
     return replace(config, apis=tuple(apis))
 
 
@@ -323,28 +302,28 @@ def _files_of(api: ApiConfig, document: Document) -> list[str]:
     return [below + part for part in document.parts]
 
 
-def _take_file(folder: Path, path: str, content: bytes, lock: Lock, plan: _Plan) -> None:
-    target = tree.locate(folder, path)
+def _take_file(path: str, content: bytes, plan: Plan) -> None:
+    target = tree.locate(plan.folder, path)
     existing = target.read_bytes() if target.is_file() else None
     if existing != content:
-        _refuse_edited(target, path, existing, lock)
+        _refuse_edited(target, path, existing, plan.lock)
         plan.changes[path] = content
-        plan.files.append(FileUpdate(path, "create" if existing is None else "rewrite", "document"))
+        plan.steps.append(FileStep(path, "create" if existing is None else "rewrite", "document"))
     plan.entries[path] = LockEntry("document", fingerprint(content))
 
 
-def _drop_file(folder: Path, path: str, lock: Lock, plan: _Plan) -> None:
+def _drop_file(path: str, plan: Plan) -> None:
     """Plan to remove a document's file; an edited one becomes person-owned."""
-    target = tree.locate(folder, path)
+    target = tree.locate(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
         return
-    if fingerprint(target.read_bytes()) == lock.files[path].sha256:
+    if fingerprint(target.read_bytes()) == plan.lock.files[path].sha256:
         plan.changes[path] = None
-        plan.files.append(FileUpdate(path, "remove", "document"))
+        plan.steps.append(FileStep(path, "remove", "document"))
     else:
         note = "it belongs to no API document of the server any more; changed by hand, so it is yours from now on"
-        plan.files.append(FileUpdate(path, "keep", "document", note))
+        plan.steps.append(FileStep(path, "keep", "document", note=note))
 
 
 def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lock) -> None:
@@ -352,61 +331,33 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lock) 
     if existing is None or (known is not None and fingerprint(existing) == known.sha256):
         return
     what = "was changed by hand" if known else "is not known to mcpfactory"
-    raise CreateError(
-        f"{target} {what}, and another document would replace it",
-        f"use --from-openapi {target} to continue with your file; to use the other one, move yours away first",
-        "edited",
-    )
+    hint = f"use --from-openapi {target} to continue with your file; to use the other one, move yours away first"
+    raise CreateError(f"{target} {what}, and another document would replace it", hint, "edited")
 
 
-# --- the machine's files ---
-
-
-def _machine(folder: Path, built: BuiltServer, plan: _Plan) -> tuple[Problem, ...]:
-    steps = tree.plan(folder, built.machine, owner="machine") if built.machine else ()
-    for step in steps:
-        if step.action == "remove":
-            plan.changes[step.path] = None
-            plan.entries.pop(step.path)
-        else:
-            content = built.machine[step.path].encode()
-            plan.entries[step.path] = LockEntry("machine", fingerprint(content))
-            if step.action != "same":
-                plan.changes[step.path] = content
-        plan.files.append(FileUpdate(step.path, step.action, "machine"))
-    if built.machine:
-        gone = [path for path, entry in plan.entries.items() if entry.owner == "machine" and path not in built.machine]
-        for path in gone:  # files that somebody removed already
-            plan.entries.pop(path)
-    return tuple(file_tampered(step) for step in steps if step.tampered)
-
-
-# --- the person's files ---
-
-
-def _persons(folder: Path, config: ServerConfig, built: BuiltServer, lock: Lock, plan: _Plan) -> None:
-    before = {path for path, entry in lock.files.items() if entry.owner == "person"}
-    for path in sorted(before | built.person.keys() - {CONFIG}):
-        if path == CONFIG:
-            continue
-        known = lock.files.get(path)
+def _merge_persons(config: ServerConfig, built: Created, plan: Plan) -> bool:
+    """Plan the person-owned files; return True if all include the template's changes, possibly between conflict marks."""
+    complete = True
+    before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
+    for path in sorted((before | built.person.keys()) - {CONFIG}):
+        known = plan.lock.files.get(path)
         base = known.pristine if known is not None and known.owner == "person" else None
-        file_merge = _merged(tree.locate(folder, path), path, base, built.person.get(path))
-        plan.files.append(file_merge.file)
-        plan.merged &= file_merge.file.action != "conflict" or file_merge.content is not None
-        if file_merge.content is not None or file_merge.file.action == "remove":
-            plan.changes[path] = file_merge.content
-        if file_merge.base is not None:
-            plan.entries[path] = LockEntry("person", fingerprint(file_merge.base.encode()), file_merge.base)
-        else:
-            plan.entries.pop(path, None)
-    _configuration(folder, config, built, plan)
+        merged = _merged(tree.locate(plan.folder, path), base, built.person.get(path))
+        plan.steps.append(FileStep(path, merged.action, "person", note=merged.note))
+        complete &= merged.action != "conflict" or merged.content is not None
+        if merged.content is not None or merged.action == "remove":
+            plan.changes[path] = merged.content
+        plan.entries.pop(path, None)
+        if merged.base is not None:
+            plan.entries[path] = LockEntry("person", fingerprint(merged.base.encode()), merged.base)
+    _configure(config, built, plan)
+    return complete
 
 
-def _configuration(folder: Path, config: ServerConfig, built: BuiltServer, plan: _Plan) -> None:
-    """Set where the document lies, where it came from, a private address that was named, and the template and answers; the person's choices stay."""
-    ours = tree.locate(folder, CONFIG).read_bytes().decode()
-    known = read_config(folder)
+def _configure(config: ServerConfig, built: Created, plan: Plan) -> None:
+    """Update the documents, the template and the answers in mcpfactory.toml; the rest of the file stays."""
+    ours = tree.locate(plan.folder, CONFIG).read_bytes().decode()
+    known = read_config(plan.folder)
     text = with_apis(ours, built.apis)
     if config.template != known.template:
         text = with_template(text, config.template)
@@ -416,69 +367,56 @@ def _configuration(folder: Path, config: ServerConfig, built: BuiltServer, plan:
         plan.changes[CONFIG] = text.encode()
     pristine = built.person[CONFIG]
     plan.entries[CONFIG] = LockEntry("person", fingerprint(pristine.encode()), pristine)
-    plan.files.append(FileUpdate(CONFIG, "same" if text == ours else "merge", "person"))
+    plan.steps.append(FileStep(CONFIG, "same" if text == ours else "merge", "person"))
 
 
 @dataclass(frozen=True, slots=True)
 class _FileMerge:
-    """Result of merging one person-owned file.
+    """Result of merging a person-owned file: `content` to write unless None, and the `base` of the next merge."""
 
-    `content` is written unless None, `base` is the start of the next merge.
-    """
-
-    file: FileUpdate
+    action: tree.Action
+    note: str = ""
     content: bytes | None = None
     base: str | None = None
 
 
-def _merged(target: Path, path: str, base: str | None, theirs: str | None) -> _FileMerge:
+def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     """Merge one file.
 
     `base`: the previously generated text (None: not generated); `theirs`: the text generated now (None: no longer
     generated).
     """
-
-    def file(action: FileAction, note: str = "") -> FileUpdate:
-        return FileUpdate(path, action, "person", note)
-
     if not target.exists() and not target.is_symlink():
         if base is None and theirs is not None:
-            return _FileMerge(file("create"), theirs.encode(), theirs)
-        return _FileMerge(file("deleted"), base=base if theirs is not None else None)
+            return _FileMerge("create", content=theirs.encode(), base=theirs)
+        return _FileMerge("deleted", base=base if theirs is not None else None)
     ours = _text(target)
     if base is None:
         if theirs is not None and ours == theirs:
-            return _FileMerge(file("same"), base=theirs)
-        return _FileMerge(
-            file("collision", "mcpfactory would make a file of this name, and did not write the one that is there")
-        )
+            return _FileMerge("same", base=theirs)
+        note = "mcpfactory would make a file of this name, and did not write the one that is there"
+        return _FileMerge("collision", note)
     if theirs is None:
         if ours == base:
-            return _FileMerge(file("remove"))
-        return _FileMerge(file("keep", "no longer made by mcpfactory; yours from now on"))
+            return _FileMerge("remove")
+        return _FileMerge("keep", "no longer made by mcpfactory; yours from now on")
     if ours is None:
         if theirs == base:
-            return _FileMerge(file("keep"), base=base)
-        return _FileMerge(
-            file("conflict", "not a text file in UTF-8, or a link: take over by hand what is new"), base=base
-        )
+            return _FileMerge("keep", base=base)
+        return _FileMerge("conflict", "not a text file in UTF-8, or a link: take over by hand what is new", base=base)
     if has_marks(ours):
-        return _FileMerge(file("conflict", "the conflict marks of an earlier update are still in it"), base=base)
-    return _three_way(ours, base, theirs, file)
-
-
-def _three_way(ours: str, base: str, theirs: str, file: Callable[..., FileUpdate]) -> _FileMerge:
+        return _FileMerge("conflict", "the conflict marks of an earlier update are still in it", base=base)
     if ours == theirs:
-        return _FileMerge(file("same"), base=theirs)
+        return _FileMerge("same", base=theirs)
     if theirs == base:
-        return _FileMerge(file("keep"), base=base)
+        return _FileMerge("keep", base=base)
     done = merge(base, ours, theirs)
-    if done.conflicts:
-        count = "one place" if done.conflicts == 1 else f"{done.conflicts} places"
-        return _FileMerge(
-            file("conflict", f"{count} to decide, between <<<<<<< and >>>>>>>"), done.text.encode(), theirs
-        )
-    return _FileMerge(file("rewrite" if ours == base else "merge"), done.text.encode(), theirs)
+    if not done.conflicts:
+        return _FileMerge("rewrite" if ours == base else "merge", content=done.text.encode(), base=theirs)
+    count = "one place" if done.conflicts == 1 else f"{done.conflicts} places"
+    return _FileMerge(
+        "conflict", f"{count} to decide, between <<<<<<< and >>>>>>>", content=done.text.encode(), base=theirs
+    )
 
 
 def _text(target: Path) -> str | None:
@@ -491,22 +429,15 @@ def _text(target: Path) -> str | None:
         return None
 
 
-# --- what callers can meet ---
-
-
-def _changes(folder: Path, config: ServerConfig, built: BuiltServer) -> tuple[Change, ...]:
+def _changes(folder: Path, config: ServerConfig, built: Created, before: Mapping[str, Any]) -> tuple[Change, ...]:
+    """Return the changes for callers; `before` is the report of the current server."""
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in built.machine:
         return ()
-    old, reported = _json(folder / path), _json(folder / REPORT)
-    operations = {tool.key: tool.name for tool in built.tools}
-    renamed = {was: operations[key] for key, was in _operations(reported).items() if key in operations}
-    return diff(old, json.loads(built.machine[path]), renamed=renamed)
-
-
-def _origins(folder: Path, built: BuiltServer, added: Iterable[ApiConfig]) -> tuple[Change, ...]:
-    own = [api.label for api in added if api.credentials != "shared"]
-    return origin_changes(_json(folder / REPORT), json.loads(built.machine.get(REPORT, b"{}")), own)
+    names = {tool.key: tool.name for tool in built.api_tools}
+    old = {reported_key(row["operation"]): row["name"] for row in before.get("tools", ()) if row.get("operation")}
+    renamed = {was: names[key] for key, was in old.items() if key in names}
+    return diff(read_object(folder / path), json.loads(built.machine[path]), renamed=renamed)
 
 
 def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
@@ -517,40 +448,8 @@ def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
     """
     found = [change.message for change in changes if change.code == ORIGIN_CHANGED]
     if found:
-        raise CreateError(
-            "; ".join(found),
+        hint = (
             f"ask a person who trusts that address to run mcpfactory update {server} --accept-origin; "
-            "--dry-run shows all changes",
-            "origin",
+            "--dry-run shows all changes"
         )
-
-
-def _forgotten(report: Mapping[str, Any], built: BuiltServer) -> str:
-    """Return a message about variables that the server no longer reads; "" if all are still read."""
-    if REPORT not in built.machine:
-        return ""
-    gone = _variables(report) - _variables(json.loads(built.machine[REPORT]))
-    return f"variables that are no longer read: {', '.join(sorted(gone))}" if gone else ""
-
-
-def _variables(report: Mapping[str, Any]) -> set[str]:
-    rows = report.get("environment")  # somebody may have merged the report by hand
-    return (
-        {str(row["name"]) for row in rows if isinstance(row, dict) and "name" in row}
-        if isinstance(rows, list)
-        else set()
-    )
-
-
-def _operations(report: Mapping[str, Any]) -> dict[str, str]:
-    rows = [row for row in report.get("tools", ()) if row.get("operation")]
-    return {reported_key(row["operation"]): row["name"] for row in rows}
-
-
-def _json(target: Path) -> dict[str, Any]:
-    """Return the object in a machine-owned file; {} if missing or damaged, because it will be rewritten."""
-    try:
-        data = json.loads(target.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
+        raise CreateError("; ".join(found), hint, "origin")

@@ -1,7 +1,7 @@
-"""Documents that a server can be made from: OpenAPI, and other descriptions of an API that are translated into it.
+"""Kinds of API documents: OpenAPI, and other descriptions that are translated into it.
 
-A source is a row of `SOURCES`: how its data are recognised, what people call it, and how it becomes OpenAPI. All pure; the
-translation keeps where each part stands in the source (`translation`), so that problems point there.
+A kind is a row of `SOURCES`. All pure; a translation keeps the location of each part, so that problems point into the
+source.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SOURCES: Final = (
     Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
 )  # fmt: skip
-"""In the order in which they are tried."""
+"""Kinds in the order in which they are tried."""
 
 
 def recognise(data: Any) -> Source | None:
@@ -65,7 +65,7 @@ def recognise(data: Any) -> Source | None:
 
 
 def member_of(raw: bytes) -> str:
-    """Return the member that holds a document which is neither JSON nor YAML, as text; "" for all that may be one of them."""
+    """Return the member for the text of a document that is neither JSON nor YAML; "" for others."""
     texts = [source.text for source in SOURCES if source.text is not None]
     data = raw.lstrip()[:1] in {b"{", b"["}
     return "" if data else next((member for pattern, member in texts if pattern.search(raw)), "")

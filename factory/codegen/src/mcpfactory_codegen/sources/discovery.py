@@ -1,6 +1,6 @@
 """Google API discovery documents (`discovery#restDescription`, version 1): methods below resources, schemas by id.
 
-Parameters of all methods that concern the transport (alt, prettyPrint, quotaUser, …) are not for a model and are left out;
+Common parameters that concern the transport (alt, prettyPrint, quotaUser, …) are not for a model and are omitted;
 `key`, `access_token` and `oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`, so a path
 with reserved expansion carries the method's id as a fragment, which is never sent.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.sources.translation import Draft, Translation, entries, pointer_of, table, text, texts
+from mcpfactory_codegen.sources.translation import Draft, Translation, entries, given, pointer_of, table, text, texts
 
 _GOOGLE: Final = ("googleapis.com", "google.com", "youtube.com")
 _AUTHORIZE: Final = "https://accounts.google.com/o/oauth2/v2/auth"
@@ -21,7 +21,7 @@ _OAUTH: Final = "Oauth2"
 _KEY: Final = "ApiKey"
 _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
-"""The parameters of all methods that a model can use: `fields` makes answers shorter."""
+"""Common parameters that a model can use: `fields` makes responses shorter."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
 _QUIET: Final = frozenset({"path-odd"})  # fragments, and the fixed query of uploads
 _NUMBERS: Final = {"integer": int, "number": float}
@@ -123,9 +123,11 @@ def _add(draft: Draft, data: dict[str, Any], method: _Method, required: dict[str
     if "{+" in path:
         shown += f"#{method.id}"
     draft.add(verb, shown, operation, method.origin)
-    for index, name in enumerate(operation.pop("x-origins")):
-        draft.origins[pointer_of("paths", shown, verb, "parameters", index)] = name
-        draft.origins[pointer_of("paths", shown, verb, "parameters", index, "schema")] = name
+    for index, parameter in enumerate(operation["parameters"]):
+        owner = method.origin if parameter["name"] in table(node, "parameters") else ""
+        for below in ((), ("schema",)):
+            at = pointer_of("paths", shown, verb, "parameters", index, *below)
+            draft.origins[at] = owner + pointer_of("parameters", parameter["name"])
     draft.origins[pointer_of("paths", shown, verb, "requestBody")] = f"{method.origin}/request"
     draft.origins[pointer_of("paths", shown, verb, "responses")] = f"{method.origin}/response"
     _add_upload(draft, method, operation, verb)
@@ -154,53 +156,38 @@ def _add_upload(draft: Draft, method: _Method, operation: dict[str, Any], verb: 
 
 def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, Any]:
     node = method.node
-    parameters, origins = _parameters(data, method, path)
     response = text(table(node, "response"), "$ref")
     # The resource that a method is about: the innermost one, unless it is only a place.
     telling = [name for name in method.resources if name not in _PLAIN_PLACES] or method.resources
     answer: dict[str, Any] = {"description": "The answer"}
     if response:
         answer["content"] = _json({"$ref": pointer_ref(response)})
-    operation: dict[str, Any] = {
+    return {
         "operationId": method.id,
         "tags": list(telling[-1:]),
-        "parameters": parameters,
+        "parameters": _parameters(data, method, path),
         "responses": {"200": answer},
         "security": _security(data, node),
-        "x-origins": origins,
+        **given(description=node.get("description"), deprecated=True if node.get("deprecated") is True else None),
     }
-    if node.get("description") is not None:
-        operation["description"] = node["description"]
-    if node.get("deprecated") is True:
-        operation["deprecated"] = True
-    return operation
 
 
 def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """One of a method's scopes is enough, so the first is asked for; an API key does where the data are public."""
+    """Return the alternatives: the first of the scopes, as one is enough, or an API key, for public data."""
     scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
     found: list[dict[str, list[str]]] = [{_OAUTH: scopes[:1]}] if scopes else []
     return [*found, {_KEY: []}] if "key" in table(data, "parameters") else found
 
 
-def _parameters(data: dict[str, Any], method: _Method, path: str) -> tuple[list[dict[str, Any]], list[str]]:
-    named = table(method.node, "parameters")
+def _parameters(data: dict[str, Any], method: _Method, path: str) -> list[dict[str, Any]]:
+    named, of_all = table(method.node, "parameters"), table(data, "parameters")
     order = [name for name in texts(method.node, "parameterOrder") if name in named]
-    found: list[dict[str, Any]] = []
-    origins: list[str] = []
-    expanded = {name: operator for operator, name in _TEMPLATE.findall(path)}
-    for name in dict.fromkeys([*order, *named]):
-        found.append(_parameter(name, named[name], expanded))
-        origins.append(method.origin + pointer_of("parameters", name))
-    of_all = table(data, "parameters")
     reads = text(method.node, "httpMethod").upper() == "GET" and "response" in method.node
     wanted = [name for name in of_all if name in _OF_ALL and reads]
     wanted += ["alt"] if method.node.get("supportsMediaDownload") is True and "alt" in of_all else []
-    for name in wanted:
-        if name not in named:
-            found.append(_parameter(name, of_all[name], expanded))
-            origins.append(pointer_of("parameters", name))
-    return found, origins
+    expanded = {name: operator for operator, name in _TEMPLATE.findall(path)}
+    known = {**of_all, **named}
+    return [_parameter(name, known[name], expanded) for name in dict.fromkeys([*order, *named, *wanted])]
 
 
 def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]:
@@ -211,17 +198,15 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
     built: dict[str, Any] = {"name": name, "in": place, "schema": schema}
     if isinstance(schema, dict) and schema.pop("deprecated", False):
         built["deprecated"] = True
-    if node.get("description") is not None:
-        built["description"] = node["description"]
-    said = text(node, "description").startswith("Required.") and "default" not in node  # the API refuses without it
+    built |= given(description=node.get("description"))
+    said = (
+        text(node, "description").startswith("Required.") and "default" not in node
+    )  # the API rejects requests without it
     if node.get("required") is True or place == "path" or said:
         built["required"] = True
     if expanded.get(name) == "+":
         built["style"] = "segments"
     return built
-
-
-# --- schemas ---
 
 
 def pointer_ref(name: str) -> str:
@@ -274,10 +259,9 @@ def _schema(node: Any) -> Any:
     if isinstance(properties, dict):
         built["properties"] = {name: _schema(one) for name, one in properties.items()}
         needed = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
-        built |= {"required": needed} if needed else {}
+        built |= given(required=needed)
     branches = [one["$ref"] for _, one in entries(table(node, "variant"), "map") if isinstance(one.get("$ref"), str)]
-    if branches:
-        built["anyOf"] = [{"$ref": pointer_ref(one)} for one in branches]
+    built |= given(anyOf=[{"$ref": pointer_ref(one)} for one in branches])
     if node.get("repeated") is True:
         described = {key: built.pop(key) for key in ("description", "deprecated") if key in built}
         return {"type": "array", "items": built, **described}
@@ -290,7 +274,7 @@ def _read_only(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(node: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Bounds and defaults, which are written as texts there; those of a number that is itself sent as text say nothing."""
+    """Return bounds and defaults, which are strings there; those of numbers that are sent as strings are ignored."""
     found: dict[str, Any] = {}
     if isinstance(kind, str) and kind in _NUMBERS:
         for key in ("minimum", "maximum"):

@@ -20,6 +20,7 @@ from mcpfactory_codegen.sources.translation import (
     Draft,
     Translation,
     entries,
+    given,
     infer,
     json_value,
     redacted,
@@ -118,10 +119,7 @@ def translate_postman(data: dict[str, Any]) -> Translation:
 
 
 def _described(node: dict[str, Any]) -> str:
-    described = node.get("description")
-    return (
-        text(described, "content") if isinstance(described, dict) else described if isinstance(described, str) else ""
-    )
+    return text(node, "description") or text(table(node, "description"), "content")
 
 
 def _variables(node: dict[str, Any]) -> dict[str, str]:
@@ -146,9 +144,6 @@ def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth:
             )
 
 
-# --- operations ---
-
-
 def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str, *, repeated: bool) -> None:
     method = text(one.node, "method").upper() or "GET"
     name = snake(one.name)
@@ -160,7 +155,7 @@ def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str
         draft.leave_out(method, "", name, one.origin, reason)
         return
     operation: dict[str, Any] = {
-        "operationId": name,
+        **given(operationId=name),
         "summary": one.name,
         "description": _described(one.node) or _described(one.item),
         "tags": [folder for folder in one.folders[-1:] if folder],
@@ -168,8 +163,6 @@ def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str
         "responses": _responses(one.item),
         "security": _security(draft, one, address),
     }
-    if not name:
-        del operation["operationId"]
     body = _body(one)
     if body is not None and method not in {"GET", "HEAD"}:
         operation["requestBody"] = {"content": body}
@@ -177,46 +170,28 @@ def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str
         operation["servers"] = [{"url": address.base}]
     earlier = draft.paths.get(address.path, {}).get(method.lower())
     if earlier is not None:  # another example of the same operation: add its parameters as optional ones
-        known = {(given["in"], given["name"]) for given in earlier["parameters"]}
-        more = [
-            {**given, "required": False}
-            for given in operation["parameters"]
-            if (given["in"], given["name"]) not in known
-        ]
-        earlier["parameters"] += more
+        known = {(each["in"], each["name"]) for each in earlier["parameters"]}
+        more = [each for each in operation["parameters"] if (each["in"], each["name"]) not in known]
+        earlier["parameters"] += [{**each, "required": False} for each in more]
     draft.add(method, address.path, operation, one.origin)
 
 
 def _path_parameters(address: _Address) -> Iterator[dict[str, Any]]:
     for name, known in address.parameters.items():
-        example = _example(name, known.get("value"))
-        described = _described(known)
-        yield {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string"},
-            **({"description": described} if described else {}),
-            **example,
-        }
+        about = given(description=_described(known)) | _example(name, known.get("value"))
+        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, **about}
 
 
 def _query(address: _Address) -> Iterator[dict[str, Any]]:
     counts = Counter(text(one, "key") for one in address.query)
-    for name in dict.fromkeys(text(one, "key") for one in address.query):
+    for name, count in counts.items():
         known = next(one for one in address.query if text(one, "key") == name)
         if not name or is_credential("query", name):
             continue
         kind: dict[str, Any] = {"type": "string"}
-        described = _described(known)
-        yield {
-            "name": name,
-            "in": "query",
-            "schema": {"type": "array", "items": kind} if counts[name] > 1 else kind,
-            **({"description": described} if described else {}),
-            **({"required": True} if _REQUIRED.match(described) else {}),
-            **(_example(name, known.get("value")) if counts[name] == 1 else {}),
-        }
+        about = given(description=_described(known), required=_is_required(known))
+        about |= _example(name, known.get("value")) if count == 1 else {}
+        yield {"name": name, "in": "query", "schema": {"type": "array", "items": kind} if count > 1 else kind, **about}
 
 
 def _headers(one: _PostmanRequest) -> Iterator[dict[str, Any]]:
@@ -226,14 +201,14 @@ def _headers(one: _PostmanRequest) -> Iterator[dict[str, Any]]:
         value = node.get("value")
         fixed = isinstance(value, str) and value and not _VARIABLE.search(value) and node.get("disabled") is not True
         fixed = fixed and REDACTED not in str(value)
-        described = _described(node)
-        yield {
-            "name": name,
-            "in": "header",
-            "schema": {"type": "string", **({"default": value} if fixed else {})},
-            **({"description": described} if described else {}),
-            **({"required": True} if fixed or _REQUIRED.match(described) else {}),
-        }
+        about = given(description=_described(node), required=True if fixed else _is_required(node))
+        schema = {"type": "string", "default": value} if fixed else {"type": "string"}
+        yield {"name": name, "in": "header", "schema": schema, **about}
+
+
+def _is_required(node: dict[str, Any]) -> bool | None:
+    """Return True if the description says so, else None."""
+    return True if _REQUIRED.match(_described(node)) else None
 
 
 def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
@@ -245,7 +220,7 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
 
 
 def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the schema of a body with the texts of its members as examples; a model sees those, and not the body's."""
+    """Return the schema of a body with examples of its members, because a model does not see the body's."""
     properties = schema.get("properties", {})
     if not isinstance(value, dict) or not properties:
         return schema
@@ -257,9 +232,6 @@ def _example(name: str, value: Any) -> dict[str, Any]:
     plain = isinstance(value, str) and 0 < len(value) <= _EXAMPLE and not value.startswith(("<", "{", ":"))
     hidden = _VARIABLE.search(str(value)) or REDACTED in str(value) or is_secret(name)
     return {"example": value} if plain and not hidden else {}
-
-
-# --- addresses ---
 
 
 def _address(url: Any, variables: dict[str, str]) -> _Address | None:
@@ -288,7 +260,7 @@ def _joined(url: Any) -> str:
 
 
 def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
-    """Return the base URL, "" when a variable without a value hides it, and the path."""
+    """Return the base URL ("" if a variable in it has no value), and the path."""
     if (first := _VARIABLE.match(before)) is not None:
         rest = before[first.end() :]
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
@@ -324,7 +296,7 @@ def _filled_host(before: str, variables: dict[str, str]) -> str:
 def _segment(
     segment: str, variables: dict[str, str], known: dict[str, dict[str, Any]], parameters: dict[str, dict[str, Any]]
 ) -> str:
-    """Return one segment of a path; `:id` and variables become parameters, a variable that is part of the address its value."""
+    """Return a path segment; `:id` and variables become parameters, variables of the address their values."""
     if (named := _SEGMENT.match(unquote(segment))) is not None:
         parameters[named[1]] = known.get(named[1], {})
         return f"{{{named[1]}}}"
@@ -442,34 +414,32 @@ def _scheme(auth: Any) -> dict[str, Any] | None:
     kind = text(auth, "type").lower()
     # A list of keys and values in 2.1, an object in 2.0.
     listed = {text(one, "key"): one.get("value") for _, one in entries(auth, kind)} or table(auth, kind)
-    given = {key: value for key, value in listed.items() if isinstance(value, str)}
+    settings = {key: value for key, value in listed.items() if isinstance(value, str)}
     if kind == "apikey":
-        place = given.get("in") if given.get("in") in {"query", "header"} else "header"
-        name = given.get("key", "")
+        place = settings.get("in") if settings.get("in") in {"query", "header"} else "header"
+        name = settings.get("key", "")
         return _key(str(place), name if re.fullmatch(r"[\w.-]{1,100}", name) else "X-Api-Key")
     if kind in {"basic", "bearer"}:
         return {"type": "http", "scheme": kind}
     if kind == "oauth2":
-        return _oauth(given)
+        return _oauth(settings)
     if kind == "awsv4":
         return {**_key("header", "Authorization"), "x-amazon-apigateway-authtype": "awsSigv4"}
     return {"type": "http", "scheme": kind} if kind and kind != "noauth" else None
 
 
-def _oauth(given: dict[str, str]) -> dict[str, Any]:
-    token, authorize = given.get("accessTokenUrl", ""), given.get("authUrl", "")
+def _oauth(settings: dict[str, str]) -> dict[str, Any]:
+    token, authorize = settings.get("accessTokenUrl", ""), settings.get("authUrl", "")
     if not token.startswith(("http://", "https://")) or _VARIABLE.search(token + authorize):
         return {"type": "http", "scheme": "bearer"}
-    scopes = dict.fromkeys((given.get("scope", "") if not _VARIABLE.search(given.get("scope", "")) else "").split(), "")
-    if given.get("grant_type") == "client_credentials":
+    scope = settings.get("scope", "")
+    scopes = dict.fromkeys([] if _VARIABLE.search(scope) else scope.split(), "")
+    if settings.get("grant_type") == "client_credentials":
         return {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token, "scopes": scopes}}}
     if authorize.startswith(("http://", "https://")):
         flow = {"tokenUrl": token, "authorizationUrl": authorize, "scopes": scopes}
         return {"type": "oauth2", "flows": {"authorizationCode": flow}}
     return {"type": "http", "scheme": "bearer"}
-
-
-# --- bodies and answers ---
 
 
 def _body(one: _PostmanRequest) -> dict[str, Any] | None:
@@ -530,30 +500,23 @@ def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "string"}
         if text(node, "type") == "file":
             schema = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
-        described = _described(node)
-        schema |= {"description": described} if described else {}
-        schema |= (
-            {"examples": list(_example(name, node.get("value")).values())} if _example(name, node.get("value")) else {}
-        )
+        examples = list(_example(name, node.get("value")).values())
+        schema |= given(description=_described(node), examples=examples)
         properties[name] = {"type": "array", "items": schema} if name in properties else schema
-        required += [name] if _REQUIRED.match(described) else []
-    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+        required += [name] if _is_required(node) else []
+    return {"type": "object", "properties": properties, **given(required=required)}
 
 
 def _responses(item: dict[str, Any]) -> dict[str, Any]:
     samples: dict[str, list[Any]] = {}
-    named: dict[str, str] = {}
+    found: dict[str, Any] = {}
     for _, one in entries(item, "response"):
         code = one.get("code")
-        status = str(code) if isinstance(code, int) and 200 <= code < 600 else ""
-        if not status:
-            continue
-        named.setdefault(status, text(one, "name") or text(one, "status"))
-        value = _json(text(one, "body"))
-        samples.setdefault(status, []).extend([value] if isinstance(value, dict | list) else [])
-    found: dict[str, Any] = {}
+        if isinstance(code, int) and 200 <= code < 600:
+            status, value = str(code), _json(text(one, "body"))
+            found.setdefault(status, {"description": text(one, "name") or text(one, "status") or status})
+            samples.setdefault(status, []).extend([value] if isinstance(value, dict | list) else [])
     for status, values in samples.items():
-        found[status] = {"description": named[status] or status}
         if values:
             found[status]["content"] = {"application/json": {"schema": infer(values, answer=True)}}
     return found or {"200": {"description": "The answer"}}

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped, escape, unescape
-
-_OPENAPI: Final = "3.1.0"
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped
+from mcpfactory_runtime.schemas.walk import escape, unescape
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +43,13 @@ class Translation:
                 return _existing(source, origin, tokens[end:])
         return ""
 
-    def moved(self, api: Api, source: dict[str, Any]) -> Api:
-        """Return the API read from `data`, with pointers into the source.
+    def moved(self, api: Api, source: dict[str, Any], before: tuple[Problem, ...]) -> Api:
+        """Return the API read from `data`, with pointers into the source, and the problems found `before`.
 
         Adds the operations that the translation left out.
         """
         problems = Problems()
-        problems.extend(self.problems)
+        problems.extend((*before, *self.problems))
         for one in api.problems:
             if one.code not in self.quiet:
                 problems.add(one.code, self.origin(one.pointer, source), one.message, one.hint)
@@ -69,7 +68,7 @@ class Translation:
 
 
 def _existing(source: dict[str, Any], origin: str, rest: list[str]) -> str:
-    """Return the origin, and of the rest what exists below it."""
+    """Return the origin with the tokens of `rest` that exist below it."""
     node: Any = source
     for token in origin.split("/")[1:]:
         node = _below(node, token)
@@ -97,12 +96,10 @@ class Draft:
         self.schemas: dict[str, Any] = {}
         self.schemes: dict[str, Any] = {}
         self.servers: list[dict[str, Any]] = []
-        self.tags: dict[str, Any] = {}
         self.origins: dict[str, str] = {}
         self.problems = Problems()
         self.skipped: list[Skipped] = []
-        info = {"title": title, "version": version, "description": description}
-        self.info = {key: value for key, value in info.items() if value not in (None, "")} | {"version": version or "1"}
+        self.info = given(title=title, description=description) | {"version": version or "1"}
 
     def add(self, method: str, path: str, operation: dict[str, Any], origin: str) -> None:
         """Add an operation; a duplicate is left out, and the existing operation stays unchanged."""
@@ -120,15 +117,12 @@ class Draft:
 
     def done(self, quiet: frozenset[str] = frozenset(), documents: dict[str, str] | None = None) -> Translation:
         """Return the translation."""
-        components = {"schemas": self.schemas, "securitySchemes": self.schemes}
-        data: dict[str, Any] = {"openapi": _OPENAPI, "info": self.info, "servers": self.servers, "paths": self.paths}
-        if self.tags:
-            data["tags"] = [{"name": name, "description": words} for name, words in self.tags.items()]
-        data["components"] = {key: value for key, value in components.items() if value}
+        data = {"openapi": "3.1.0", "info": self.info, "servers": self.servers, "paths": self.paths}
+        data["components"] = given(schemas=self.schemas, securitySchemes=self.schemes)
         return Translation(data, self.origins, self.problems.all(), tuple(self.skipped), quiet, documents or {})
 
 
-# --- small questions to nodes of which nothing is known ---
+# --- members of values of unknown type ---
 
 
 def pointer_of(*tokens: str | int) -> str:
@@ -160,6 +154,11 @@ def texts(node: Any, key: str) -> list[str]:
     """Return the texts of the list at a key."""
     value = node.get(key) if isinstance(node, dict) else None
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """Return the fields that have a value; not those that are None or empty."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
 def json_value(written: str) -> Any:
@@ -252,7 +251,7 @@ _TOKEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NAME: Final = re.compile(r"(?<![\w.-])([A-Za-z][\w.-]{0,60})(\\{0,9}[\"']?\s{0,3}[:=]\s{0,3}\\{0,9}[\"']?)")
-"""A name before its value in a text: of a query, a form, a header, a cookie, or of JSON that is a text itself."""
+"""A name before its value: in a query, form, header, cookie, or in escaped JSON."""
 _VALUE: Final = re.compile(rf"{_SENT}?([^\s\"'\\&;,<>(){{}}\[\]]+)", re.IGNORECASE)
 _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 

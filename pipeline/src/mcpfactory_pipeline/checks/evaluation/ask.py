@@ -31,7 +31,7 @@ from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ProtocolError
-from mcpfactory_runtime.server.generated.dialects import DIALECTS, shorten_names
+from mcpfactory_runtime.schemas.dialects import DIALECTS, shorten_names
 
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
 """First part of every model's system prompt; the instructions of the server follow."""
@@ -201,7 +201,7 @@ async def ask_cases(
     full = {str(tool["name"]): tool for tool in await ServerOffer(server, "full", options.timeout).tools("full")}
     offers = {setting: await _shown(server, setting, options.timeout, full) for setting in options.settings}
     asking = _Asking(server, options, full, offers, on_attempt)
-    async with _connected(endpoint) as connection:
+    async with connected(endpoint) as connection:
         attempts = await asking.all(connection, cases)
     return ModelReport(
         server=server.name,
@@ -237,7 +237,12 @@ async def _shown(
 
 
 @asynccontextmanager
-async def _connected(endpoint: ModelEndpoint) -> AsyncIterator[_ModelConnection]:
+async def connected(endpoint: ModelEndpoint) -> AsyncIterator[_ModelConnection]:
+    """Yield a connection to the endpoint by the client library of its vendor.
+
+    Raises:
+        ConfigError: the library is not installed.
+    """
     try:
         if endpoint.kind == "openai":
             from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIEndpoint  # noqa: PLC0415 - an extra, and heavy

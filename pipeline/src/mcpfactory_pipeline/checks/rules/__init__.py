@@ -29,25 +29,20 @@ from mcpfactory_pipeline.checks.rules import (
 RULES: Final[tuple[Rule, ...]] = (
     *process.RULES,
     *legacy.RULES,
-    *legacy.BATCH_RULES,
     *modern.RULES,
-    *features.LISTENING_RULES,
     *http.RULES,
-    *http.MODERN_RULES,
     *lists.RULES,
     *features.RULES,
     *server_messages.RULES,
     *schemas.RULES,
-    *schemas.DESCRIPTION_RULES,
     *behavior.RULES,
     *content.RULES,
     *placeholder_answers.RULES,
     *robustness.RULES,
     *security.RULES,
     *packaging.RULES,
-    *process.PERFORMANCE_RULES,
+    *process.PERFORMANCE,
 )
-
 
 FAMILIES: Final = {
     "startup": "Startup: the process, before and after the conversation",

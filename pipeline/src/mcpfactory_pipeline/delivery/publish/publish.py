@@ -29,7 +29,7 @@ from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.decisions.integrity import require_sound
+from mcpfactory_pipeline.decisions.integrity import require_integrity
 from mcpfactory_pipeline.delivery.publish import docker, mcpb, pypi, registry, sbom
 from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
@@ -202,7 +202,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
             hint=f"mcpfactory install {server} --client CLIENT makes the release in a channel available to local users",
         )
     find_channel(read_channels(workspace), channel)
-    require_sound(workspace, server)
+    require_integrity(workspace, server)
     state = Store(workspace).state(server)
     if state.retired:
         raise PublishError(
@@ -302,7 +302,7 @@ def _prepare(
 
 
 def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[PublishTarget]) -> None:
-    live = store.folded(release.server).state.published  # after a kill the state file may lack what the history has
+    live = store.state(release.server).published
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
         if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:

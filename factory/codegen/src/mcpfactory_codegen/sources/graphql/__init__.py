@@ -1,7 +1,7 @@
 """GraphQL schemas: the result of introspection, or the schema's text (SDL). Queries and mutations become operations.
 
-Each is a POST of one constant document to the endpoint, whose variables are the arguments (`ApiBody.graphql`); `schema` and `sdl`
-give the types, `selection` what a document asks of the answer. The path of an operation only names it.
+Each is a POST of a constant document to the endpoint, whose variables are the arguments (`ApiBody.graphql`). `schema` reads
+the types, `selection` chooses the fields of the response. The path of an operation is only a name.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mcpfactory_codegen.sources.graphql.schema import (
     value_of,
 )
 from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of, select_fields
-from mcpfactory_codegen.sources.translation import Draft, Translation, pointer_of, table, text
+from mcpfactory_codegen.sources.translation import Draft, Translation, given, pointer_of, table, text
 
 SDL: Final = "sdl"
-"""The member of a document's data that holds the text of a schema."""
+"""Member of a document's data with the text of a schema."""
 
 SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
 """Pattern of schema text: a type or schema definition at the start of a line."""
@@ -71,9 +71,8 @@ def translate_sdl(data: dict[str, Any]) -> Translation:
         schema = parsed(text(data, SDL))
     except SdlError as error:
         draft = Draft("API")
-        draft.problems.add(
-            "graphql-invalid", "", f"it is not a valid GraphQL schema: {error}", "correct the schema there"
-        )
+        message = f"it is not a valid GraphQL schema: {error}"
+        draft.problems.add("graphql-invalid", "", message, "correct the schema there")
         return draft.done(_QUIET)
     return _translated(schema)
 
@@ -115,16 +114,15 @@ def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, docu
     wrapped = root == "mutation" and kind is not None and "id" not in kind.fields
     selection = select_fields(schema, one.type, deeper=wrapped)
     pages = isinstance(selection, SelectionSet) and "pageInfo" in selection.names
-    given = [each for each in one.arguments if bare(each.type) != "Upload" and schema.named(each.type) is not None]
-    given = [each for each in given if each.required or not each.deprecated]
+    taken = [each for each in one.arguments if bare(each.type) != "Upload" and schema.named(each.type) is not None]
+    taken = [each for each in taken if each.required or not each.deprecated]
     path = f"/#{root}.{one.name}"
-    documents[path] = _document(root, one, given, selection, pages=pages)
-    properties = {each.name: _argument(each, pages=pages) for each in given}
+    documents[path] = _document(root, one, taken, selection, pages=pages)
+    properties = {each.name: _argument(each, pages=pages) for each in taken}
     body: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = [each.name for each in given if each.required]
-    body |= {"required": required} if required else {}
+    body |= given(required=[each.name for each in taken if each.required])
     data = {"type": "object", "properties": {one.name: answer_of(one.type, selection)}}
-    data |= {"required": [one.name]} if is_required(one.type) else {}
+    data |= given(required=[one.name] if is_required(one.type) else [])
     answer = {"type": "object", "properties": {"data": data}, "required": ["data"]}
     about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
     operation: dict[str, Any] = {
@@ -141,18 +139,18 @@ def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, docu
 
 
 def _document(
-    root: str, one: GraphQLField, given: list[InputValue], selection: SelectionSet | dict[str, Any], *, pages: bool
+    root: str, one: GraphQLField, taken: list[InputValue], selection: SelectionSet | dict[str, Any], *, pages: bool
 ) -> str:
-    """`query book($id: ID!) { book(id: $id) { id title } }`."""
-    declared = ", ".join(f"${each.name}: {each.type}{_default(each, pages=pages)}" for each in given)
-    passed = ", ".join(f"{each.name}: ${each.name}" for each in given)
-    called = f"{one.name}({passed})" if given else one.name
+    """Return the document of an operation: `query book($id: ID!) { book(id: $id) { id title } }`."""
+    declared = ", ".join(f"${each.name}: {each.type}{_default(each, pages=pages)}" for each in taken)
+    passed = ", ".join(f"{each.name}: ${each.name}" for each in taken)
+    called = f"{one.name}({passed})" if taken else one.name
     wanted = f" {selection.text()}" if isinstance(selection, SelectionSet) else ""
-    return f"{root} {one.name}{f'({declared})' if given else ''} {{ {called}{wanted} }}"
+    return f"{root} {one.name}{f'({declared})' if taken else ''} {{ {called}{wanted} }}"
 
 
 def _default(each: InputValue, *, pages: bool) -> str:
-    """Return the default of a variable: the argument's, or a page's size where an API may ask for one without saying so."""
+    """Return the default of a variable: the argument's, or a page size, which some APIs require without declaring it."""
     if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
         return f" = {each.default}"
     return f" = {_PAGE}" if pages and each.name == "first" and each.type == "Int" else ""
@@ -164,23 +162,17 @@ _PLAIN: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?|[A-Za-z_]\w{0,120}")
 
 def _argument(each: InputValue, *, pages: bool) -> dict[str, Any]:
     schema = _input_schema(each)
-    if _default(each, pages=pages) == f" = {_PAGE}":
-        schema["default"] = _PAGE
-    return schema
+    return schema | ({"default": _PAGE} if _default(each, pages=pages) == f" = {_PAGE}" else {})
 
 
 def _input_schema(each: InputValue) -> dict[str, Any]:
-    schema = _schema_of(each.type)
-    if each.description:
-        schema["description"] = each.description
-    if each.deprecated:
-        schema["deprecated"] = True
     default = value_of(each.default) if each.default is not None else None
+    schema = _schema_of(each.type) | given(description=each.description, deprecated=each.deprecated or None)
     return schema if default is None else {**schema, "default": default}
 
 
 def _schema_of(written: str) -> dict[str, Any]:
-    """Return the JSON Schema of an argument of a written type. What may be null may as well be left out, and is not offered."""
+    """Return the JSON Schema of an argument of a written type, without null: nullable arguments can be omitted."""
     plain = written.removesuffix("!")
     if is_list(plain):
         return {"type": "array", "items": _schema_of(plain[1:-1])}
@@ -208,7 +200,7 @@ def _add_types(draft: Draft, schema: GraphQLSchema) -> None:
 
 def _enum(kind: Type) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string", "enum": list(dict.fromkeys(name for name, _ in kind.values))}
-    schema |= {"description": kind.description} if kind.description else {}
+    schema |= given(description=kind.description)
     if any(about for _, about in kind.values):
         schema["x-enum-descriptions"] = [about for _, about in kind.values]
     return schema
@@ -221,7 +213,5 @@ def _input_object(kind: Type, schema: GraphQLSchema) -> dict[str, Any]:
         "properties": {each.name: _input_schema(each) for each in members if each.required or not each.deprecated},
         "additionalProperties": False,
     }
-    required = [each.name for each in members if each.required]
-    built |= {"required": required} if required else {}
-    built |= {"minProperties": 1, "maxProperties": 1} if kind.one_of else {}
-    return built | ({"description": kind.description} if kind.description else {})
+    built |= given(required=[each.name for each in members if each.required], description=kind.description)
+    return built | ({"minProperties": 1, "maxProperties": 1} if kind.one_of else {})

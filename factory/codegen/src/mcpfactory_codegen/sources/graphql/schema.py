@@ -6,8 +6,8 @@ Types of fields and arguments are kept as GraphQL writes them (`[Book!]!`), as v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_codegen.sources.translation import entries, json_value, pointer_of, table, text
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,120}\Z")
 _WRAPPERS: Final = 8
 _MARKS: Final = str.maketrans("", "", "[]!")
+_ROOTS: Final = ("query", "mutation", "subscription")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLSchema:
-    """All types by name, and the names of the three root types ("" for one that there is not)."""
+    """All types by name, and the names of the three root types ("" if missing)."""
 
     types: Mapping[str, Type]
     query: str = ""
@@ -76,12 +77,12 @@ class GraphQLSchema:
     description: str = ""
 
     def named(self, written: str) -> Type | None:
-        """Return the type that a written type is made of; None when it is not defined."""
+        """Return the innermost type of a written type; None if it is not defined."""
         return self.types.get(bare(written))
 
 
 def bare(written: str) -> str:
-    """`Book` of `[Book!]!`."""
+    """Return the innermost type: `Book` of `[Book!]!`."""
     return written.translate(_MARKS)
 
 
@@ -106,25 +107,27 @@ def value_of(literal: str) -> Any:
 
 
 def introspected(data: dict[str, Any]) -> GraphQLSchema:
-    """Return the schema that the introspection query answered."""
+    """Return the schema in an introspection query's response."""
     origin = "/__schema" if isinstance(data.get("__schema"), dict) else "/data/__schema"
     schema = table(data if origin == "/__schema" else table(data, "data"), "__schema")
     types = {}
     for index, node in entries(schema, "types"):
         if NAME.match(text(node, "name")):
-            types[node["name"]] = _type(node, f"{origin}/types/{index}")
-    roots = {key: text(table(schema, f"{key}Type"), "name") for key in ("query", "mutation", "subscription")}
+            at = f"{origin}/types/{index}"
+            places = [f"{at}/fields/{index}" for index, _ in entries(node, "fields")]
+            types[node["name"]] = _type(node, at, places)
+    roots = {key: text(table(schema, f"{key}Type"), "name") for key in _ROOTS}
     return GraphQLSchema(types, **roots, description=text(schema, "description"))
 
 
-def _type(node: dict[str, Any], origin: str) -> Type:
+def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> Type:
+    """Return a type as introspection describes it; `places` are the origins of its fields."""
     fields = {}
-    for index, one in entries(node, "fields"):
+    for (_, one), at in zip(entries(node, "fields"), places, strict=True):
         written = _written(one.get("type"))
         if NAME.match(text(one, "name")) and written:
             reason = text(one, "deprecationReason") or "deprecated" if one.get("isDeprecated") is True else ""
             arguments = tuple(_inputs(one, "args"))
-            at = origin + pointer_of("fields", index)
             fields[one["name"]] = GraphQLField(one["name"], written, text(one, "description"), arguments, reason, at)
     values = [(text(one, "name"), text(one, "description")) for _, one in entries(node, "enumValues")]
     return Type(
@@ -146,17 +149,15 @@ def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
         written = _written(one.get("type"))
         if NAME.match(text(one, "name")) and written:
             default = one.get("defaultValue")
-            yield InputValue(
-                one["name"],
-                written,
-                text(one, "description"),
-                default if isinstance(default, str) else None,
-                one.get("isDeprecated") is True,
-            )
+            default = default if isinstance(default, str) else None
+            deprecated = one.get("isDeprecated") is True
+            yield InputValue(one["name"], written, text(one, "description"), default, deprecated)
 
 
 def _written(node: Any, depth: int = 0) -> str:
-    """Return a type reference in GraphQL syntax; "" if it is invalid."""
+    """Return a type reference in GraphQL syntax; "" if it is invalid. A text is one already."""
+    if isinstance(node, str):
+        return node
     if not isinstance(node, dict) or depth > _WRAPPERS:
         return ""
     kind = text(node, "kind")
@@ -169,16 +170,11 @@ def _written(node: Any, depth: int = 0) -> str:
     return name if NAME.match(name) else ""
 
 
+# --- the text of a schema, as introspection would describe it ---
+
+
 _MOST_TOKENS: Final = 3_000_000
-_KINDS: Final = {
-    "ObjectType": "OBJECT",
-    "InterfaceType": "INTERFACE",
-    "UnionType": "UNION",
-    "EnumType": "ENUM",
-    "InputObjectType": "INPUT_OBJECT",
-    "ScalarType": "SCALAR",
-}
-_ROOTS: Final = ("query", "mutation", "subscription")
+_DEFINITION: Final = re.compile(r"(\w+)_type_(?:definition|extension)")
 
 
 class SdlError(ValueError):
@@ -186,10 +182,10 @@ class SdlError(ValueError):
 
 
 def parsed(text: str) -> GraphQLSchema:
-    """Return the schema that a text writes down; extensions of a type count as its own.
+    """Return the schema in a text; extensions are merged into their types.
 
     Raises:
-        SdlError: it has no valid syntax, or is nested too deeply.
+        SdlError: the syntax is invalid, or nested too deeply.
     """
     from graphql import GraphQLError, parse  # noqa: PLC0415 - heavy, and only needed for such a text
 
@@ -209,69 +205,69 @@ def parsed(text: str) -> GraphQLSchema:
             description = description or _description(node)
         elif (name := getattr(node, "name", None)) is not None and _kind(node):
             gathered.setdefault(name.value, []).append(node)
-    types = {name: _parsed_type(name, nodes) for name, nodes in gathered.items()}
+    types = {}
+    for name, nodes in gathered.items():
+        found = _described(name, nodes)
+        if found["kind"] == "INTERFACE":
+            found["possibleTypes"] = [{"name": one} for one in _implementations(name, gathered)]
+        places = [pointer_of(name, one["name"]) for one in found.get("fields", ())]
+        types[name] = _type(found, pointer_of(name), places)
     for name in ("Int", "Float", "String", "Boolean", "ID"):
         types.setdefault(name, Type(name, "SCALAR"))
-    implemented = _implementations(gathered)
-    for name, objects in implemented.items():
-        if name in types and types[name].kind == "INTERFACE":
-            types[name] = replace(types[name], possible=objects)
     defaults = {} if roots else {root: root.capitalize() for root in _ROOTS if root.capitalize() in types}
     roots = {root: roots.get(root, "") or defaults.get(root, "") for root in _ROOTS}
     return GraphQLSchema(types, **roots, description=description)
 
 
 def _kind(node: Any) -> str:
-    stem = "".join(part.capitalize() for part in node.kind.split("_"))
-    return _KINDS.get(stem.removesuffix("Definition").removesuffix("Extension"), "")
+    found = _DEFINITION.fullmatch(node.kind)
+    return found[1].upper() if found else ""
+
+
+def _implementations(interface: str, gathered: dict[str, list[Any]]) -> list[str]:
+    objects = {name: _all(nodes, "interfaces") for name, nodes in gathered.items() if _kind(nodes[0]) == "OBJECT"}
+    return [name for name, listed in objects.items() if any(one.name.value == interface for one in listed)]
+
+
+def _all(nodes: Iterable[Any], key: str) -> list[Any]:
+    return [one for node in nodes for one in getattr(node, key, ()) or ()]
 
 
 def _description(node: Any) -> str:
     return node.description.value if getattr(node, "description", None) is not None else ""
 
 
-def _parsed_type(name: str, nodes: list[Any]) -> Type:
+def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
+    """Return a type; `nodes` are its definition and extensions."""
     kind = _kind(nodes[0])
-    fields: dict[str, GraphQLField] = {}
-    members: list[InputValue] = []
-    values: list[tuple[str, str]] = []
-    possible: list[str] = []
-    for node in nodes:
-        for one in getattr(node, "fields", ()) or ():
-            if kind == "INPUT_OBJECT":
-                members.append(_input(one))
-            else:
-                fields[one.name.value] = _field(name, one)
-        values += [(one.name.value, _description(one)) for one in getattr(node, "values", ()) or ()]
-        possible += [one.name.value for one in getattr(node, "types", ()) or ()]
-    directives = {one.name.value: one for node in nodes for one in node.directives or ()}
-    return Type(
-        name,
-        kind,
-        next(filter(None, map(_description, nodes)), ""),
-        fields,
-        tuple(members),
-        tuple(values),
-        tuple(possible),
-        "oneOf" in directives,
-        _argument(directives.get("specifiedBy"), "url"),
-        pointer_of(name),
-    )
+    directives = {one.name.value: one for one in _all(nodes, "directives")}
+    return {
+        "name": name,
+        "kind": kind,
+        "description": next(filter(None, map(_description, nodes)), ""),
+        "inputFields" if kind == "INPUT_OBJECT" else "fields": list(map(_member, _all(nodes, "fields"))),
+        "enumValues": [{"name": one.name.value, "description": _description(one)} for one in _all(nodes, "values")],
+        "possibleTypes": [{"name": one.name.value} for one in _all(nodes, "types")],
+        "isOneOf": "oneOf" in directives,
+        "specifiedByURL": _argument(directives.get("specifiedBy"), "url"),
+    }
 
 
-def _field(owner: str, node: Any) -> GraphQLField:
-    arguments = tuple(_input(one) for one in node.arguments or ())
-    name = node.name.value
-    return GraphQLField(
-        name, _type_text(node.type), _description(node), arguments, _deprecated(node), pointer_of(owner, name)
-    )
+def _member(node: Any) -> dict[str, Any]:
+    """Return a field or an argument."""
+    from graphql import print_ast  # noqa: PLC0415 - heavy, as above
 
-
-def _input(node: Any) -> InputValue:
-    from graphql import print_ast  # noqa: PLC0415 - as above
-
-    default = print_ast(node.default_value) if node.default_value is not None else None
-    return InputValue(node.name.value, _type_text(node.type), _description(node), default, bool(_deprecated(node)))
+    default = getattr(node, "default_value", None)
+    deprecated = next((one for one in node.directives or () if one.name.value == "deprecated"), None)
+    return {
+        "name": node.name.value,
+        "description": _description(node),
+        "type": _type_text(node.type),
+        "args": list(map(_member, _all([node], "arguments"))),
+        "defaultValue": None if default is None else print_ast(default),
+        "isDeprecated": deprecated is not None,
+        "deprecationReason": _argument(deprecated, "reason"),
+    }
 
 
 def _type_text(node: ast.TypeNode) -> str:
@@ -287,23 +283,8 @@ def _type_text(node: ast.TypeNode) -> str:
     return f"{prefix}{inner.name.value}{suffix}"
 
 
-def _deprecated(node: Any) -> str:
-    found = next((one for one in node.directives or () if one.name.value == "deprecated"), None)
-    return "" if found is None else _argument(found, "reason") or "deprecated"
-
-
 def _argument(directive: Any, name: str) -> str:
     for one in directive.arguments or () if directive is not None else ():
         if one.name.value == name and isinstance(getattr(one.value, "value", None), str):
             return str(one.value.value)
     return ""
-
-
-def _implementations(gathered: dict[str, list[Any]]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for name, nodes in gathered.items():
-        for one in (
-            one for node in nodes if _kind(nodes[0]) == "OBJECT" for one in getattr(node, "interfaces", ()) or ()
-        ):
-            found.setdefault(one.name.value, {})[name] = None
-    return {name: tuple(objects) for name, objects in found.items()}

@@ -28,13 +28,13 @@ _TELLING: Final = (
 )  # fmt: skip
 _ONWARDS: Final = ("hasNextPage", "endCursor")
 _ECHO: Final = "clientMutationId"
-"""The caller's own value: it adds nothing to a response."""
+"""The caller's own value, which adds nothing to a response."""
 _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boolean": "boolean", "ID": "string"}
 
 
 @dataclass(slots=True)
 class SelectionSet:
-    """The fields that are asked of a value of one type; `fragments` those of the objects that it can be."""
+    """Selected fields of one type; `fragments` has those of its possible object types."""
 
     type: Type
     leaves: list[GraphQLField] = field(default_factory=list)
@@ -49,7 +49,7 @@ class SelectionSet:
 
     @property
     def names(self) -> set[str]:
-        """The names that are taken in an answer."""
+        """Return the member names of a response."""
         own = {one.name for one in self.leaves} | {one.name for one, _ in self.objects}
         return own.union(*(fragment.names for fragment in self.fragments))
 
@@ -59,7 +59,7 @@ class SelectionSet:
         return not (self.leaves or self.objects or self.abstract)
 
     def text(self) -> str:
-        """`{ id author { name } }`."""
+        """Return the selection as GraphQL: `{ id author { name } }`."""
         parts = ["__typename"] if self.abstract or self.empty else []
         parts += [one.name for one in self.leaves]
         parts += [f"{one.name} {below.text()}" for one, below in self.objects]
@@ -67,7 +67,7 @@ class SelectionSet:
         return "{ " + " ".join(parts) + " }"
 
     def schema(self, *, nullable: bool) -> dict[str, Any]:
-        """Return the JSON Schema of what comes back."""
+        """Return the JSON Schema of the response."""
         properties: dict[str, Any] = {"__typename": {"type": "string"}} if self.abstract or self.empty else {}
         required = [*properties]
         for one in self.leaves:
@@ -102,12 +102,9 @@ def _leaf_schema(written: str) -> dict[str, Any]:
 
 
 def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) -> SelectionSet | dict[str, Any]:
-    """Return the fields to select for a type, or its JSON Schema if the type is a scalar.
+    """Return the fields to select for a written type, or its JSON Schema if the type is a scalar.
 
-    Args:
-        schema: all types.
-        written: type of the called field, as written in the schema.
-        deeper: True if the type only wraps the result of a mutation; selects one level more.
+    `deeper` selects one level more, for a type that only wraps the result of a mutation.
     """
     kind = schema.named(written)
     if kind is None or kind.kind not in _COMPOSITE:
@@ -165,7 +162,7 @@ class _Choosing:
         self._waiting.append((below, level))
 
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
-        """Yield the fields that hold objects which are worth opening: below the answer itself no pages, and lists last."""
+        """Yield the fields with objects to select, lists last; connections only at the top."""
         for one in sorted(
             chosen.type.fields.values(), key=lambda one: level > 0 and is_list(one.type.removesuffix("!"))
         ):
@@ -211,7 +208,7 @@ def _callable(one: GraphQLField) -> bool:
 
 
 def _prune(chosen: SelectionSet) -> None:
-    """Take away the objects of which nothing was chosen, from the innermost outwards."""
+    """Remove objects without selected fields, from the innermost outwards."""
     for below in [*(below for _, below in chosen.objects), *chosen.fragments]:
         _prune(below)
     chosen.objects = [(one, below) for one, below in chosen.objects if not below.empty]

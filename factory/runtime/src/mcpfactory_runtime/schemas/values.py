@@ -14,9 +14,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+
+from mcpfactory_runtime.schemas.walk import types_of
 
 STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
@@ -247,13 +249,13 @@ class Enumeration:
 
     def __init__(self, values: list[Any], *, lenient: bool) -> None:
         self._values = values
-        self._by_key = {_json_key(value): value for value in values}
+        self._by_key = {json_key(value): value for value in values}
         texts = [value if isinstance(value, str) else show(value) for value in values]
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
         """Return the value, or the listed one that its text means; raises a problem."""
-        key = _json_key(value)
+        key = json_key(value)
         if key in self._by_key:
             return value
         text = value if isinstance(value, str) else show(value) if isinstance(value, bool | int) else None
@@ -274,7 +276,7 @@ def check_size(low: int, high: int | None, value: Any) -> Any:
 
 def check_unique(value: list[Any]) -> list[Any]:
     """`uniqueItems`."""
-    if len({_json_key(one) for one in value}) < len(value):
+    if len({json_key(one) for one in value}) < len(value):
         raise problem("must not have two items that are the same")
     return value
 
@@ -311,7 +313,18 @@ object_from_text = partial(_container_from_text, "{")
 array_from_text = partial(_container_from_text, "[")
 
 
-def is_number(value: Any) -> bool:
+def value_from_text(schema: Any, text: str) -> Any:
+    """Return the value that a person typed: text where the schema permits only text (and null), otherwise JSON."""
+    kinds = set(types_of(schema))
+    if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return [text] if kinds == {"array"} else text  # the server reports the error
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Return True if the value is a JSON number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -343,14 +356,14 @@ TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 }
 
 
-def _json_key(value: Any) -> Any:
+def json_key(value: Any) -> Any:
     """Return a key that is the same for equal JSON: 1 and 1.0, objects in any member order."""
     if isinstance(value, bool) or value is None:
         return (type(value), value)
     if isinstance(value, list):
-        return ("array", *map(_json_key, value))
+        return ("array", *map(json_key, value))
     if isinstance(value, dict):
-        return ("object", frozenset((name, _json_key(one)) for name, one in value.items()))
+        return ("object", frozenset((name, json_key(one)) for name, one in value.items()))
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int) and abs(value) >= _HASHED:  # the hash of a text cannot be chosen by who sends it

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urljoin
 
+from mcpfactory_runtime.schemas.walk import children, unescape
+
 
 class UnusableSchemaError(ValueError):
     """Nothing can be checked against this schema. The message says why, and what to do."""
@@ -31,8 +33,6 @@ class SchemaDialect(NamedTuple):
     lonely: bool = False
 
 
-NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})  # name → part
-_DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})  # their values are not schemas
 _CURRENT: Final = SchemaDialect()
 _DIALECTS: Final[dict[str, SchemaDialect]] = {
     "json-schema.org/draft/2020-12/schema": _CURRENT,
@@ -103,7 +103,7 @@ class SchemaReferences:
             if fragment and not fragment.startswith("/"):
                 return self._anchors[uri, fragment]
             for step in fragment.split("/")[1:]:
-                key = step.replace("~1", "/").replace("~0", "~")
+                key = unescape(step)
                 target = target[int(key) if isinstance(target, list) and key.isdecimal() else key]
         except (KeyError, IndexError, TypeError):
             raise UnusableSchemaError(
@@ -140,19 +140,13 @@ def _own_id(part: Mapping[str, Any], base: str) -> str:
 
 def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Every subschema with the URI of the resource that it belongs to; what has an `$id` goes to `resources`."""
-    waiting: list[tuple[Any, str, bool]] = [(root, "", False)]
+    waiting: list[tuple[Any, str]] = [(root, "")]
     seen = set()
     while waiting:
-        part, base, named = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, list):
-            waiting += [(value, base, False) for value in part]
-        elif isinstance(part, Mapping) and named:
-            waiting += [(value, base, False) for value in part.values()]
-        elif isinstance(part, Mapping):
+        part, base = waiting.pop()
+        if isinstance(part, Mapping) and id(part) not in seen:
+            seen.add(id(part))
             base = _own_id(part, base)
             resources.setdefault(base, part)
             yield part, base
-            waiting += [(value, base, key in NAMED) for key, value in part.items() if key not in _DATA]
+            waiting += [(child, base) for _, child in children(part)]

@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, SchemaValidator
 from typing_extensions import TypedDict
 
+from mcpfactory_runtime.schemas.walk import lookup, properties_of
 from mcpfactory_runtime.types import Json
 
 
@@ -83,7 +84,8 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     """
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        schema = _itself(adapter.json_schema(mode="serialization", schema_generator=_Plain))
+        schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
+        schema = lookup(schema, schema.get("$defs", {}))  # a type that contains itself is a reference
     except PydanticUserError as error:
         raise TypeError(
             f"cannot derive an output schema from the return annotation: {error}\nhint: set structured=False to return the value without an output schema"
@@ -101,30 +103,13 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     return plain, schema
 
 
-def _itself(schema: Json) -> Json:
-    """Return the schema with a `$ref` at its root replaced by the definition.
-
-    A type that contains itself has such a schema.
-    """
-    name = str(schema.get("$ref", "")).rpartition("/")[2]
-    return {**schema["$defs"][name], "$defs": schema["$defs"]} if name in schema.get("$defs", {}) else schema
-
-
 def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:
     """Return a function that builds an instance from plain JSON, and the JSON Schema of its input without `$ref`."""
     adapter: TypeAdapter[Any] = TypeAdapter(model)
     schema = adapter.json_schema(schema_generator=_Plain)
     definitions = schema.pop("$defs", {})
-    properties = {name: _inline(value, definitions) for name, value in schema.get("properties", {}).items()}
+    properties = {name: lookup(value, definitions) for name, value in properties_of(schema).items()}
     return adapter.validate_python, {**schema, "properties": properties}
-
-
-def _inline(schema: Json, definitions: Json) -> Json:
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        siblings = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**definitions.get(reference.rpartition("/")[2], {}), **siblings}
-    return schema
 
 
 def _without_default(field: FieldInfo) -> FieldInfo:

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server.generated.dialects import DIALECTS, adapt_tool, shorten_names
+from mcpfactory_runtime.schemas.dialects import DIALECTS, adapt_tool, shorten_names
 from tests.runtime.server.shelf import package, row, use
 
 COMBINING = {"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"}
@@ -162,3 +162,11 @@ def test_the_environment_and_the_manifest_choose(tmp_path: Path, monkeypatch: py
     server = Server("books")
     server.mount_manifest(package(tmp_path, monkeypatch, SHELF, dialect="plain"))
     assert tools_of(server)[LONG]["inputSchema"] == SCHEMA
+
+
+def test_a_single_alternative_is_not_noted_as_nullable() -> None:
+    limits = DIALECTS["flat"]
+    assert limits is not None
+    schema = {"type": "object", "properties": {"one": {"anyOf": [{"type": "integer"}]}}}
+    shown = adapt_tool({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
+    assert shown == {"one": {"type": "integer"}}

@@ -11,13 +11,23 @@ Arguments are checked against a tool's own schema in every dialect; only the lis
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any, Final, Literal
 
-from mcpfactory_runtime.server.registry import Tool
-from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.schemas.merge import both, either
+from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.schemas.walk import (
+    COMBINATORS,
+    items_of,
+    map_schema,
+    parts_of,
+    properties_of,
+    required_of,
+    types_of,
+    unescape,
+)
 from mcpfactory_runtime.types import Json
 
 
@@ -26,14 +36,14 @@ class Limits:
     """The limits of a client.
 
     Attributes:
-        combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and the like; "below" is anywhere but in
-            the root.
+        combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and the like: anywhere below the root, or
+            nowhere.
         types: True if `type` may be a list.
         name: maximum length of a tool's name. Many clients prepend the server's name and permit 64 characters for
             both.
     """
 
-    combinators: Literal["anywhere", "below", "nowhere"]
+    combinators: Literal["below", "nowhere"]
     types: bool
     name: int
 
@@ -45,22 +55,9 @@ DIALECTS: Final[dict[str, Limits | None]] = {
 }
 """No `$ref` and no `$defs` in any but "standard"."""
 
-_PARTS: Final = frozenset(
-    {
-        "additionalProperties",
-        "contains",
-        "contentSchema",
-        "items",
-        "propertyNames",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    }
-)
-_LISTS: Final = frozenset({"prefixItems"})
-_MAPS: Final = frozenset({"properties", "patternProperties"})
 _CHOICES: Final = ("anyOf", "oneOf")
 _DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
-_COMBINING: Final = _DROPPED | {*_CHOICES, "allOf"}
+_COMBINING: Final = _DROPPED | {*COMBINATORS}
 _IGNORED: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamicAnchor", "$schema", "$comment"})
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _MAX_SCHEMAS: Final = 3_000  # schemas in one tool
@@ -75,14 +72,9 @@ def adapt_tool(wire: Json, limits: Limits) -> Json:
     done = {**wire, "inputSchema": schema}
     if notes:
         done["description"] = "\n".join(filter(None, (wire.get("description", ""), *notes)))
-    if "outputSchema" in wire and adapt_schema(wire["outputSchema"], limits) != wire["outputSchema"]:
+    if "outputSchema" in wire and _flattened(wire["outputSchema"], limits)[0] != wire["outputSchema"]:
         del done["outputSchema"]
     return done
-
-
-def adapt_schema(schema: Any, limits: Limits) -> Any:
-    """One schema within these limits."""
-    return _flattened(schema, limits)[0]
 
 
 def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
@@ -116,7 +108,7 @@ class _Flattener:
 
     def root(self, schema: Mapping[str, Any]) -> tuple[Json, list[str]]:
         notes: list[str] = []
-        done = self._node(schema, (), 0, notes, merge=self._limits.combinators != "anywhere")
+        done = self._node(schema, (), 0, notes, merge=True)
         if not isinstance(done, dict):
             done = {}
         done = {"type": "object", **done}
@@ -149,7 +141,7 @@ class _Flattener:
         if not isinstance(schema.get("$ref"), str):
             return self._parts(own, inside, depth)
         place, target = self._references.follow(schema)
-        name = place.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        name = unescape(place.rpartition("/")[2])
         if not isinstance(target, Mapping):
             return self._parts(own, inside, depth)
         if place in inside or self._left < 0 or depth > _MAX_DEPTH:
@@ -166,20 +158,9 @@ class _Flattener:
         everywhere = self._limits.combinators == "nowhere"
         done: Json = {}
         for key, value in schema.items():
-            combining = key in _COMBINING and key != "dependentRequired"
-            merge = everywhere or (combining and depth == 0 and self._limits.combinators == "below")
-
-            def one(part: Any, merge: bool = merge) -> Any:
-                return self._node(part, inside, depth + 1, None, merge=merge)
-
-            if isinstance(value, Mapping) and (key in _MAPS or key == "dependentSchemas"):
-                done[key] = {name: one(part) for name, part in value.items()}
-            elif isinstance(value, list) and (key in _LISTS or key in {"allOf", *_CHOICES}):
-                done[key] = [one(part) for part in value]
-            elif isinstance(value, Mapping) and (key in _PARTS or combining):
-                done[key] = one(value)
-            else:
-                done[key] = value
+            merge = everywhere or (key in _COMBINING and depth == 0)
+            part = partial(self._node, inside=inside, depth=depth + 1, outer=None, merge=merge)
+            done |= map_schema({key: value}, part)
         return done
 
 
@@ -187,91 +168,44 @@ class _Flattener:
 
 
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
-    """Without combinators: what all of `allOf` say, what any of the alternatives permits."""
+    """Return the schema with its `allOf` and alternatives merged into its own keywords."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
-    for part in schema.get("allOf", ()):
-        if isinstance(part, Mapping):
-            done = _intersection(done, part)
+    for part in parts_of(schema, "allOf"):
+        done = _intersection(done, part)
     for keyword in _CHOICES:
-        branches = [branch for branch in schema.get(keyword, ()) if branch is not False]
-        if branches:
+        if branches := [branch for branch in parts_of(schema, keyword) if branch is not False]:
             done = _intersection(done, _union(branches, notes))
     if not _DROPPED.isdisjoint(schema):
         notes.append("Some combinations of values are not permitted.")
     return done
 
 
-def _intersection(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
+def _intersection(one: Any, other: Any) -> Any:
     """Return a schema satisfied by all values that satisfy both; of two bounds of a kind the first counts."""
-    done = dict(one)
-    for key, value in other.items():
-        if key == "properties" and isinstance(done.get(key), Mapping):
-            mine = done[key]
-            merged = {
-                name: _intersection(mine[name], part) if _are_schemas(mine.get(name), part) else part
-                for name, part in value.items()
-            }
-            done[key] = {**mine, **merged}
-        elif key == "required" and isinstance(done.get(key), list):
-            done[key] = list(dict.fromkeys([*done[key], *value]))
-        elif key == "additionalProperties" and done.get(key) != value and key in done:
-            done[key] = True  # one schema may permit members that the other does not know
-        elif key not in done:
-            done[key] = value
-    if done.get("additionalProperties") is False and ("properties" in one) and ("properties" in other):
-        del done["additionalProperties"]
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return other if one is True else one
+    done = both(one, other, _intersection)
+    if done.get("additionalProperties") is False and {"properties"} <= one.keys() & other.keys():
+        del done["additionalProperties"]  # one schema may permit members that the other does not know
     return done
 
 
-def _are_schemas(*values: Any) -> bool:
-    return all(isinstance(value, Mapping) for value in values)
-
-
-def _union(branches: list[Any], notes: list[str]) -> Json:
-    """One schema that permits what any of them does, and a note of what each was."""
+def _union(branches: Sequence[Any], notes: list[str]) -> Json:
+    """Return a schema that permits what any branch does, or more; add a note that lists the branches."""
     nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
     rest = [branch for branch in branches if branch not in nulls]
     if len(rest) == 1 and isinstance(rest[0], Mapping):
-        notes.append("May be null.")
+        notes += ["May be null."] if nulls else []
         return dict(rest[0])
     if not all(isinstance(branch, Mapping) for branch in rest) or not rest:
         return {}
     summaries = list(dict.fromkeys(_summary(branch) for branch in rest))
     more = ", …" if len(summaries) > _SHOWN else ""
     notes.append(f"One of: {'; '.join(summaries[:_SHOWN])}{more}{' (or null)' if nulls else ''}.")
-    kinds = {str(branch.get("type")) for branch in rest}
-    done: Json = (
-        {"type": kinds.pop()} if len(kinds) == 1 and all(isinstance(one.get("type"), str) for one in rest) else {}
-    )
-    values = [branch.get("enum", [branch["const"]] if "const" in branch else None) for branch in rest]
-    if all(isinstance(value, list) for value in values):
-        done["enum"] = _distinct(value for each in values for value in each)
-    if done.get("type") == "object" or all("properties" in branch for branch in rest):
-        done |= _any_object(rest)
-    if done.get("type") == "array":
-        items = [branch.get("items") for branch in rest]
-        if all(isinstance(item, Mapping) for item in items):
-            done["items"] = items[0] if all(item == items[0] for item in items) else _union(items, [])
+    done: Json = reduce(partial(either, inner=lambda *pair: _union(pair, [])), rest)
+    if isinstance(done.get("type"), list):
+        return {"enum": done["enum"]} if "enum" in done else {}
     return done
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Each value once, for clients refuse an enum that repeats one; `1` and `true` are two."""
-    return list({json.dumps(value, sort_keys=True): value for value in values}.values())
-
-
-def _any_object(branches: list[Any]) -> Json:
-    properties: Json = {}
-    for branch in branches:
-        for name, part in branch.get("properties", {}).items():
-            known = properties.get(name, part)
-            either = _union([known, part], []) if _are_schemas(known, part) else {}
-            properties[name] = part if known == part else either
-    required = [
-        name for name in branches[0].get("required", ()) if all(name in one.get("required", ()) for one in branches)
-    ]
-    done: Json = {"properties": properties} if properties else {}
-    return done | ({"required": required} if required else {})
 
 
 def _summary(branch: Mapping[str, Any]) -> str:
@@ -279,14 +213,14 @@ def _summary(branch: Mapping[str, Any]) -> str:
         return str(branch["title"])[:60]
     if "const" in branch:
         return str(branch["const"])[:60]
-    if isinstance(branch.get("required"), list) and branch["required"]:
-        return "with " + " and ".join(map(str, branch["required"][:_SHOWN]))
-    kind = branch.get("type", "any value")
-    if kind == "array" and isinstance(branch.get("items"), Mapping):
-        return f"array of {branch['items'].get('type', 'any')}"
-    if isinstance(branch.get("properties"), Mapping) and branch["properties"]:
-        return "object with " + ", ".join(list(branch["properties"])[:_SHOWN])
-    return str(kind) if isinstance(kind, str) else " or ".join(map(str, kind))
+    if needed := required_of(branch):
+        return "with " + " and ".join(needed[:_SHOWN])
+    kinds, items = types_of(branch), items_of(branch)
+    if kinds == ["array"] and isinstance(items, Mapping):
+        return f"array of {items.get('type', 'any')}"
+    if names := list(properties_of(branch)):
+        return "object with " + ", ".join(names[:_SHOWN])
+    return " or ".join(kinds) or "any value"
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
@@ -302,20 +236,3 @@ def _one_type(schema: Json, notes: list[str]) -> Json:
     if kinds:
         notes.append(f"One of: {'; '.join(map(str, kinds))}.")
     return {key: value for key, value in schema.items() if key != "type"}
-
-
-# --- tools ---
-
-
-def tool_in_dialect(tool: Tool, name: str, limits: Limits) -> Tool:
-    """Return the tool under another name and with another look; it does what the tool does, and checks as it does."""
-
-    def load(view: Tool) -> None:
-        if tool.load is not None:
-            tool.load(tool)
-        view.handler, view.bind, view.convert = tool.handler, tool.bind, tool.convert
-        view.context, view.is_async, view.load = tool.context, tool.is_async, None
-
-    view = Tool(name, {**adapt_tool(tool.wire, limits), "name": name}, load)
-    view.scopes = tool.scopes
-    return view

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from mcpfactory_pipeline.checks.evidence import ServerProcess
-from mcpfactory_pipeline.checks.transport.stdio import noise_cause, noise_hint
+from mcpfactory_pipeline.checks.evidence import Session
+from mcpfactory_pipeline.checks.transport.stdio import pollution_cause, pollution_hint
 from tests.pipeline.checks.test_rules import judged, observed
 from tests.rows import rows
 
@@ -29,13 +29,15 @@ PING = {"jsonrpc": "2.0", "id": 1, "result": {}}
     ],
 )
 def test_a_line_that_is_no_message_has_its_cause_and_what_to_do(line: bytes, cause: str) -> None:
-    assert noise_cause(line) == cause
-    assert bool(noise_hint((cause,))) is (cause != "text")  # the rule's own hint speaks of stray prints
+    assert pollution_cause(line) == cause
+    assert bool(pollution_hint((cause,))) is (cause != "text")  # the rule's own hint speaks of stray prints
 
 
 def test_of_a_server_that_says_nothing_but_noise_one_finding_tells_what_it_said() -> None:
-    loud = ServerProcess("session 2000", answered=False, noise=("\x00",), noise_causes=("binary data",))
-    evidence = observed(starts=(loud,), eras=frozenset(), revisions=(), handshakes={}, lists={}, probes={}, calls=())
+    loud = Session("session 2000", answered=False, pollution=["\x00"], pollution_causes={"binary data": None})
+    evidence = observed(
+        sessions=(loud,), lifecycles=frozenset(), revisions=(), handshakes={}, lists={}, probes={}, calls=()
+    )
     (finding,) = judged(evidence).findings
     assert finding.rule == "startup.starts"
     assert "no answer came; what stood on stdout is no JSON-RPC message: binary data" in finding.message

@@ -15,7 +15,7 @@ from tests.runtime.requirements import requirement
 REFUSED: Final = "refused"
 PROGRAM: Final = """
 import json, sys
-from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
+from mcpfactory_runtime.schemas.validation import ArgumentError, compile_schema
 schema, arguments = json.load(sys.stdin)
 try:
     print(json.dumps(compile_schema(schema).validate(arguments)))

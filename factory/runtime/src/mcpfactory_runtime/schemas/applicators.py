@@ -13,14 +13,14 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from mcpfactory_runtime.server.schema.references import NAMED, SchemaReferences, UnusableSchemaError
-from mcpfactory_runtime.server.schema.values import STRICT, TYPES, problem, together
+from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.schemas.values import STRICT, TYPES, problem, together
+from mcpfactory_runtime.schemas.walk import children, properties_of, required_of, types_of
 
 CoreSchema = core_schema.CoreSchema
 Handler = Callable[[Any], Any]
 
 _OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
-_DATA: Final = frozenset({"const", "default", "enum", "example", "examples", "required", "dependentRequired"})
 MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
 _MOST_PARTS: Final = 2_000  # of a schema of which it is asked whether it is exact
 
@@ -201,17 +201,14 @@ def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Ma
     `lists_none` returns True for an enumeration that permits none of its own values; every value passes such an
     enumeration.
     """
-    waiting, seen = [schema], set()
+    waiting, seen = list(schema) if isinstance(schema, list) else [schema], set()
     while waiting:
         part = waiting.pop()
-        if id(part) in seen or not isinstance(part, dict | list):
+        if id(part) in seen or not isinstance(part, dict):
             continue
         seen.add(id(part))
         if len(seen) > _MOST_PARTS:
             return False
-        if isinstance(part, list):
-            waiting += part
-            continue
         if _lets_through(part) or lists_none(part):
             return False
         if isinstance(part.get("$ref"), str):
@@ -222,11 +219,7 @@ def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Ma
             if target is schema:  # a reference cycle can return here without entering the value
                 return False
             waiting.append(target)
-        for key, value in part.items():
-            if key in NAMED and isinstance(value, dict):  # its keys are names, and no keywords
-                waiting += value.values()
-            elif key not in _DATA:
-                waiting.append(value)
+        waiting += [child for _, child in children(part)]
     return True
 
 
@@ -235,12 +228,10 @@ def _lets_through(part: Mapping[str, Any]) -> bool:
     patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
     if isinstance(part.get("patternProperties"), dict):
         patterns += part["patternProperties"]
-    kind = part.get("type")
-    kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
     return (
         not _OPEN.isdisjoint(part)
         or any(judged(pattern) is None for pattern in patterns)
-        or any(not isinstance(one, str) or one not in TYPES for one in kinds)
+        or any(kind not in TYPES for kind in types_of(part))
         or any(isinstance(part.get(key), list) and len(part[key]) > MAX_PREFIX for key in ("prefixItems", "items"))
         or _excludes_required(part)
     )
@@ -248,12 +239,8 @@ def _lets_through(part: Mapping[str, Any]) -> bool:
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
     """Return True if the schema requires a property that it forbids; validation accepts such a property."""
-    required = part.get("required")
-    if part.get("additionalProperties") is not False or not isinstance(required, list):
+    if part.get("additionalProperties") is not False:
         return False
-    properties, patterns = (_mapping(part.get(key)) for key in ("properties", "patternProperties"))
-    return any(isinstance(name, str) and name not in properties and not is_matched(name, patterns) for name in required)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    properties, patterns = properties_of(part), part.get("patternProperties")
+    known = patterns if isinstance(patterns, Mapping) else {}
+    return any(name not in properties and not is_matched(name, known) for name in required_of(part))

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from mcpfactory_runtime.server.schema.applicators import (
+from mcpfactory_runtime.schemas.applicators import (
     MAX_PREFIX,
     by_pattern,
     conditional,
@@ -37,8 +37,9 @@ from mcpfactory_runtime.server.schema.applicators import (
     only_one,
     without_matched,
 )
-from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
-from mcpfactory_runtime.server.schema.values import (
+from mcpfactory_runtime.schemas.merge import listed_values
+from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.schemas.values import (
     KEYS_BY_KIND,
     LENIENT,
     OWN_KEYS,
@@ -57,6 +58,7 @@ from mcpfactory_runtime.server.schema.values import (
     problem,
     text_from_integer,
 )
+from mcpfactory_runtime.schemas.walk import items_of, parts_of, properties_of, required_of, types_of
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
@@ -109,8 +111,7 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
         validator = SchemaValidator(compiler.root())
     except SchemaError:  # a combination that pydantic-core refuses as a whole
         validator = SchemaValidator(core_schema.dict_schema(strict=True))
-    properties = schema.get("properties")
-    return ArgumentValidator(validator, tuple(properties) if isinstance(properties, Mapping) else ())
+    return ArgumentValidator(validator, tuple(properties_of(schema)))
 
 
 class _Compiler:
@@ -169,11 +170,11 @@ class _Compiler:
         steps = [self._own(schema, lenient, depth)]
         if refers:
             steps.append(self._reference(schema, lenient=lenient))
-        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in _list(schema.get("allOf"))]
+        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in parts_of(schema, "allOf")]
         steps += [
-            self._union(_list(schema[key]), lenient, depth)
+            self._union(branches, lenient, depth)
             for key in ("anyOf", "oneOf")
-            if _list(schema.get(key)) and (lenient or key == "anyOf" or not self._judges_one(schema))
+            if (branches := parts_of(schema, key)) and (lenient or key == "anyOf" or not self._judges_one(schema))
         ]
         return [step for step in steps if step is not _ANY]
 
@@ -198,7 +199,7 @@ class _Compiler:
 
     def _judges_one(self, schema: Mapping[str, Any]) -> bool:
         """Return True if `only_one` can check the schema's `oneOf`."""
-        branches = _list(schema.get("oneOf"))
+        branches = parts_of(schema, "oneOf")
         return len(branches) > 1 and self._is_exact(branches)
 
     def _is_exact(self, schema: Any) -> bool:
@@ -206,8 +207,8 @@ class _Compiler:
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
         """Return True if a schema lists values and its other keywords permit none, or the result is unknown."""
-        values = [schema["const"]] if "const" in schema else schema.get("enum")
-        if not isinstance(values, list):
+        values = listed_values(schema)
+        if values is None:
             return False
         found = self._listing.get(id(schema))
         if found is None:
@@ -217,8 +218,7 @@ class _Compiler:
 
     def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
         """Return those of the listed values that the schema's other keywords permit."""
-        kind = schema.get("type")
-        kinds = [kind] if isinstance(kind, str) else _list(kind)
+        kinds = types_of(schema)
         fitting = [value for value in values if is_of(value, kinds)] if kinds else values
         rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
         if rest.keys() - {"type"}:
@@ -231,14 +231,8 @@ class _Compiler:
 
     def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
         """Return the schema's keywords apart from `$ref` and the combinators."""
-        if "const" in schema:
-            return _plain(
-                Enumeration(self._permitted([schema["const"]], schema, depth) or [schema["const"]], lenient=lenient)
-            )
-        if isinstance(schema.get("enum"), list):
-            return _plain(
-                Enumeration(self._permitted(schema["enum"], schema, depth) or schema["enum"], lenient=lenient)
-            )
+        if (values := listed_values(schema)) is not None:
+            return _plain(Enumeration(self._permitted(values, schema, depth) or values, lenient=lenient))
         kind = schema.get("type")
         if isinstance(kind, list):
             return self._union(
@@ -316,9 +310,7 @@ class _Compiler:
         return result
 
     def object(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        properties = schema.get("properties")
-        properties = properties if isinstance(properties, Mapping) else {}
-        required = {name for name in _list(schema.get("required")) if isinstance(name, str)}
+        properties, required = properties_of(schema), set(required_of(schema))
         extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
         patterns = patterns if isinstance(patterns, Mapping) else {}
         beside = {
@@ -352,10 +344,9 @@ class _Compiler:
         return self._before(object_from_text, result) if lenient else result
 
     def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        prefix, rest = _list(schema.get("prefixItems")), schema.get("items", True)
+        prefix, rest = parts_of(schema, "prefixItems"), items_of(schema)
         if self._dialect.tuples:
-            prefix = _list(rest)
-            rest = schema.get("additionalItems", True) if isinstance(rest, list) else rest
+            prefix, rest = (rest, schema.get("additionalItems", True)) if isinstance(rest, list) else ([], rest)
         items = self._inside(rest, lenient, depth)
         low, high = _count(schema.get("minItems")), _count(schema.get("maxItems"))
         result: CoreSchema = core_schema.list_schema(
@@ -404,13 +395,9 @@ class _Compiler:
 
     def _drop_nulls(self) -> Callable[[Any], Any]:
         """Leave out null for optional arguments that are not nullable."""
-        properties = self._root.get("properties")
-        if not isinstance(properties, Mapping):
-            return _same
-        required = _list(self._root.get("required"))
-        names = frozenset(
-            name for name, part in properties.items() if name not in required and not self._nullable(part)
-        )
+        required = required_of(self._root)
+        optional = ((name, part) for name, part in properties_of(self._root).items() if name not in required)
+        names = frozenset(name for name, part in optional if not self._nullable(part))
 
         def drop(value: Any) -> Any:
             if not isinstance(value, dict) or None not in value.values():
@@ -425,12 +412,11 @@ class _Compiler:
             return schema is not False
         if schema.get("nullable") is True:
             return True
-        if "const" in schema or isinstance(schema.get("enum"), list):
-            return None in [*_list(schema.get("enum")), schema.get("const", False)]
-        kind = schema.get("type")
-        if kind is not None:
-            return "null" in (kind if isinstance(kind, list) else [kind])
-        every = [self._nullable(part, depth + 1) for part in _list(schema.get("allOf"))]
+        if (values := listed_values(schema)) is not None:
+            return None in values
+        if kinds := types_of(schema):
+            return "null" in kinds
+        every = [self._nullable(part, depth + 1) for part in parts_of(schema, "allOf")]
         if isinstance(schema.get("$ref"), str):
             place, target = self._references.follow(schema)
             if (known := self._nulls.get(f"{place}")) is None:  # each once: many schemas may ask each other
@@ -438,9 +424,9 @@ class _Compiler:
                 known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)
             every.append(known)
         every += [
-            any(self._nullable(part, depth + 1) for part in _list(schema[key]))
+            any(self._nullable(part, depth + 1) for part in branches)
             for key in ("anyOf", "oneOf")
-            if _list(schema.get(key))
+            if (branches := parts_of(schema, key))
         ]
         return all(every)
 
@@ -481,10 +467,6 @@ def _same(value: Any) -> Any:
 
 def _refuse(_value: Any) -> Any:
     raise problem("is not allowed here")
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _count(value: Any) -> int | None:

@@ -8,7 +8,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.cases.patterns import LONGEST, texts
+from mcpfactory_runtime.schemas.patterns import LONGEST, texts
 from tests.rows import rows
 
 FUNCTION = r"(arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}(-gov)?-[a-z]+-\d{1}:)?(\d{12}:)?(function:)?([a-zA-Z0-9-_]+)(:(\$LATEST|[a-zA-Z0-9-_]+))?"

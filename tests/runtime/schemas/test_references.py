@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server.schema.json_schema import compile_schema
-from mcpfactory_runtime.server.schema.references import UnusableSchemaError
-from mcpfactory_runtime.server.schema.values import ArgumentError
+from mcpfactory_runtime.schemas.references import UnusableSchemaError
+from mcpfactory_runtime.schemas.validation import compile_schema
+from mcpfactory_runtime.schemas.values import ArgumentError
 from mcpfactory_runtime.types import Json
 from tests.rows import rows
 from tests.runtime.requirements import requirement

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.server.schema.json_schema import compile_schema
-from mcpfactory_runtime.server.schema.values import ArgumentError
+from mcpfactory_runtime.schemas.validation import compile_schema
+from mcpfactory_runtime.schemas.values import ArgumentError
 from tests.rows import rows
 from tests.runtime.requirements import requirement
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mcpfactory_codegen.cases.samples import NOTHING, sample
+from mcpfactory_runtime.schemas.sample import NOTHING, sample
 from tests.rows import rows
 
 
@@ -81,7 +81,9 @@ def test_arrays_in_arrays_end_before_a_sample_is_hundreds_of_megabytes() -> None
 def test_an_array_has_no_null_where_its_items_are_too_deep() -> None:
     node = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/Node"}}}
     items = {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}
-    assert sample({"properties": {"entries": {"type": "array", "items": items}}}, {"Node": node}) == {"entries": []}
+    assert sample({"properties": {"entries": {"type": "array", "items": items}}}, {"$defs": {"Node": node}}) == {
+        "entries": []
+    }
 
 
 def _objects(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
