@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from mcpfactory_codegen.select import Selection
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -245,12 +246,15 @@ def _confirm_template(operation: New | Update, context: OperationContext) -> Non
     context.confirm(question, tried, f"review it with mcpfactory template show {operation.template}, then add --trust")
 
 
+_STEP: Final = ("path", "action", "owner", "note")
+
+
 def _result(message: str, made: Created | Updated, context: OperationContext, following: str) -> ServerResult:
-    data = {name: value for name, value in asdict(made).items() if name in ServerResult.model_fields}
+    data = {name: to_jsonable_python(getattr(made, name)) for name in ServerResult.model_fields if hasattr(made, name)}
     found = api_addresses(made.address, os.environ, server=made.server) if made.address else []
     addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
-    data |= {"path": str(made.path), "addresses": [*addresses, *filter(None, [data.get("moved")])]}
-    data["files"] = [one for one in data["files"] if isinstance(one, str) or one["action"] != "same"]
+    data["addresses"] = [*addresses, *filter(None, [data.get("moved")])]
+    steps = (one for one in data["files"] if isinstance(one, str) or one["action"] != "same")
+    data["files"] = [one if isinstance(one, str) else {name: one[name] for name in _STEP} for one in steps]
     data["breaking"] = sum(one["kind"] == "breaking" for one in data.get("changes", ()))
-    conflicts = getattr(made, "conflicts", ())
-    return ServerResult(message=message, next=following, dry_run=context.dry_run, conflicts=conflicts, **data).of(made)
+    return ServerResult(message=message, next=following, dry_run=context.dry_run, **data).of(made)

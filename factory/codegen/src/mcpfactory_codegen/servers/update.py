@@ -81,10 +81,6 @@ class Updated:
         return tuple(file.path for file in self.files if file.action == "conflict")
 
 
-def _shown(step: FileStep) -> dict[str, str]:
-    return {"path": step.path, "action": step.action, "owner": step.owner, "note": step.note}
-
-
 def update_server(
     folder: Path,
     *,
