@@ -96,11 +96,7 @@ class Host(Protocol):
         """
 
     def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that answers a tool call in any thread; None: the call is to be handled.
-
-        Raises:
-            McpError: the error to send.
-        """
+        """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
 
     # -- what handlers change while the server runs ----------------------------------------------------------------
 
