@@ -15,7 +15,7 @@ from collections import Counter, deque
 from hashlib import sha256
 from typing import Final
 
-from mcpfactory_runtime.store.base import Expected, SharedStore
+from mcpfactory_runtime.storage.base import Expected, SharedStore
 from mcpfactory_runtime.types import Json
 
 _MOST: Final = 5000  # at a time

@@ -41,7 +41,7 @@ from mcpfactory_runtime.oauth_proxy.grants import (
 )
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
 from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
-from mcpfactory_runtime.store.base import MemoryStore, SharedStore
+from mcpfactory_runtime.storage.base import MemoryStore, SharedStore
 from mcpfactory_runtime.types import Json
 
 log = logging.getLogger(__name__)

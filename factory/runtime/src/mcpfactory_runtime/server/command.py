@@ -116,7 +116,7 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
 
 def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
     """Serve HTTP, if the address and who may call fit together."""
-    from mcpfactory_runtime.store.base import StoreError  # noqa: PLC0415 - stdio needs none
+    from mcpfactory_runtime.storage.base import StoreError  # noqa: PLC0415 - stdio needs none
 
     authorization = _authorization(parser)
     if not (authorization or options.open or options.host in _LOOPBACK):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.sealing import Sealer
-    from mcpfactory_runtime.store.base import Processes, SharedStore
+    from mcpfactory_runtime.storage.base import Processes, SharedStore
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Outcome = Json | bytes | Awaitable[Json]

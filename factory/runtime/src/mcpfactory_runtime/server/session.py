@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
@@ -24,8 +24,13 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
 
-
 log = logging.getLogger(__name__)
+
+DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"})
+"""Notifications that a client can do without: the result does not depend on them."""
+
+DROP_AT: Final = 1 << 20
+"""Unread bytes at which they are dropped."""
 
 
 class Session:

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.session import Session
+from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, Session
 from mcpfactory_runtime.server.threads import busy
 from mcpfactory_runtime.transports.direct import READ_SIZE, DirectCalls
-from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host

@@ -32,7 +32,7 @@ from mcpfactory_runtime.server.tasks.manager import (
     related,
     tool_result,
 )
-from mcpfactory_runtime.server.tasks.store import Task
+from mcpfactory_runtime.storage.tasks import Task
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.session import answer_or_error
-from mcpfactory_runtime.transports.http.stream import DROPPABLE, KEEP_ALIVE, Stream
+from mcpfactory_runtime.server.session import DROPPABLE, answer_or_error
+from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, Stream
 from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, AsgiRequest, Receive, Send, send_json
 from mcpfactory_runtime.types import Json
 

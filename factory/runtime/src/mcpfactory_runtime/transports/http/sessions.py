@@ -22,15 +22,15 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.http import Rejection, is_json
 from mcpfactory_runtime.protocol.jsonrpc import RequestId, sse_event
 from mcpfactory_runtime.revisions import LEGACY, Revision
-from mcpfactory_runtime.server.session import Session
-from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+from mcpfactory_runtime.server.session import DROPPABLE, Session
+from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.transports.http.wire import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
-    from mcpfactory_runtime.transports.http.stream import Journal, Unfinished
+    from mcpfactory_runtime.storage.events import Journal, Unfinished
 
 
 _OWN: Final = "0"  # name of the session's own stream
@@ -130,11 +130,6 @@ class HttpSession(Session):
         """Close the journal, if there is one: the process ends and the session does not."""
         if self._journal is not None:
             self._journal.close()
-
-    def lose(self) -> None:
-        """Send and record nothing more: another process has the session."""
-        if self._journal is not None:
-            self._journal.lose()
 
     def end(self) -> None:
         """End the session: close every stream."""

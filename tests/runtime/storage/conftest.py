@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_runtime.store import create_store
-from mcpfactory_runtime.store.base import SharedStore
-from mcpfactory_runtime.store.redis import RedisStore
+from mcpfactory_runtime.storage import create_store
+from mcpfactory_runtime.storage.base import SharedStore
+from mcpfactory_runtime.storage.redis import RedisStore
 
 KINDS = ("memory", "sqlite", "redis")
 

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import Expected, SharedStore, StoreError
 
 Value = TypeVar("Value")
 

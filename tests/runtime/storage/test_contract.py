@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.store import create_store
-from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
-from mcpfactory_runtime.store.redis import RedisStore
+from mcpfactory_runtime.storage import create_store
+from mcpfactory_runtime.storage.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.redis import RedisStore
 from tests.patience import PATIENCE
 from tests.rows import rows
 

@@ -1,4 +1,4 @@
-"""Tasks: the record, the store interface, and the stores in memory and in a file.
+"""Tasks: the record, its transitions, and their storage.
 
 The transitions are those of both specifications (basic/utilities/tasks, Task Status Lifecycle; ext-tasks, Task Status):
 working ⇄ input_required, either → completed, failed or cancelled, and nothing leaves those three.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -17,7 +18,8 @@ from typing import Any, Final, Literal
 from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from mcpfactory_runtime.store.base import Expected, MemoryStore, Processes, SharedStore, StoreError
+from mcpfactory_runtime.storage import create_store
+from mcpfactory_runtime.storage.base import Expected, MemoryStore, Processes, SharedStore
 from mcpfactory_runtime.types import Json
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -119,10 +121,6 @@ LOST: Final = {
 """The error of a task whose process ended before it."""
 
 
-class TaskStoreError(Exception):
-    """The store cannot be used; the message says which, and what to do."""
-
-
 _EVER: Final = 10 * 365 * 86_400.0  # seconds that a task without ttl is kept
 _LISTED: Final = 30 * 86_400.0  # seconds that a principal's list outlives its latest task, at least
 _LOOKED_AT: Final = 8  # list entries that each new task checks, to remove expired ones
@@ -134,7 +132,7 @@ class TaskStore:
     """Task storage. A task whose process has died (its lease has expired) fails the next time it is read.
 
     A task past its `ttl` does not exist: no method returns it. Methods are called on the event loop, and raise
-    TaskStoreError if the store cannot be used.
+    StoreError if the store cannot be used.
 
     Args:
         store: the storage; other databases are other kinds of `SharedStore`.
@@ -162,17 +160,13 @@ class TaskStore:
         self._created += 1
         place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
         seconds = self._seconds(own)
-        try:
-            await self._processes.join()
-            listed = _list_of(own.owner)
-            over = [(key, None) for key, until in await self._store.scan(listed, limit=_LOOKED_AT) if self._over(until)]
-            until = b"" if own.expires is None else repr(own.expires).encode()
-            # The list first: a task that is in it and does not exist yet is passed over.
-            await self._store.write(listed, [*over, (place, until)], seconds=max(seconds, _LISTED))
-            entries = [(_TASK, _encoded(own)), (_PLACE, place.encode())]
-            await self._store.write(_space(own.id), entries, seconds=seconds)
-        except StoreError as error:
-            raise TaskStoreError(str(error)) from error
+        await self._processes.join()
+        listed = _list_of(own.owner)
+        over = [(key, None) for key, until in await self._store.scan(listed, limit=_LOOKED_AT) if self._over(until)]
+        # The list first: a task that is in it and does not exist yet is passed over.
+        await self._store.write(listed, [*over, (place, _until(own))], seconds=max(seconds, _LISTED))
+        entries = [(_TASK, _encoded(own)), (_PLACE, place.encode())]
+        await self._store.write(_space(own.id), entries, seconds=seconds)
         return own
 
     async def get(self, task_id: str) -> Task | None:
@@ -228,17 +222,14 @@ class TaskStore:
     async def _read(self, task_id: str) -> tuple[Task, bytes] | None:
         """Return a task and its form in the store; failed, if it cannot end any more because its process did."""
         while True:
-            try:
-                data = await self._store.get(_space(task_id), _TASK)
-                if data is None:
-                    return None
-                task = Task(**from_json(data))
-                if self._over(b"" if task.expires is None else repr(task.expires).encode()):
-                    return None
-                if task.terminal or await self._processes.alive(task.runner):
-                    return task, data
-            except StoreError as error:
-                raise TaskStoreError(str(error)) from error
+            data = await self._store.get(_space(task_id), _TASK)
+            if data is None:
+                return None
+            task = Task(**from_json(data))
+            if self._over(_until(task)):
+                return None
+            if task.terminal or await self._processes.alive(task.runner):
+                return task, data
             failed = task.failed(LOST)
             assert failed is not None, "only a task that has not ended is failed"
             after = replace(failed, updated=self.clock(), version=task.version + 1)
@@ -246,15 +237,10 @@ class TaskStore:
                 return after, _encoded(after)
 
     async def _replace(self, after: Task, before: bytes) -> bool:
-        try:
-            return await self._store.write(
-                _space(after.id),
-                [(_TASK, _encoded(after))],
-                seconds=self._seconds(after),
-                expected=Expected(_TASK, before),
-            )
-        except StoreError as error:
-            raise TaskStoreError(str(error)) from error
+        changes = [(_TASK, _encoded(after))]
+        return await self._store.write(
+            _space(after.id), changes, seconds=self._seconds(after), expected=Expected(_TASK, before)
+        )
 
     def _seconds(self, task: Task) -> float:
         return _EVER if task.expires is None else max(task.expires - self.clock(), 0.001)
@@ -274,6 +260,10 @@ def _encoded(task: Task) -> bytes:
     return to_json(asdict(task))
 
 
+def _until(task: Task) -> bytes:
+    return b"" if task.expires is None else repr(task.expires).encode()
+
+
 def _space(task_id: str) -> str:
     return f"task/{task_id}"
 
@@ -291,9 +281,7 @@ class SqliteTaskStore(TaskStore):
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
-        from mcpfactory_runtime.store.sqlite import SqliteStore  # noqa: PLC0415 - sqlite3 is loaded by those who want a file only
-
-        super().__init__(SqliteStore(path), clock=clock)
+        super().__init__(create_store(f"sqlite:///{os.fspath(path)}"), clock=clock)
 
     async def close(self) -> None:
         """Let the others know that this process ends, and close the database; the next call opens it again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcpfactory_runtime.store.base import MemoryStore, SharedStore
+from mcpfactory_runtime.storage.base import MemoryStore, SharedStore
 
 _SCHEMES: Final = ("memory:", "sqlite:///PATH", "redis://HOST:PORT/NUMBER", "rediss://…", "valkey://…", "unix://PATH")
 
@@ -20,11 +20,11 @@ def create_store(address: str) -> SharedStore:
     if address == "memory:":
         return MemoryStore()
     if scheme == "sqlite" and rest.startswith("///") and rest[3:]:
-        from mcpfactory_runtime.store.sqlite import SqliteStore  # noqa: PLC0415 - each is loaded by those who want it
+        from mcpfactory_runtime.storage.sqlite import SqliteStore  # noqa: PLC0415 - each is loaded by those who want it
 
         return SqliteStore(rest[3:])
     if scheme in ("redis", "rediss", "valkey", "valkeys", "unix") and rest.startswith("//"):
-        from mcpfactory_runtime.store.redis import RedisStore  # noqa: PLC0415 - likewise
+        from mcpfactory_runtime.storage.redis import RedisStore  # noqa: PLC0415 - likewise
 
         return RedisStore(address.replace("valkey", "redis", 1) if scheme.startswith("valkey") else address)
     # The address is not repeated: it may hold a password.

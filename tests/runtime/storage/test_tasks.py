@@ -11,10 +11,10 @@ from secrets import token_hex
 import pytest
 
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
-from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, SqliteTaskStore, Task, TaskStore, TaskStoreError
-from mcpfactory_runtime.store.base import MemoryStore, Processes, SharedStore
-from mcpfactory_runtime.store.redis import RedisStore
-from mcpfactory_runtime.store.sqlite import SqliteStore
+from mcpfactory_runtime.storage.base import MemoryStore, Processes, SharedStore, StoreError
+from mcpfactory_runtime.storage.redis import RedisStore
+from mcpfactory_runtime.storage.sqlite import SqliteStore
+from mcpfactory_runtime.storage.tasks import MemoryTaskStore, SqliteTaskStore, Task, TaskStore
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
@@ -158,7 +158,7 @@ async def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "tasks.db"
     path.write_bytes(b"not a database" * 100)
     store = SqliteTaskStore(path)
-    with pytest.raises(TaskStoreError, match=r"(?s)tasks\.db.*hint:"):
+    with pytest.raises(StoreError, match=r"(?s)tasks\.db.*hint:"):
         await store.create(task("a"))
     await store.close()
     server = sample.make(path)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.store.base import MemoryStore, Processes, SharedStore
-from mcpfactory_runtime.store.redis import RedisStore
-from mcpfactory_runtime.store.sqlite import SqliteStore
-from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
-from mcpfactory_runtime.transports.http.stream import Journal, SessionLostError, Unfinished
+from mcpfactory_runtime.storage.base import MemoryStore, Processes, SharedStore
+from mcpfactory_runtime.storage.events import Journal, SessionLostError, SharedSessions, Unfinished
+from mcpfactory_runtime.storage.redis import RedisStore
+from mcpfactory_runtime.storage.sqlite import SqliteStore
 from tests.patience import PATIENCE
 from tests.runtime.transports.conftest import hello
 from tests.runtime.transports.gated import server
@@ -44,84 +44,85 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await made.aclose()
 
 
-async def joined(store: SharedStore) -> SharedEventStore:
-    events = SharedEventStore(store, Processes(store))
-    await events.open()
-    return events
+async def joined(store: SharedStore) -> SharedSessions:
+    sessions = SharedSessions(store, Processes(store))
+    await sessions.open()
+    return sessions
 
 
 async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStore) -> None:
-    one = await joined(store)
-    one.save("k", STATE)
-    one.begin("k", "1", [7, "x"])
-    one.begin("k", "2", [8])
+    first = await joined(store)
+    one = Journal(first, "k")
+    one.save(STATE)
+    one.begin("1", [7, "x"])
+    one.begin("2", [8])
     for number in range(1, 4):
-        one.append("k", "1", number, b"%d" % number)
-    one.append("k", "2", 1, b"answer")
-    one.finish("k", "2")
+        one.append("1", number, b"%d" % number)
+    one.append("2", 1, b"answer")
+    one.finish("2")
     await one.written()
-    two = await joined(store)
-    assert await two.claim("k") == one._processes.id
-    await one._processes.leave()
-    assert await two.claim("k") is None
-    assert await two.load("k") == (STATE, [Unfinished("1", [7, "x"], 3)])
-    assert await two.events("k", "1") == [(1, b"1"), (2, b"2"), (3, b"3")]
-    assert await two.events("k", "2") == [(1, b"answer")]
-    assert await two.events("k", "3") is None
-    two.forget("k")
+    second = await joined(store)
+    two = Journal(second, "k")
+    assert await two.claim() == first.processes.id
+    await first.processes.leave()
+    assert await two.claim() is None
+    assert await two.load() == (STATE, [Unfinished("1", [7, "x"], 3)])
+    assert await two.events("1") == [(1, b"1"), (2, b"2"), (3, b"3")]
+    assert await two.events("2") == [(1, b"answer")]
+    assert await two.events("3") is None
+    two.forget()
     await two.written()
-    assert (await two.load("k"), await two.claim("k")) == (None, None)
-    await two._processes.leave()
+    assert (await two.exists(), await two.load(), await two.claim()) == (False, None, None)
+    await second.processes.leave()
 
 
 async def test_a_process_that_was_taken_for_dead_records_and_sends_nothing_more(store: SharedStore) -> None:
     slow, other = await joined(store), await joined(store)
     lost: list[str] = []
-    slow.on_lost = lost.append
     journal = Journal(slow, "id")
+    journal.on_lost = lambda: lost.append("id")
     journal.save(STATE)
     await journal.written()
-    key = journal._key
-    await store.drop(f"process/{slow._processes.id}")  # its lease is over
-    assert await other.claim(key) is None
-    other.begin(key, "1", [1])
-    await other.written()
-    slow.append(key, "1", 1, b"late")
-    await slow.written()
-    assert lost == [key]
-    assert await other.events(key, "1") == []
-    slow.on_lost = lambda _: None
-    journal.lose()
+    await store.drop(f"process/{slow.processes.id}")  # its lease is over
+    taken = Journal(other, "id")
+    assert await taken.claim() is None
+    assert await taken.load() is not None
+    taken.begin("1", [1])
+    await taken.written()
+    journal.append("1", 1, b"late")
     with pytest.raises(SessionLostError):
         await journal.written()
-    slow.forget(key)  # nor does it take away what is no longer its own
-    slow.append(key, "1", 2, b"later")
+    assert lost == ["id"]
+    assert await taken.events("1") == []
+    journal.forget()  # nor does it take away what is no longer its own
+    journal.append("1", 2, b"later")
     await slow.written()
-    assert await other.load(key) is not None
-    other.forget(key)
-    await other.written()
-    slow.append(key, "1", 3, b"later still")  # nor brings it back what has ended
+    assert await taken.exists()
+    taken.forget()
+    await taken.written()
+    journal.append("1", 3, b"later still")  # nor brings it back what has ended
     await slow.written()
-    assert await store.scan(f"session/{key}") == []
+    assert await store.scan(journal._space) == []
     for one in (slow, other):
-        await one._processes.leave()
+        await one.processes.leave()
 
 
 async def test_after_a_lapse_a_process_finds_out_what_it_lost() -> None:
     store = MemoryStore()
     slow, other = await joined(store), await joined(store)
     lost: list[str] = []
-    slow.on_lost = lost.append
-    for key in ("a", "b"):
-        slow.save(key, STATE)
+    for name in ("a", "b"):
+        journal = Journal(slow, name)
+        journal.on_lost = partial(lost.append, name)
+        journal.save(STATE)
     await slow.written()
-    await store.drop(f"process/{slow._processes.id}")
-    await other.claim("a")
-    assert slow._processes.on_lapse is not None
-    await slow._processes.on_lapse()
+    await store.drop(f"process/{slow.processes.id}")
+    await Journal(other, "a").claim()
+    assert slow.processes.on_lapse is not None
+    await slow.processes.on_lapse()
     assert lost == ["a"]
     for one in (slow, other):
-        await one._processes.leave()
+        await one.processes.leave()
 
 
 async def test_an_application_ends_a_session_that_another_process_took_over() -> None:
@@ -137,7 +138,7 @@ async def test_an_application_ends_a_session_that_another_process_took_over() ->
         other = Processes(store)
         await store.write(space, [("owner", other.id.encode())], seconds=60)  # as one that died later did
         assert app._sharing is not None
-        await app._sharing.events._check_owned()
+        await app._sharing.sessions.check_owned()
         assert app._sessions == {}
         assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200  # taken over again
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Any, Final, TypeVar
 
-from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import Expected, SharedStore, StoreError
 
 try:
     from redis import asyncio as redis
