@@ -335,7 +335,7 @@ def relayed_template(server: str, wire: Mapping[str, Any], call: Call) -> Templa
     return relay.relayed_template(wire, partial(call, server), matches, _OuterNames(server))
 
 
-class _OuterNames:
+class _OuterNames(relay.RelayNames):
     """Names and URIs of a server as seen behind the gateway."""
 
     def __init__(self, server: str) -> None:

@@ -177,14 +177,12 @@ class ReplyChannel(Protocol):
         private: True if only one client can use this channel: the process is its own (stdio, memory).
         subscriptions: the resources to which a session subscribed.
         allowance: the client's remaining rate limits.
-        http: the HTTP request that carried the message; None on other transports.
     """
 
     principal: str
     private: bool
     subscriptions: set[str]
     allowance: Allowance
-    http: HttpRequest | None
 
     @property
     def persistent(self) -> SessionChannel | None:

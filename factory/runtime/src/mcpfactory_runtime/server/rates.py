@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from math import ceil
-from typing import Final
+from typing import Final, TypeVar
 
 from mcpfactory_runtime.protocol.errors import RATE_LIMITED, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
 Clock = Callable[[], float]
+Value = TypeVar("Value")
 
 KINDS: Final[dict[str, str]] = {
     "calls": CALL_TOOL,
@@ -38,9 +39,7 @@ VARIABLE: Final = "MCPFACTORY_RATES"
 _ROUNDING: Final = 1e-6  # of a token: a client that waited as long as it should must not be refused by a last digit
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
-_CLIENTS: Final = (
-    10_000  # that are remembered without a session; beyond, the one that was quiet for longest is forgotten
-)
+_CLIENTS: Final = 10_000
 
 
 class Bucket:
@@ -65,6 +64,10 @@ class Bucket:
             self._out -= 1
             return True
         return self._take_out()
+
+    def give_back(self) -> None:
+        """Return a token that was taken."""
+        self._out += 1
 
     @property
     def wait(self) -> float:
@@ -101,6 +104,24 @@ class Bucket:
         return taken > 0
 
 
+class ByClient(dict[str, Value]):
+    """Values of the clients that came last; beyond 10,000, the one that was quiet for longest is forgotten."""
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        super().__init__()
+        self._make = make
+
+    def of(self, client: str) -> Value:
+        """Return the value of a client, which is a new one at first."""
+        found = self.pop(client, None)
+        if found is None:
+            if len(self) >= _CLIENTS:
+                del self[next(iter(self))]
+            found = self._make()
+        self[client] = found  # the last one now: a dict keeps its order
+        return found
+
+
 class Allowance:
     """The limits of one client: a bucket of each kind, None for no limit. Event loop only."""
 
@@ -134,7 +155,7 @@ class Rates:
         for kind, rate in (given or {}).items():
             self._limits[kind] = _read(kind, rate)
         self._clock = clock
-        self._clients: dict[str, Allowance] = {}
+        self._clients = ByClient(self.allowance)
 
     def replace(self, text: str) -> None:
         """Set what an operator says before the first client comes: `calls=600/m,logs=off`.
@@ -152,13 +173,7 @@ class Rates:
 
     def of(self, client: str) -> Allowance:
         """Return the one of a client without session, by its principal or its address."""
-        found = self._clients.pop(client, None)
-        if found is None:
-            if len(self._clients) >= _CLIENTS:
-                del self._clients[next(iter(self._clients))]
-            found = self.allowance()
-        self._clients[client] = found  # the last one now: a dict keeps its order
-        return found
+        return self._clients.of(client)
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:

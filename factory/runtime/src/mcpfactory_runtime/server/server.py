@@ -65,6 +65,8 @@ class Server(Operated, Composed):
             never.
     """
 
+    _dispatcher: Dispatcher
+
     def __init__(
         self,
         name: str,

@@ -22,7 +22,7 @@ from mcpfactory_runtime.server.errors import interrupts
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
+    from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,6 @@ class Session:
     principal = ""
     private = False
     session_id: str | None = None
-    http: HttpRequest | None = None
 
     def __init__(self, server: Host, send: Callable[[bytes], None]) -> None:
         self._server = server

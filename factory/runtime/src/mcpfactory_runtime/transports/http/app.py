@@ -351,10 +351,10 @@ class HttpApp:
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
         allowance = self._server.rates.of(client_of(principal, scope))
-        request = AsgiRequest(scope)
+        call.http = AsgiRequest(scope)
         self._requests += 1
         try:
-            await Exchange(self._server, call, request, receive, send, principal=principal, allowance=allowance).run()
+            await Exchange(self._server, call, receive, send, principal=principal, allowance=allowance).run()
         finally:
             self._requests -= 1
 
