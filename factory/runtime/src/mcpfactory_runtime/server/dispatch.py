@@ -150,8 +150,8 @@ class Dispatcher:
 
     def _call_tool(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
         bucket = channel.allowance.calls
-        if bucket is not None:
-            bucket.admit("calls")
+        if bucket is not None and not bucket.take():
+            raise bucket.refusal("calls")
         tool, arguments = self._find_tool(call)
         if tool.task is not None or "task" in call.params:
             tasks = self._extensions.tasks if "tasks" in self._host.capabilities else None
@@ -184,9 +184,10 @@ class Dispatcher:
             tool, arguments = self._find_tool(call)
             if tool.task is not None or not is_plain(tool):
                 return None
-            if channel.allowance.calls is not None:
-                channel.allowance.calls.admit("calls")
         except McpError:  # `handle` raises it again
+            return None
+        bucket = channel.allowance.calls
+        if bucket is not None and not bucket.take():
             return None
 
         def run() -> Json | McpError:
@@ -220,8 +221,8 @@ class Dispatcher:
 
     def _task(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
         bucket = channel.allowance.tasks
-        if bucket is not None:
-            bucket.admit("tasks")
+        if bucket is not None and not bucket.take():
+            raise bucket.refusal("tasks")
         return _settled(self._extensions.tasks.answer(call, channel))
 
     def _skill(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
@@ -252,8 +253,8 @@ class Dispatcher:
 
     async def _complete(self, call: Call, channel: ReplyChannel) -> Json:
         bucket = channel.allowance.completions
-        if bucket is not None:
-            bucket.admit("completions")
+        if bucket is not None and not bucket.take():
+            raise bucket.refusal("completions")
         completer = self._registry.completion
         assert completer is not None
         request = read_request(call.params)

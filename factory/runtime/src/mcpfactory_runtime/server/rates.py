@@ -43,65 +43,43 @@ _CLIENTS: Final = 10_000
 
 
 class Bucket:
-    """The tokens of one client for one kind. Event loop only.
+    """The tokens of one client for one kind. Event loop only."""
 
-    A thousandth of a large bucket is taken out at once, so that the clock is not looked at for every call.
-    """
-
-    __slots__ = ("_clock", "_count", "_gain", "_left", "_out", "_seen", "_step")
+    __slots__ = ("_clock", "_count", "_gain", "_left", "_seen")
 
     def __init__(self, count: int, seconds: float, clock: Clock) -> None:
         self._count = self._left = float(count)
         self._gain = count / seconds
-        self._step = count // 1000 + 1
-        self._out = 0  # tokens taken out and not used yet
         self._clock = clock
         self._seen = clock()
 
     def take(self) -> bool:
         """Take a token, if there is one."""
-        if self._out:
-            self._out -= 1
-            return True
-        return self._take_out()
+        now = self._clock()
+        self._left = min(self._count, self._left + (now - self._seen) * self._gain)
+        self._seen = now
+        if self._left < 1 - _ROUNDING:
+            return False
+        self._left -= 1
+        return True
 
     def give_back(self) -> None:
         """Return a token that was taken."""
-        self._out += 1
+        self._left += 1
 
     @property
     def wait(self) -> float:
         """Seconds until there is a token, after `take` found none."""
         return (1 - self._left) / self._gain
 
-    def admit(self, kind: str) -> None:
-        """Take a token for a request.
-
-        Raises:
-            McpError: RATE_LIMITED, with `retryAfterMs` in its data: no token is left.
-        """
-        if self._out:
-            self._out -= 1
-        elif not self._take_out():
-            rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
-            raise McpError(
-                RATE_LIMITED,
-                f"Too many requests: {KINDS[kind]} is limited to {rate} for each client; try again in {wait} ms",
-                {"retryAfterMs": wait, "limit": kind},
-            )
-
-    def _take_out(self) -> bool:
-        """Refill by the clock, and take out a step of tokens, the first for immediate use.
-
-        Returns False if none is left.
-        """
-        now = self._clock()
-        left = min(self._count, self._left + (now - self._seen) * self._gain)
-        self._seen = now
-        taken = min(self._step, int(left + _ROUNDING))
-        self._left = left - taken
-        self._out = max(taken - 1, 0)
-        return taken > 0
+    def refusal(self, kind: str) -> McpError:
+        """Return the error for a request without a token, with `retryAfterMs` in its data."""
+        rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
+        return McpError(
+            RATE_LIMITED,
+            f"Too many requests: {KINDS[kind]} is limited to {rate} for each client; try again in {wait} ms",
+            {"retryAfterMs": wait, "limit": kind},
+        )
 
 
 class ByClient(dict[str, Value]):
