@@ -31,13 +31,7 @@ from mcpfactory_runtime.oauth_proxy.clients import (
     permits,
     read_registration,
 )
-from mcpfactory_runtime.oauth_proxy.grants import (
-    GRANT_SECONDS,
-    LOGIN_SECONDS,
-    GrantStore,
-    TokenKeys,
-    digest,
-)
+from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore, TokenKeys, digest
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
 from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
 from mcpfactory_runtime.server.rates import Bucket, ByClient

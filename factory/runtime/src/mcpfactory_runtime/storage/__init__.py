@@ -1,4 +1,4 @@
-"""Storage shared by the processes of a server: one interface; in memory, in a file, or in Redis or Valkey."""
+"""Storage shared by the processes of a server: one interface in memory, in a file or in Redis; tasks and sessions on top."""
 
 from __future__ import annotations
 
