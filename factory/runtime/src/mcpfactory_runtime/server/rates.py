@@ -27,12 +27,6 @@ KINDS: Final[dict[str, str]] = {
 }
 """Kinds with a rate, and the messages that they count."""
 
-DEFAULT: Final = "10000000/m"
-"""Default rate of every kind: several times the capacity of one process, so only configured rates are ever reached.
-
-Over HTTP all clients behind one proxy count as one, so a lower rate would refuse legitimate requests.
-"""
-
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
 
@@ -121,7 +115,7 @@ class Rates:
     """The rates of a server, and the allowances of clients without a session.
 
     Args:
-        given: kind → rate, None for no limit; missing kinds have the default.
+        given: kind → rate, None for no limit, as for missing kinds.
         clock: returns seconds.
 
     Raises:
@@ -129,7 +123,7 @@ class Rates:
     """
 
     def __init__(self, given: Mapping[str, str | None] | None = None, clock: Clock = time.monotonic) -> None:
-        self._limits = {kind: _read(kind, DEFAULT) for kind in KINDS}
+        self._limits: dict[str, tuple[int, int] | None] = dict.fromkeys(KINDS)
         for kind, rate in (given or {}).items():
             self._limits[kind] = _read(kind, rate)
         self._clock = clock
