@@ -88,7 +88,7 @@ style: $(READY)
 	@$(BIN)/python -m pytest -q -p no:xdist tests/house
 
 types: $(READY)
-	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) servers/*/src docs/examples docs/generated.py benchmarks
+	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) servers/*/src docs/examples docs/generated.py docs/pages benchmarks
 
 bench: $(READY) ## measurements that docs and README quote
 	@$(BIN)/python -m benchmarks

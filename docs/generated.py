@@ -9,12 +9,12 @@ from typing import Final
 __all__ = ["PAGES", "page_text", "write_pages"]
 
 PAGES: Final = {
-    "docs/reference/cli.md": "mcpfactory.reference:cli_reference",
-    "docs/reference/clients.md": "mcpfactory_pipeline.delivery.clients.entry:clients_reference",
+    "docs/reference/cli.md": "docs.pages.commands:cli_reference",
+    "docs/reference/clients.md": "docs.pages.clients:clients_reference",
     "docs/reference/compliance.md": "tests.runtime.requirements.draw:draw",
     "docs/reference/features.md": "benchmarks.features.page:features_page",
     "docs/reference/folders.md": "benchmarks.house.folders:folders_page",
-    "docs/reference/publish.md": "mcpfactory_pipeline.delivery.publish.publish:publish_reference",
+    "docs/reference/publish.md": "docs.pages.targets:publish_reference",
     "docs/reference/settings.md": "mcpfactory_pipeline.workspace.schema:settings_reference",
     "docs/reference/rules.md": "mcpfactory_pipeline.checks.rules:rules_reference",
 }

@@ -99,7 +99,7 @@ FILES: Final[Mapping[str, str]] = {
             "tests/codegen/reading/test_bounds.py",
             "tests/pipeline/test_state.py::test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on",
             "tests/pipeline/test_state.py::test_a_state_of_any_moment_before_is_brought_up_to_date",
-            "tests/runtime/test_json_schema_bounds.py",
+            "tests/runtime/schemas/test_bounds.py",
             "tests/runtime/wire/test_fuzz.py",
         ),
         "every edit of a person with every change of an API": (

@@ -79,7 +79,7 @@ def making(source: Path) -> tuple[float, float]:
     """Seconds and peak MiB of `mcpfactory new` for a document, as a process from cold to the written package."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [sys.executable, "-m", "mcpfactory", "init", folder, "--no-git", "--factory", "index"],
+            [sys.executable, "-m", "mcpfactory", "init", folder, "--factory", "index"],
             check=True,
             capture_output=True,
         )

@@ -20,7 +20,7 @@ from benchmarks.trials.by_hand import Ran, run_workflow
 from benchmarks.trials.first_push import Pushed, git, prepare
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.delivery.ci.admission import candidate_id
+from mcpfactory_pipeline.plan.stage import candidate_id
 from mcpfactory_pipeline.state.state import fold, to_text
 
 SECRET = "canary-5f1d2c"

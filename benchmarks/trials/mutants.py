@@ -105,28 +105,28 @@ def _runtime(place: str, value: object) -> None:
 
 
 def _store_of_its_own() -> None:
-    _runtime("store:create_store", lambda _address: import_module(f"{_RUNTIME}store.base").MemoryStore())
+    _runtime("storage:create_store", lambda _address: import_module(f"{_RUNTIME}storage.base").MemoryStore())
 
 
 def _dead_never_found() -> None:
     async def alive(_processes: object, _process: str) -> bool:
         return True
 
-    _runtime("store.base:Processes.alive", alive)
+    _runtime("storage.base:Processes.alive", alive)
 
 
 def _events_not_recorded() -> None:
-    _runtime("transports.http.shared_events:SharedEventStore.append", lambda *_given: None)
+    _runtime("storage.events:Journal.append", lambda *_given: None)
 
 
 def _sent_twice() -> None:
-    real = import_module(f"{_RUNTIME}store.redis").RedisStore.send
+    real = import_module(f"{_RUNTIME}storage.redis").RedisStore.send
 
     async def send(store: object, mailbox: str, data: bytes, *, seconds: float) -> None:
         for _ in range(2 if b'"kind":"request"' in data.partition(b"\n")[0] else 1):
             await real(store, mailbox, data, seconds=seconds)
 
-    _runtime("store.redis:RedisStore.send", send)
+    _runtime("storage.redis:RedisStore.send", send)
 
 
 def _tasks_in_memory() -> None:

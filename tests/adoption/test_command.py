@@ -150,12 +150,12 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (
             ("--command", "node greeter.js --token sk-live-9Qm2Zx7LkP4vT8sWnB3c"),
             "the command contains a secret",
-            "--variable NAME",
+            "`environment` in its mcpfactory.toml",
         ),
         (
             ("nowhere", "--started-by", "x --password=hunter2hunter2"),
             "the command contains a secret",
-            "--variable NAME",
+            "`environment` in its mcpfactory.toml",
         ),
         (
             ("--command", "/usr/bin/env npx -y foo", "--copy"),
@@ -168,11 +168,6 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (("--command", "uv run server.py", "--copy"), "uv downloads", "pypi:NAME==VERSION"),
         (("--command", "npm run start", "--copy"), "npm starts a program that a project defines", "adopt FOLDER"),
         (("--command", "env node greeter.js"), "env starts another program", "--command 'PROGRAM …'"),
-        (
-            ("--command", "node greeter.js", "--test", "x -H 'Authorization: Bearer a1b2c3d4'"),
-            "contains a secret",
-            "--variable",
-        ),
     ],
 )
 def test_what_cannot_be_adopted_is_said_with_what_to_do(space, words, says, hint):
@@ -212,9 +207,9 @@ def test_python_of_a_command_is_that_of_the_machine_and_not_ours(space):
     )
     said = space.at(space.folder / "tools/greeter")
     said.environ.update(space.environ)
-    done(said, "adopt", "--command", "python3 server.py", "--name", "greeter", "--test", "python3 try.py", "--yes")
+    done(said, "adopt", "--command", "python3 server.py", "--name", "greeter", "--yes")
     config = space.folder / "servers/greeter/mcpfactory.toml"
-    config.write_text(config.read_text() + 'files = ["try.py"]\n')
+    config.write_text(config.read_text() + 'files = ["try.py"]\ntest = ["python3", "try.py"]\n')
     assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada"
     space("pipeline", "run", "greeter")
     stages = state(space, "greeter")["stages"]

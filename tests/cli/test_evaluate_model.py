@@ -62,17 +62,18 @@ def at(shop, environ=None):
     return made
 
 
+def set_endpoint(shop, model: str, url: str, more: str = "") -> None:
+    """Write the endpoint of a model into the workspace's settings, which `evals` restores."""
+    with (shop.folder / "mcpfactory.toml").open("a") as config:
+        config.write(f'\n[pipeline.evaluation.endpoints."{model}"]\nurl = "{url}"\n{more}')
+
+
 def kept(folder: Path) -> str:
     return "".join(file.read_text() for file in sorted((folder / "evals/reports").iterdir()))
 
 
 def test_a_model_is_asked_in_both_modes_and_the_report_is_kept_compared_and_judged(shop, evals, endpoint):
-    url = f"{endpoint.root}/v1"
-    config = shop.folder / "mcpfactory.toml"
-    config.write_text(
-        config.read_text()
-        + f'\n[pipeline.evaluation.endpoints."openai:scripted"]\nurl = "{url}"\nread = 2\nwritten = 8\n'
-    )
+    set_endpoint(shop, "openai:scripted", f"{endpoint.root}/v1", "read = 2\nwritten = 8\n")
     ask = ("evaluate", "bookshop", "--model", "openai:scripted")
     both = at(shop)(*ask, "--mode", "full", "--mode", "search", "--report", "--json")
     assert both.code == 0, both.err
@@ -105,12 +106,14 @@ def test_a_key_that_the_endpoint_repeats_stands_in_nothing_that_is_printed_or_ke
     (evals / "evals/cases.yaml").write_text(
         CASES.partition("  - name: a-new-review")[0]
     )  # each case starts two programs
-    ask = ("evaluate", "bookshop", "--endpoint", endpoint.root, "--report", "--model")
+    ask = ("evaluate", "bookshop", "--report", "--model")
+    for model in ("talking+telling", "scripted+telling", "broken+telling", "scripted"):
+        set_endpoint(shop, f"anthropic:{model}", endpoint.root)
     for model in ("anthropic:talking+telling", "anthropic:scripted+telling"):
         done = at(shop)(*ask, model)
         assert KEY not in done.out + done.err + kept(evals)
         assert "***" in kept(evals), "the endpoint did write it"
-    broken = at(shop)(*ask, "anthropic:broken+telling", "--timeout", "5")
+    broken = at(shop)(*ask, "anthropic:broken+telling")
     assert (broken.code, KEY in broken.out + broken.err) == (7, False)
     assert "500" in broken.err
     wrong = at(shop, {"ANTHROPIC_API_KEY": "sk-another-secret"})(*ask, "anthropic:scripted")
@@ -118,7 +121,8 @@ def test_a_key_that_the_endpoint_repeats_stands_in_nothing_that_is_printed_or_ke
 
 
 def test_cases_are_checked_with_swapped_words_and_confused_tools_are_suggested(shop, evals, endpoint):
-    ask = ("--model", "openai:scripted", "--endpoint", f"{endpoint.root}/v1")
+    set_endpoint(shop, "openai:scripted", f"{endpoint.root}/v1")
+    ask = ("--model", "openai:scripted")
     checked = at(shop)("evaluate", "bookshop", "--check-cases", "--json", *ask)
     worth = {one["case"]: one for one in checked.data["cases"]}
     assert worth["cheap-crime"]["worth"] == "tells", "the model goes by descriptions"
@@ -155,17 +159,14 @@ def test_cases_are_checked_with_swapped_words_and_confused_tools_are_suggested(s
     [
         (("--model", "gpt"), 4, "'gpt' is not a valid model name"),
         (("--model", "openai:x"), 4, "OPENAI_API_KEY is not set"),
-        (
-            ("--model", "openai:x", "--endpoint", "http://127.0.0.1:9", "--max-cost", "1"),
-            4,
-            "the price of openai:x is unknown",
-        ),
+        (("--model", "openai:local", "--max-cost", "1"), 4, "the price of openai:local is unknown"),
         (("--mode", "search"), 2, "without --model"),
         (("--model", "openai:x", "--mode", "fast"), 2, "one of full, search"),
         (("--baseline", "x.json"), 2, "without --model"),
     ],
 )
 def test_what_cannot_be_asked_is_said_before_anything_is_asked(shop, evals, options, code, words):
+    set_endpoint(shop, "openai:local", "http://127.0.0.1:9")
     done = at(shop, {})("evaluate", "bookshop", *options)
     assert (done.code, words in done.err) == (code, True), done.err
     assert "hint:" in done.err
@@ -196,7 +197,8 @@ def test_what_ends_it_ends_the_models_of_the_api_without_their_words(shop, evals
     """Ctrl-C goes to the whole group of the terminal; a kill to one process alone. Who is left would hold the pipes open."""
     before = len(endpoint.requests)
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MCPFACTORY_")}
-    ask = ("evaluate", "bookshop", "--model", "openai:slow", "--endpoint", f"{endpoint.root}/v1")
+    set_endpoint(shop, "openai:slow", f"{endpoint.root}/v1")
+    ask = ("evaluate", "bookshop", "--model", "openai:slow")
     with (
         heard(signal.SIGINT),
         subprocess.Popen(

@@ -10,7 +10,7 @@ from tests.cli.conftest import Prepared, Shell
 def test_a_command_logs_what_it_reads_and_stdout_has_the_answer_alone(
     tmp_path: Path, prepared: Prepared, document: str
 ) -> None:
-    folder = prepared.copy(tmp_path / "ws", ("--no-git", "--factory", "index"))
+    folder = prepared.copy(tmp_path / "ws", ("--factory", "index"))
     new = ("new", "--from-openapi", document, "--dry-run", "--json", "--name")
     quiet, told = Shell(folder)(*new, "quiet"), Shell(folder)("-v", *new, "told")
     assert " INFO mcpfactory_codegen.read.document: read " in told.err

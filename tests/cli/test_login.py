@@ -108,7 +108,7 @@ def test_the_server_alone_can_log_in_without_the_factory(things: Shell) -> None:
 
 
 def test_a_server_without_an_api_says_so(empty):
-    assert empty("init", "ws", "--no-git", "--factory", "index").code == 0
+    assert empty("init", "ws", "--factory", "index").code == 0
     inside = empty.at(empty.folder / "ws")
     assert inside("new", "hello", "--template", "minimal").code == 0
     for command in (("login",), ("login", "--forget")):

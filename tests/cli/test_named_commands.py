@@ -169,7 +169,7 @@ REFUSED = (
     ("pipeline promote waiting --channel aged", "2 of 2 approvals missing, from ada, tester; 23 h", ""),
     ("pipeline promote fresh", "no candidate yet", "pipeline run fresh; pending approvals"),
     ("pipeline approve waiting --channel staging", "requires no approval", "pipeline promote waiting"),
-    ("pipeline approve approved", "has already approved candidate", "mcpfactory inbox approved"),
+    ("pipeline approve approved", "has already approved candidate", "mcpfactory pipeline promote approved"),
     ("pipeline approve waiting --channel sealed", "must be signed", ""),
     ("pipeline reject moved -m x", "already in production", "pipeline rollback moved"),
     ("pipeline rollback waiting -m x", "nothing to roll back", "pipeline status waiting"),

@@ -12,7 +12,7 @@ from tests.patience import PATIENCE
 
 @pytest.fixture
 def workspace(inside, prepared):
-    return inside.at(prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index")))
+    return inside.at(prepared.copy(inside.folder / "ws", ("--factory", "index")))
 
 
 def test_new_prints_one_json_object_with_the_promised_keys(workspace, document):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from mcpfactory.reference import commands
+from docs.pages.commands import commands
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
     "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--from-openapi", "--json",
-    "--mode", "--name", "--port", "--public-url", "--reason", "--server", "--timeout",
+    "--mode", "--name", "--port", "--public-url", "--server", "--timeout",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from mcpfactory import output
 @pytest.fixture
 def shell(inside, prepared, monkeypatch):
     """A workspace, and nobody is patient."""
-    prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index"))
+    prepared.copy(inside.folder / "ws", ("--factory", "index"))
     monkeypatch.setattr(output, "_LONG", 0.0)
     return inside.at(inside.folder / "ws")
 

@@ -11,6 +11,7 @@ import pytest
 from mcpfactory_pipeline.delivery.clients.files import this_machine
 from mcpfactory_pipeline.lifecycle.remove import remove
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.cli import capture
 from tests.cli.conftest import Inside
 from tests.cli.workshop import contents, interrupt, make, stage
 
@@ -52,6 +53,14 @@ def test_nothing_is_removed_without_a_yes_and_a_dry_run_says_what_would_be(shell
     assert page(shell).exists()
     assert (shell.folder / "servers/shop/mcpfactory.toml").exists()
     assert "retired" not in events(shell, "shop")
+
+
+def test_a_person_at_a_terminal_sees_what_would_be_removed_before_the_question(shell):
+    command = ("remove", "notes")
+    done = capture.run(command, shell.folder, terminal=True, typed="n\n", **shell.environ, MCPFACTORY_ACTOR="tester")
+    assert (done.code, "servers/notes: would be removed" in done.text) == (1, True), done.text
+    assert "remove it? [y/N]" in done.text
+    assert (shell.folder / "servers/notes").exists()
 
 
 def test_a_removed_server_is_in_no_channel_and_its_history_says_who_removed_it(shell):

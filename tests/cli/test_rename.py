@@ -18,7 +18,7 @@ from tests.cli.workshop import contents, interrupt, make, stage
 
 @pytest.fixture
 def workspace(inside, prepared):
-    prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index"))
+    prepared.copy(inside.folder / "ws", ("--factory", "index"))
     return inside.at(inside.folder / "ws")
 
 
@@ -40,7 +40,7 @@ def test_a_server_from_a_document_has_another_name_everywhere(workspace, documen
     read = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE", "API_KEY")
     assert planned["variables"] == {f"MCPF_BOOKSHOP_{one}": f"MCPF_BOOK_STORE_{one}" for one in read}
     done = workspace("rename", "bookshop", "book-store", "--json")
-    assert done.data == {**planned, "dry_run": False}
+    assert done.data == {**planned, "dry_run": False, "next": "mcpfactory pipeline run book-store"}
     assert sorted(path.name for path in (workspace.folder / "servers").iterdir()) == [".gitkeep", "book-store"]
     new = workspace.folder / "servers/book-store"
     assert (new / "src/book_store_mcp/extra.py").read_text().startswith("from book_store_mcp import")

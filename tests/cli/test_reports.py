@@ -59,6 +59,19 @@ def test_a_waiver_is_written_beside_the_server_and_the_report_lists_it(shop):
     assert "by tester" in done.out
     text = (shop.folder / "servers/bookshop/waivers.toml").read_text()
     assert f"until = {NEXT_MONTH}" in text
+    again = (
+        "waive",
+        rule,
+        "--server",
+        "bookshop",
+        "--reason",
+        "later",
+        "--expires",
+        NEXT_MONTH,
+        "--tool",
+        "list_books",
+    )
+    assert f"it replaces the waiver until {NEXT_MONTH} by tester: soon" in shop(*again, "--dry-run").err
     report = shop("validate", "bookshop", "--json", "--limit", "max_start_ms=0", "--limit", "max_call_ms=60000").data
     assert [(one["rule"], one["person"], one["tool"]) for one in report["waivers"]] == [(rule, "tester", "list_books")]
     assert report["measured"]["start_ms"] > 0
@@ -69,12 +82,12 @@ def test_a_waiver_is_written_beside_the_server_and_the_report_lists_it(shop):
 
 
 def test_the_matrix_says_what_each_tool_did_while_its_api_failed(shop):
-    done = shop("validate", "bookshop", "--matrix")
-    rows = [line for line in done.out.splitlines() if line.endswith("  works")]
+    rows = shop("validate", "bookshop", "--json").data["matrix"]
+    assert {row["then"] for row in rows} == {"works"}
     assert len(rows) == 36  # 18 failures, for a tool that reads and one that writes
-    (post,) = [row for row in rows if row.startswith("answers 503") and "POST" in row]
-    assert "  once  " in post
-    assert "503 Service Unavailable" in post
+    (post,) = [row for row in rows if row["does"] == "answers 503" and row["method"] == "POST"]
+    assert post["sent"] == "once"
+    assert "503 Service Unavailable" in post["answer"]
 
 
 # A server whose only tool needs an argument, a variable, and somebody's word that it may be called.

@@ -18,7 +18,7 @@ STOCK = {
 def shop(tmp_path, prepared, document):
     (tmp_path / "stock.json").write_text(json.dumps(STOCK), "utf-8")
     new = ("new", "shop", "--from-openapi", f"catalogue={document}", "--from-openapi", str(tmp_path / "stock.json"))
-    return Inside(prepared.copy(tmp_path / "ws", ("--no-git", "--factory", "index"), new))
+    return Inside(prepared.copy(tmp_path / "ws", ("--factory", "index"), new))
 
 
 def test_several_documents_are_one_server_from_new_to_update(shop, tmp_path):

@@ -17,7 +17,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("file", DOCUMENTS)
 def test_a_server_of_another_kind_of_document_says_what_it_is_made_from(inside, file):
-    assert inside("init", "ws", "--no-git", "--factory", "index").code == 0
+    assert inside("init", "ws", "--factory", "index").code == 0
     workspace = inside.at(inside.folder / "ws")
     content, recognised = DOCUMENTS[file]
     given = workspace.folder / f"given-{file}"
@@ -34,7 +34,7 @@ def test_a_server_of_another_kind_of_document_says_what_it_is_made_from(inside, 
 
 
 def test_what_is_none_of_the_kinds_is_refused_with_those_that_can_be_read(inside):
-    assert inside("init", "ws", "--no-git", "--factory", "index").code == 0
+    assert inside("init", "ws", "--factory", "index").code == 0
     workspace = inside.at(inside.folder / "ws")
     (workspace.folder / "other.json").write_text('{"hello": 1}')
     done = workspace("new", "one", "--from", "other.json")

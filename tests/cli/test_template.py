@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def workspace(inside):
-    assert inside("init", "ws", "--no-git", "--factory", "index").code == 0
+    assert inside("init", "ws", "--factory", "index").code == 0
     return inside.at(inside.folder / "ws")
 
 
@@ -76,15 +76,7 @@ def test_a_template_of_somebody_else_is_shown_before_it_is_used(workspace, repos
     assert f"{repository}@main" in (workspace.folder / "servers/mine/mcpfactory.toml").read_text()
 
 
-def test_answers_come_from_a_file_and_those_typed_go_before(workspace, repository):
-    file = workspace.folder / "answers.yaml"
-    file.write_text("word: Welcome\n")
-    made = workspace("new", "a", "--template", repository, "--trust", "--answers", str(file))
-    assert made.code == 0
-    assert (workspace.folder / "servers/a/hello.txt").read_text() == "Welcome a"
-    typed = ("--answers", str(file), "--answer", "word=Hello")
-    assert workspace("new", "b", "--template", repository, "--trust", *typed).code == 0
-    assert (workspace.folder / "servers/b/hello.txt").read_text() == "Hello b"
+def test_an_answer_must_be_one_of_the_choices(workspace, repository):
     wrong = workspace("new", "c", "--template", repository, "--trust", "--answer", "word=Hi")
     assert wrong.code == 4
     assert "one of Hello, Welcome" in wrong.err

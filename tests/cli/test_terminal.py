@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import typer
 
+from docs.pages.commands import NO_JSON, commands
 from mcpfactory.main import app
-from mcpfactory.reference import NO_JSON, commands
 from mcpfactory_pipeline.base.text import cell_width, printable, table_lines, truncate, wrap
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands
 from tests.cli.conftest import Inside

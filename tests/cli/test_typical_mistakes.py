@@ -76,6 +76,10 @@ MISTAKES = (
     _("call", 2, "Missing argument 'NAME'", "mcpfactory call --help"),
     _("inspect", 3, "is not in a workspace", "mcpfactory init", place=".."),
     _("pipeline run shop --jobs -2", 2, "jobs must be at least 0"),
+    _("pipeline promote books --candidate=", 2, "candidate is empty", "leave it out"),
+    _("pipeline promote books --channel a --channel b", 2, "--channel was given 2 times"),
+    _("pipeline history books --show 1 --show 2", 2, "--show was given 2 times"),
+    _("ci --check --provider github --provider gitlab", 2, "--provider was given 2 times"),
     _("run shop --http --port 99999", 2, "--port", "65535"),
     # names
     _("inspect shpo", 3, "no server 'shpo'", "did you mean 'shop'?"),

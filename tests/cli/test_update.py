@@ -10,7 +10,7 @@ from tests.cli.conftest import Inside
 @pytest.fixture
 def shop(tmp_path, prepared, document):
     new = ("new", "--from-openapi", document, "--name", "shop")
-    return Inside(prepared.copy(tmp_path / "ws", ("--no-git", "--factory", "index"), new))
+    return Inside(prepared.copy(tmp_path / "ws", ("--factory", "index"), new))
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
-from tests.cli.conftest import Inside
 from tests.patience import PATIENCE
 
 
@@ -98,10 +97,3 @@ def test_the_dashboard_is_exported_as_pages_that_stand_alone(shop, tmp_path):
     done = shop("dashboard", "--export", str(tmp_path / "site"))
     assert done.code == 0
     assert "bookshop" in (tmp_path / "site/index.html").read_text()
-
-
-def test_a_workspace_may_be_named_from_anywhere(shop, tmp_path):
-    elsewhere = Inside(tmp_path, shop.environ)
-    below = str(shop.folder / "servers/bookshop")
-    shown = elsewhere("install", "bookshop", "--client", "cursor", "--print", "--workspace", below)
-    assert (shown.code, "bookshop" in shown.out) == (0, True), shown.err

@@ -1,4 +1,4 @@
-"""What code generation and the runtime share is data: records, tables and rules of names, and one validator of schemas."""
+"""What code generation and the runtime share: records, tables, rules of names, and the toolkit of JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ SHARED = {
     "types": "type aliases",
     "protocol.decoding": "how a body is decompressed, in bounded steps",
     "server.generated.catalogue": "modes and dialects that a server may be given",
-    "server.schema.json_schema": "what a tool will accept: cases, defaults and workflows are held against it",
+    "schemas.diff": "what callers can no longer send",
+    "schemas.merge": "two schemas as one",
+    "schemas.neighbors": "values near a sample, for test cases",
+    "schemas.references": "which errors a schema has",
+    "schemas.sample": "a value for a schema, for test cases",
+    "schemas.validation": "what a tool will accept: cases, defaults and workflows are held against it",
+    "schemas.values": "how a value is repaired",
+    "schemas.walk": "which keywords hold schemas, and readers of one schema",
     "urls": "which addresses are private, and which redirects are followed",
-    "server.schema.references": "which errors a schema has",
-    "server.schema.values": "how a value is repaired",
     "upstream.encoding": "which content types are XML, and which are JSON values in a row",
     "upstream.operation": "the records that generated code consists of, with their names, styles and places",
     "upstream.secrets": "variables and bounds of a server",

@@ -44,7 +44,8 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/server/observe/metrics.py",
         "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
     ),
-    "redis": ("factory/runtime/src/mcpfactory_runtime/store/redis.py",),
+    "sqlite3": ("factory/runtime/src/mcpfactory_runtime/storage/sqlite.py",),
+    "redis": ("factory/runtime/src/mcpfactory_runtime/storage/redis.py",),
     "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/auth.py",),
     "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/truncate.py",),
     "distributed": ("pipeline/src/mcpfactory_pipeline/run/dask.py",),

@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 from docs import generated
+from docs.pages.commands import commands
 from mcpfactory.main import app
-from mcpfactory.reference import commands
 from tests.house.pages import Command, generated_pages
 
 # Words that stand for something else, and what a page leaves out.

@@ -35,9 +35,9 @@ def test_every_constant_of_a_module_is_final(modules):
 
 
 def test_only_tables_keep_a_form_of_their_own(modules):
-    """A table is a literal of several lines, or calls of a module that register a row each: rows read better side by side."""
+    """A table is a literal of several lines, or calls and decorators of a module that register a row each: rows read better side by side."""
     others = [
-        f"{module.path}:{line}: take `# fmt: skip` away and run `make format`; only behind the closing bracket of a table it may stay"
+        f"{module.path}:{line}: take `# fmt: skip` away and run `make format`; only behind the closing bracket of a table or a row it may stay"
         for module in modules
         if "# fmt: skip" in module.text
         for line in _skips_outside_tables(module)
@@ -53,10 +53,21 @@ def _skips_outside_tables(module: Source) -> Iterator[int]:
         if (isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) and _is_table(node.value))
         or (isinstance(node, ast.Expr) and node in module.tree.body)  # a row that registers itself
     }
+    rows = {call.end_lineno for call in _registering(module.tree) if call.lineno != call.end_lineno}
     for number, line in enumerate(lines, 1):
         code, skip, _ = line.partition("# fmt: skip")
-        if skip and not (number in tables and re.fullmatch(r"\s*[)\]}]+\s*", code)):
+        alone = re.fullmatch(r"\s*[)\]}]+\s*", code) is not None
+        if skip and not (number in tables and alone) and not (number in rows and code.endswith(")  ")):
             yield number
+
+
+def _registering(tree: ast.Module) -> Iterator[ast.Call]:
+    """Calls with named arguments that decorate a function of a module, or stand there alone."""
+    for node in tree.body:
+        calls = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        for call in [node.value] if isinstance(node, ast.Expr) else calls:
+            if isinstance(call, ast.Call) and call.keywords:
+                yield call
 
 
 def _is_table(value: ast.expr | None) -> bool:

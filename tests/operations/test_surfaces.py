@@ -14,6 +14,7 @@ from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
 from mcpfactory.main import COMMANDS, build_command
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.operations.install import Install
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
     Operation,
@@ -22,7 +23,7 @@ from mcpfactory_pipeline.operations.operation import (
     option_names,
     param_of,
 )
-from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS, read_command
+from mcpfactory_pipeline.operations.table import CONFIRMED, OPERATIONS, read_command
 from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS
@@ -62,7 +63,7 @@ def test_the_command_has_an_option_for_each_field(operation):
         assert option.help == info.description, flag
         assert option.required == info.is_required(), flag
         if not (info.is_required() or is_list(info)):
-            assert option.default == info.default, flag
+            assert option.default == (None if info.default == "" else info.default), flag
 
 
 @rows("operation", [one for one in OPERATIONS if "dashboard" not in one.omit])
@@ -120,7 +121,7 @@ def sample(name: str, info: Any) -> Any:
 
 
 @rows("operation", OPERATIONS)
-def test_each_field_has_an_effect(operation, monkeypatch):
+def test_each_field_has_an_effect(operation, monkeypatch, tmp_path):
     """A field that `run` does not read reaches nothing. What it reads it passes on; unused parameters are a lint error."""
     read: set[str] = set()
 
@@ -131,7 +132,10 @@ def test_each_field_has_an_effect(operation, monkeypatch):
             return super().__getattribute__(name)
 
     given = {name: sample(name, info) for name, info in operation.model_fields.items()}
-    monkeypatch.setattr(Workspace, "server", lambda *_: SimpleNamespace(name="x", folder=Path("x"), adopted=None))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))  # configurations of clients
+    server = SimpleNamespace(name="x", folder=Path("x"), adopted=None, document=None)
+    monkeypatch.setattr(Workspace, "server", lambda *_: server)
     for alternative, dry in product(ALTERNATIVES, (True, False)):
         values = {**given, **{name: value for name, value in alternative.items() if name in given}}
         context = OperationContext(
@@ -143,14 +147,25 @@ def test_each_field_has_an_effect(operation, monkeypatch):
             raise
         except Exception:  # noqa: BLE001 - there is no such workspace; what was read until then counts
             pass
-    assert set(operation.model_fields) - read - {"trust"} == set(), "only `trust` is read elsewhere: before it runs"
+    assert set(operation.model_fields) - read == set()
 
 
 ALTERNATIVES = (
-    {"answers": ("a=b",), "answers_file": None},
-    {"stage": "", "due": False, "template": "", "answers_file": None, "answers": ("a=b",)},
+    {"stage": "", "due": False, "template": "", "answers": ("a=b",)},
     {"due": True, "server": ""},
     {"sources": (), "mode": "", "overlays": ()},
+    {"clients": ("cursor",), "env": (), "token_variable": ""},
+    {"clients": ("cursor",), "server": "https://a.test/mcp", "source": "", "env": (), "token_variable": "TOKEN"},
+    {
+        "clients": ("cursor",),
+        "server": "https://a.test/mcp",
+        "source": "",
+        "env": (),
+        "token_variable": "",
+        "show": False,
+    },
+    {"server": ""},
+    {"options": ("pypi.url=x",), "check": False},
 )
 
 
@@ -160,7 +175,8 @@ def anyio_backend() -> str:
 
 
 def test_a_policy_can_leave_each_decision_to_agents():
-    assert tuple(operation.id() for operation in DECISIONS) == AGENT_ACTIONS, "plan/policy.py lists the decisions"
+    ids = tuple(operation.id() for operation in CONFIRMED if operation is not Install)
+    assert ids == AGENT_ACTIONS, "plan/policy.py lists what a channel may leave to agents; install is about no channel"
 
 
 def test_prompts_name_tools_that_there_are(tmp_path):

@@ -72,7 +72,7 @@ class Space:
         outcome = self._run(*names, **options)
         for file in (self.workspace.pipeline / "history").glob("*.jsonl"):
             file.write_text(re.sub(r'(?<="at": ")[^"]+', self._dated_back, file.read_text()))
-            Store(self.workspace).folded(file.stem)  # a snapshot of the new text, as a run leaves it
+            Store(self.workspace).state(file.stem)  # a snapshot of the new text, as a run leaves it
         return outcome
 
     def _dated_back(self, found: re.Match[str]) -> str:

@@ -26,8 +26,8 @@ from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.operations.decisions import Approve
 from mcpfactory_pipeline.operations.table import read_command
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
-from mcpfactory_pipeline.plan.stage import RUN_DIED
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.schema import RUN_DIED
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import hinted_command
 from mcpfactory_pipeline.views.drift import look_again
@@ -71,7 +71,7 @@ class Shop:
         space = self.fresh()
         known = next(one for one in workspace_stages(space) if one.name == name)
         with Store(space).transaction("notes") as transaction:
-            for start in transaction.starts:  # as every run begins
+            for start in transaction.state.begun.values():  # as every run begins
                 transaction.append("stage.interrupted", stage=start["stage"], run=start["run"], message=RUN_DIED)
             inputs = stage_inputs(known, InputReader(space.server("notes"), transaction.state))
             inputs = dict.fromkeys(inputs, "sha256:other") if stale else inputs

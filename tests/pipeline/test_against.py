@@ -82,7 +82,7 @@ def test_a_history_that_git_cannot_read_is_not_taken_for_an_empty_one(kept):
     blob = git_text(kept.workspace.root, "rev-parse", "kept:pipeline/history/books.jsonl")
     (kept.workspace.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(NotFoundError, match="git cannot read pipeline/history at kept"):
-        verify(kept.workspace, against="kept")
+        refusals(kept.workspace, "kept")
 
 
 def test_a_pull_request_that_brings_its_own_decision_or_takes_one_away_is_refused(kept):

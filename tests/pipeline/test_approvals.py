@@ -34,12 +34,19 @@ def test_an_approval_is_for_these_bytes_and_no_others(books):
 def test_so_many_different_people_must_approve_as_the_policy_says(books, act):
     books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 2\n')
     books.decide("approve")
-    with refused("tester has already approved candidate .* for production"):
+    with refused("tester has already approved candidate .* for production") as caught:
         books.decide("approve")
+    assert (
+        caught.value.hint
+        == "mcpfactory inbox books shows what is missing: 1 of 2 approvals missing, from anyone but tester"
+    )
     with refused("1 of 2 approvals missing"):
         books.promote()
     act("ada")
     books.decide("approve")
+    with refused("ada has already approved") as caught:
+        books.decide("approve")
+    assert caught.value.hint == "mcpfactory pipeline promote books --channel production"
     books.promote()
     assert books.offered("production") == [b"one"]
 

@@ -17,8 +17,8 @@ from mcpfactory_pipeline.views.graph import (
     GraphPlace,
     PlaceChip,
     graph_of,
+    positions_of,
     server_places,
-    stands_of,
     workspace_places,
 )
 from mcpfactory_pipeline.views.inbox import InboxItem
@@ -53,7 +53,7 @@ def item(kind: str, about: str = "production") -> InboxItem:
 
 
 def where(known: dict[str, Any], *items: InboxItem) -> list[tuple[str, str, str, str]]:
-    return [(one.place, one.version, one.status, one.path) for one in stands_of(known, items, STAGED, CHANNELS)]
+    return [(one.place, one.version, one.status, one.path) for one in positions_of(known, items, STAGED, CHANNELS)]
 
 
 ATLAS = "/servers/atlas/"
@@ -139,7 +139,7 @@ def crowd(number: int) -> list[Any]:
         known = {**row({"staging": NEW}), "server": f"s{count:04}"}
         if count < 3:
             known = {**row({}, test=cell("blocked", "failed")), "server": f"s{count:04}"}
-        found += stands_of(known, [item("approval")] if count >= 3 else [], STAGED, CHANNELS)
+        found += positions_of(known, [item("approval")] if count >= 3 else [], STAGED, CHANNELS)
     return found
 
 

@@ -117,7 +117,16 @@ def test_an_older_candidate_does_not_take_the_place_of_a_newer_one_unnoticed(wor
     with pytest.raises(PromotionError, match="is older than the candidate in production") as caught:
         move(candidate=old[:6])
     assert f"mcpfactory pipeline rollback books --channel production --candidate {old}" in caught.value.hint
-    rollback(workspace, "books", "production", reason="two was bad", stages=STAGES)
+    (folder / "source.txt").write_text("three")
+    run("books")
+    never = Store(workspace).state("books").candidate
+    (folder / "source.txt").write_text("four")
+    run("books")
+    move()
+    with pytest.raises(PromotionError, match="is older than the candidate in production") as caught:
+        move(candidate=never)
+    assert "rollback" not in caught.value.hint, "production never offered it"
+    rollback(workspace, "books", "production", candidate=old, reason="four was bad", stages=STAGES)
     assert offered(workspace, "production") == [b"one"], "who asks for the newest version gets what was promoted last"
 
 

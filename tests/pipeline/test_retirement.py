@@ -11,7 +11,7 @@ def test_a_retired_server_is_in_no_channel_and_no_run_touches_it(books):
     assert not (books.workspace.pipeline / "channels/staging/simple/books").exists()
     (books.folder / "source.txt").write_text("two")
     outcome = books.run("books")
-    assert (outcome.ran, outcome.failed) == (0, False)
+    assert (outcome.ran, outcome.failed, outcome.servers) == (0, False, {"books": "held"})
     for call in (books.promote, lambda: books.decide("approve"), lambda: books.decide("retire", reason="again")):
         with refused("retired by tester: replaced by library") as caught:
             call()

@@ -12,10 +12,9 @@ import pytest
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.delivery.ci.admission import candidate_id
 from mcpfactory_pipeline.delivery.ci.bundle import pack_run
 from mcpfactory_pipeline.delivery.ci.fold import ShardResult, fold_in
-from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.plan.stage import Stage, candidate_id
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages.own import never_run
 from mcpfactory_pipeline.state import history

@@ -6,9 +6,12 @@ import json
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import file_stamp
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.state import store as stores
 from mcpfactory_pipeline.state.state import fold
-from mcpfactory_pipeline.state.store import Store, fold_history
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 
 
@@ -16,7 +19,7 @@ from mcpfactory_pipeline.state.verify import verify
 def store(workspace, books):
     """The store of a workspace whose server was run, and that has a snapshot."""
     books.run("books")
-    Store(workspace).folded("books")
+    Store(workspace).state("books")
     return Store(workspace)
 
 
@@ -38,32 +41,42 @@ def test_an_unchanged_history_is_not_read_and_a_decision_keeps_what_it_comes_to(
     with store.transaction("books") as transaction:
         transaction.append("held", channel="staging", reason="")
         transaction.append("stage.started", stage="test", run="r", pid=1, reasons=[])
-    assert Store(workspace).folded("books").starts[0]["stage"] == "test"
+    assert list(Store(workspace).state("books").begun) == [("test", "r")]
     assert Store(workspace).state("books").holds
     assert seen == []
-    assert Store(workspace).folded("books") == fold_history("books", store.history("books"))
+    known, folded = Store(workspace).state("books"), fold("books", store.history("books"))
+    assert (known, known.begun, known.last) == (folded, folded.begun, folded.last)
 
 
 def test_a_changed_history_is_folded_again_whatever_was_changed(store, workspace):
     file = store.history_file("books")
-    file.write_text(file.read_text().replace('"passed"', '"failed"', 1))
-    assert Store(workspace).folded("books").state == fold("books", store.history("books"))
-    held = {"id": "0" * 26, "at": "2026-11-22T08:00:00Z", "actor": "a", "event": "held", "channel": "staging"}
+    held = {"at": "2026-11-22T08:00:00Z", "actor": "a", "event": "held", "channel": "staging"}
     with file.open("a") as stream:  # older events, as a merge brings them
-        stream.write(json.dumps(held) + "\n" + json.dumps({**held, "event": "released", "id": "0" * 25 + "1"}) + "\n")
-    assert Store(workspace).folded("books").state == fold("books", store.history("books"))
+        stream.write(json.dumps({**held, "id": "0" * 26}) + "\n")
+        stream.write(json.dumps({**held, "event": "released", "id": "0" * 25 + "1"}) + "\n")
+    assert Store(workspace).state("books") == fold("books", store.history("books"))
+    with file.open("a") as stream:  # a newer one, whose writer was killed before it wrote the state
+        stream.write(json.dumps({**held, "id": new_id(store.state("books").last)}) + "\n")
+    assert list(Store(workspace).state("books").holds) == ["staging"]
+    file.write_text(file.read_text().replace('"passed"', '"failed"', 1))
+    with pytest.raises(StateError, match="edited by hand"):
+        Store(workspace).state("books")
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"{}", b"[1]", b"half"])
 def test_a_damaged_snapshot_is_none(store, workspace, damage):
-    wanted = store.folded("books")
+    wanted = store.state("books")
     snapshot(store).write_bytes(snapshot(store).read_bytes()[:-9] if damage == b"half" else damage)
-    assert Store(workspace).folded("books") == wanted
+    assert Store(workspace).state("books") == wanted
 
 
 def test_verify_does_not_ask_a_snapshot(store, workspace):
-    content = json.loads(snapshot(store).read_bytes())
-    content["state"] = content["state"].replace('"passed"', '"failed"')
+    file, content = store.state_file("books"), json.loads(snapshot(store).read_bytes())
+    file.write_text(file.read_text().replace('"passed"', '"failed"'))
+    content["stamps"] = [content["stamps"][0], list(file_stamp(file))]
     snapshot(store).write_text(json.dumps(content))
-    store.state_file("books").write_text(content["state"])
+    assert Store(workspace).state("books").stages["test"].outcome == "failed", "the snapshot is valid"
     assert [wrong["server"] for wrong in verify(workspace)] == ["books"]
+    snapshot(store).write_text(json.dumps({**content, "rules": "of another version"}))
+    with pytest.raises(StateError, match="edited by hand"):
+        Store(workspace).state("books")

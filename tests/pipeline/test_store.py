@@ -52,7 +52,7 @@ CONFLICT = "<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n"
         ('{"state": 2}', "is not a valid state", "pipeline verify --repair books"),
         (
             '{"state": 2, "server": "books", "candidate": null, "stages": [], "candidates": {}, "channels": {}}',
-            "is not a valid state: retired is missing",
+            "is not a valid state",
             "pipeline verify --repair books",
         ),
         (CONFLICT, "merge conflict", "pipeline verify --repair books"),
@@ -78,6 +78,9 @@ def test_a_state_edited_by_hand_is_not_believed(store, workspace, run):
     text = store.state_file("books").read_text()
     store.state_file("books").write_text(text.replace('"passed"', '"failed"', 1))
     assert "edited by hand" in verify(workspace)[0]["message"]
+    for dry_run in (True, False):
+        with pytest.raises(StateError, match="edited by hand"):
+            hold(workspace, "books", "staging", reason="audit", dry_run=dry_run)
     assert run("books", force=True).servers == {"books": "errored"}
 
 

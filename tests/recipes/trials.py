@@ -85,22 +85,16 @@ def stage(root: Path) -> None:
     replace(root, "docs/reference/pipeline.md", "| `staging` | all checks |", f"{row}| `staging` | all checks |")
 
 
-RULE: Final = """\
-    Rule(
-        id="packaging.summary", severity=1, check=_on_package(_summary),
-        statement="The package describes itself in a line.",
-        source="indexes show one line",
-        hint="shorten project.description",
-    ),
-)  # fmt: skip
+RULE: Final = """
+
+@rule("packaging.summary", 1, over=_readable,
+      statement="The package describes itself in a line.",
+      source="indexes show one line",
+      hint="shorten project.description")  # fmt: skip
+def _summary(package: PackageFacts) -> Iterator[Fault]:
+    if len(str(package.project.get("description", ""))) > 200:
+        yield Fault("the description is no summary", "project.description")
 """
-CHECK: Final = """\
-def _summary(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
-    long = len(str(package.project.get("description", ""))) > 200
-    return rule_outcome(1, [Fault("the description is no summary", "project.description")] if long else [])
-
-
-RULES"""
 ANIMAL: Final = '''
 
 class Windbag(Packaged):
@@ -111,18 +105,51 @@ class Windbag(Packaged):
 '''
 
 
+def append(root: Path, path: str, text: str) -> None:
+    write(root, path, (root / path).read_text(encoding="utf-8") + text)
+
+
 def rule(root: Path) -> None:
-    family = f"{PIPELINE}/checks/rules/packaging.py"
-    replace(root, family, "\nRULES", f"\n{CHECK}")
-    replace(root, family, ")  # fmt: skip\n", RULE)
-    replace(
-        root,
-        f"{PIPELINE}/checks/report.py",
-        f"RULES_VERSION: Final = {RULES_VERSION}",
-        f"RULES_VERSION: Final = {RULES_VERSION + 1}",
-    )
-    animals = root / "tests/zoo/packages.py"
-    animals.write_text(animals.read_text(encoding="utf-8") + ANIMAL, encoding="utf-8")
+    append(root, f"{PIPELINE}/checks/rules/packaging.py", RULE)
+    append(root, "tests/zoo/packages.py", ANIMAL)
+    next_version(root)
+
+
+def next_version(root: Path) -> None:
+    version = "RULES_VERSION: Final = {}"
+    report = f"{PIPELINE}/checks/report.py"
+    replace(root, report, version.format(RULES_VERSION), version.format(RULES_VERSION + 1))
+
+
+PROBE: Final = """\
+    Probe("ping-params", "lists", "ping", {"mcpfactory": 1}, "ping with params", result("ping"), "legacy", "prompts"),
+"""
+PROBED: Final = """
+row("features.ping-params", 1, until=LATEST_HANDSHAKE, over=probed("ping-params"),
+    statement="ping with unknown params is answered.",
+    source="MCP schema, RequestParams",
+    hint="ignore the params")  # fmt: skip
+"""
+PICKY: Final = '''
+
+class Picky(Animal):
+    """Refuses a ping with params."""
+
+    rule = "features.ping-params"
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if method == "ping" and params:
+            raise RpcError(-32602, "ping has no params")
+        return super().handshake(method, params)
+'''
+
+
+def probe(root: Path) -> None:
+    before = '    Probe("modern-no-capabilities"'
+    replace(root, f"{PIPELINE}/checks/probes.py", before, f"{PROBE}{before}")
+    append(root, f"{PIPELINE}/checks/rules/features.py", PROBED)
+    append(root, "tests/zoo/protocol.py", PICKY)
+    next_version(root)
 
 
 TARGET: Final = '''\
@@ -277,7 +304,7 @@ def operation(root: Path) -> None:
     table = f"{PIPELINE}/operations/table.py"
     before = "from mcpfactory_pipeline.operations.decisions import"
     replace(root, table, before, f"from mcpfactory_pipeline.operations.annotate import Annotate\n{before}")
-    replace(root, table, "(New, Update,", "(Annotate, New, Update,")
+    replace(root, table, "    New, Adopt,", "    Annotate, New, Adopt,")
     commands = f"{CLI}/commands/pipeline.py"
     at = "mcpfactory_pipeline.operations.annotate:Annotate"
     place = f'    "annotate": Place("Decide", "{at}", "Write a note about a server"),\n'
@@ -322,6 +349,7 @@ TRIALS: Final = {
     "Protocol revision": Trial(revision, "tests/runtime/facts/2027-01-01.json", "2027 or in_order"),
     "Stage": Trial(stage, f"{CLI}/complete.py", "stage or written_down"),
     "Rule": Trial(rule, "tests/zoo/packages.py", "reference or whoever or Windbag or every_rule_has"),
+    "Probe": Trial(probe, "tests/zoo/protocol.py", "probes or reference or whoever or Picky or every_rule_has"),
     "Publish target": Trial(target, f"{CLI}/complete.py", "target"),
     "Template": Trial(template, "docs/reference/templates.md", "template_is_documented or tiny"),
     "Parameter style": Trial(style, f"{RUNTIME}/upstream/request.py", "query"),

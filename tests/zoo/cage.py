@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
+from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
-    Watch,
+    MessageLog,
     cancellation,
     client_reply,
-    heard_apart,
     is_answer,
     printable,
+    split_streams,
 )
 from tests.zoo.base import Animal, Json
 
@@ -22,13 +22,11 @@ class Cage:
     """One session with one animal: a Conversation."""
 
     def __init__(self, animal: Animal, purpose: str) -> None:
-        self.exchanges: list[WireExchange] = []
-        self.watch = Watch(purpose)
-        self._purpose = purpose
+        self.session = Session(purpose, answered=True, milliseconds=1)
+        self._log = MessageLog(self.session)
         self._animal = animal
         self._came: list[Json] = []
         self._dead = False
-        self._noise: list[str] = []
         self._arrays: list[list[str]] = []  # the ids in each array that came
         animal.out = self._line
 
@@ -50,9 +48,9 @@ class Cage:
             self._arrays.append([str(one.get("id")) for one in value])
         for message in value if isinstance(value, list) and value else [value]:
             if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-                self._noise.append(text)
+                self.session.pollution.append(text)
                 continue
-            self.watch.received(message)
+            self._log.received(message)
             if is_answer(message):
                 self._came.append(message)
             elif "id" in message:
@@ -60,12 +58,12 @@ class Cage:
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """See `Conversation.ask`; an animal that does not answer at once never will."""
-        self.watch.sent(message)
+        self._log.sent(message)
         self._feed(json.dumps(message))
         received = self._came.pop(0) if self._came else None
         problem = "the server ended with code 1" if self._dead else f"no answer within {patience:g} s"
         exchange = WireExchange(message, received, "" if received is not None else problem)
-        self.exchanges.append(exchange)
+        self.session.exchanges.append(exchange)
         return exchange
 
     async def send_raw(
@@ -80,37 +78,30 @@ class Cage:
             printable(text), came[0] if came else None, "" if came else "no answer", more=more, apart=apart
         )
         after = await self.ask(message, patience)
-        self.exchanges.append(raw)
+        self.session.exchanges.append(raw)
         return raw, after
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`."""
-        self.watch.heard = heard = []
+        self._log.heard = heard = []
         for request in [*requests, *map(cancellation, requests)]:
             self._feed(json.dumps(request))
-        self.watch.heard = None
+        self._log.heard = None
         self._came = []
-        return heard_apart(requests, heard)
+        return split_streams(requests, heard)
 
     async def notify(self, message: Json) -> None:
         """See `Conversation.notify`."""
-        self.watch.sent(message)
+        self._log.sent(message)
         self._feed(json.dumps(message))
 
-    async def close(self, *, terminate: bool = False) -> ServerProcess:
+    async def close(self, *, terminate: bool = False) -> None:
         """See `Conversation.close`."""
-        return ServerProcess(
-            self._purpose,
-            answered=True,
-            milliseconds=1,
-            noise=tuple(self._noise),
-            ended_after=1,
-            terminated=terminate,
-        )
+        self.session.ended_after, self.session.terminated = 1, terminate
 
 
 class Keeper:
-    """Makes a cage for each session: the `connect` of an interview."""
+    """Makes a cage for each session: the `connect` of a prober."""
 
     def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str]) -> None:
         self._make = lambda: kind(handshakes, moderns)
@@ -138,7 +129,7 @@ class DrowsyKeeper(Keeper):
         async def ask(message: Json, patience: float) -> WireExchange:
             self.patience.append(patience)
             exchange = WireExchange(message, None, f"no answer within {patience:g} s")
-            cage.exchanges.append(exchange)
+            cage.session.exchanges.append(exchange)
             return exchange
 
         return ask

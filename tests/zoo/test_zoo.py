@@ -155,14 +155,14 @@ def _roused(name: str, silent: int) -> tuple[Evidence, Report, DrowsyKeeper]:
 def test_a_server_that_is_silent_once_is_asked_once_more_and_nothing_is_held_against_it() -> None:
     evidence, report, keeper = _roused("HealthyTitled", silent=1)
     assert report.findings == (), report.to_text()
-    assert (evidence.eras, len(keeper.patience)) == ({"legacy", "modern"}, 1)
+    assert (evidence.lifecycles, len(keeper.patience)) == ({"legacy", "modern"}, 1)
     assert all(exchange.received is not None for exchange in evidence.handshakes.values())
-    assert [start.purpose for start in evidence.starts].count(f"session {LATEST_HANDSHAKE}") == 1
+    assert [session.purpose for session in evidence.sessions].count(f"session {LATEST_HANDSHAKE}") == 1
 
 
 def test_silence_is_believed_the_second_time_and_the_time_for_the_rest_is_as_before() -> None:
     evidence, _, keeper = _roused("HealthyTitled", silent=2)
-    assert evidence.eras == {"modern"}
+    assert evidence.lifecycles == {"modern"}
     first, second = keeper.patience
     assert evidence.missing == {}
     assert (second, evidence.handshakes[LATEST_HANDSHAKE].problem) == (

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -84,5 +84,6 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
         evaluations = Evaluations(cases, None, dict) if cases else None
         evidence, secrets = asyncio.run(observe(target, connect=connect, evaluations=evaluations))
-    starts = tuple(replace(start, milliseconds=start.milliseconds * kind.haste) for start in evidence.starts)
-    return Visit(name, replace(evidence, starts=starts), secrets)
+    for session in evidence.sessions:
+        session.milliseconds *= kind.haste
+    return Visit(name, evidence, secrets)

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.schema.json_schema import compile_schema
-from mcpfactory_runtime.testing import differences
+from mcpfactory_runtime.testing import compile_schema, differences
 from resources import sid
 from upstream import ACCOUNT, SERVICE, TOKEN, Model, Seen
 

@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.cases.samples import sample
 from mcpfactory_codegen.openapi import read_api
+from mcpfactory_runtime.schemas.sample import sample
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 from tests.rows import rows
 
@@ -115,7 +115,7 @@ def test_an_object_closed_beside_its_parts_has_values(
     api = reader.parts(version, paths=paths, components={"schemas": {"B": b}})
     body = api.operations[1].body
     assert body is not None
-    value = sample(body.schema, api.schemas)
+    value = sample(body.schema, api.root)
     assert isinstance(value, list)
     validator = jsonschema.Draft202012Validator({"allOf": [body.schema], "$defs": api.schemas})
     assert [error.message for error in validator.iter_errors(value)] == []

@@ -10,7 +10,6 @@ import pytest
 from mcpfactory_codegen.servers.answers import (
     TemplateQuestion,
     checked_answers,
-    load_answers,
     questions,
     refused_settings,
     render_answers,
@@ -24,7 +23,6 @@ from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.update import update_server
-from mcpfactory_codegen.settings import SettingsError
 from tests.rows import rows
 
 ASKED = (
@@ -42,28 +40,6 @@ def own(folder: Path, settings: str, words: str = "{{ name }}") -> str:
     (folder / "copier.yml").write_text(settings)
     (folder / "a.txt.jinja").write_text(words)
     return str(folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.toml", 'words = "x"\nmany = 3\nloud = false\n'),
-        ("a.yaml", "words: x\nmany: 3\nloud: false\n"),
-        ("a.json", '{"words": "x", "many": 3, "loud": false}'),
-        ("a.json", '{"words": "\\u0078",\t"many": 3, "loud": false}'),
-    ],
-)
-def test_answers_of_a_file(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
-    assert load_answers(tmp_path / name) == {"words": "x", "many": 3, "loud": False}
-
-
-@rows("text", ["[1, 2]", "a: {b: c}", "a: [[1]]", "a: 2026-01-01", ": :", "a: !!python/object:x.y {}"])
-def test_a_file_without_answers_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.yaml").write_text(text)
-    with pytest.raises((TemplateSourceError, SettingsError)) as raised:
-        load_answers(tmp_path / "a.yaml")
-    assert raised.value.hint
 
 
 def test_answers_become_what_the_question_wants() -> None:

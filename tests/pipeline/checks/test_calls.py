@@ -24,7 +24,7 @@ def planned(*tools: tuple[str, Any], **options: Any) -> list[tuple[str, Any]]:
 
 def test_a_tool_that_nothing_marks_as_harmless_is_called_only_when_that_is_allowed() -> None:
     assert planned(tool()) == []
-    assert planned(tool(), allow_calls=True) == [("guess", {"word": "text"})]
+    assert planned(tool(), allow_calls=True) == [("guess", {"word": "value"})]
 
 
 def test_a_tool_that_is_marked_as_destructive_is_not_called_even_then() -> None:

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from mcpfactory_pipeline.checks.evaluate import CASCADES, evaluate, subject_of
-from mcpfactory_pipeline.checks.evidence import RecordedCall, ServerProcess
+from mcpfactory_pipeline.checks.evidence import RecordedCall, Session
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
@@ -43,9 +43,9 @@ def test_a_call_that_fails_because_its_request_was_wrong_is_told_under_that() ->
 
 
 def test_a_server_that_does_not_start_has_one_finding_and_no_rule_counts_as_not_passed() -> None:
-    dead = ServerProcess("session 2000", answered=False, problem="ended with code 1")
-    nothing: dict[str, Any] = {"eras": frozenset(), "revisions": (), "handshakes": {}, "lists": {}, "probes": {}}
-    report = judged(observed(starts=(dead,), calls=(), traffic=(), missing={"*": "it ended"}, **nothing))
+    dead = Session("session 2000", answered=False, problem="ended with code 1")
+    nothing: dict[str, Any] = {"lifecycles": frozenset(), "revisions": (), "handshakes": {}, "lists": {}, "probes": {}}
+    report = judged(observed(sessions=(dead,), calls=(), missing={"*": "it ended"}, **nothing))
     assert report.failed_gates == ("startup.starts",)
     assert report.not_checked == ()
     assert report.score == 0
@@ -53,8 +53,8 @@ def test_a_server_that_does_not_start_has_one_finding_and_no_rule_counts_as_not_
 
 
 def test_what_a_rule_says_of_several_sessions_is_one_finding_and_of_several_arguments_is_not() -> None:
-    loud = [ServerProcess(f"session {n}", answered=True, ended_after=20, noise=("hello",)) for n in range(5)]
-    told = [one for one in judged(observed(TOOL, starts=tuple(loud))).findings if one.rule == "startup.stdout"]
+    loud = [Session(f"session {n}", answered=True, ended_after=20, pollution=["hello"]) for n in range(5)]
+    told = [one for one in judged(observed(TOOL, sessions=tuple(loud))).findings if one.rule == "startup.stdout"]
     assert [one.where for one in told] == ["session 0, session 1, session 2 and 2 more"]
     mute = broken_tool(
         lambda tool: tool["inputSchema"]["properties"].update(a={"type": "string"}, b={"type": "string"})

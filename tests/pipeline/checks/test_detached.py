@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.evidence import Session
 from mcpfactory_pipeline.checks.transport import stdio
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_pipeline.isolation.processes import adopt_orphans
@@ -63,13 +63,14 @@ def test_a_detached_descendant_keeps_no_conversation_from_its_end(
 ) -> None:
     monkeypatch.setattr(stdio, "END_PATIENCE", 0.3 if who == "both" else 20.0)
 
-    async def speak() -> tuple[int, ServerProcess]:
+    async def speak() -> tuple[int, Session]:
         command = (sys.executable, "-S", "-c", STAYS, who)
         conversation = await StdioConversation.start(command, None, {}, "a test")
         assert isinstance(conversation, StdioConversation)
         answer = await conversation.ask({"jsonrpc": "2.0", "id": 1, "method": "ping"}, PATIENCE)
         assert answer.result is not None, json.dumps(answer.received)
-        return int(answer.result["pid"]), await conversation.close(terminate=terminate)
+        await conversation.close(terminate=terminate)
+        return int(answer.result["pid"]), conversation.session
 
     pid, ended = asyncio.run(asyncio.wait_for(speak(), PATIENCE))
     assert (ended.ended_after is None) is (who == "both")

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.canaries import tempt
+from mcpfactory_pipeline.checks.canaries import tool_probes
+from mcpfactory_pipeline.checks.evidence import Session
 from mcpfactory_pipeline.checks.transport import conversation
-from mcpfactory_pipeline.checks.transport.conversation import Watch, heard_apart
+from mcpfactory_pipeline.checks.transport.conversation import MessageLog, split_streams
 from tests.rows import rows
 
 
@@ -16,12 +17,12 @@ def test_a_flood_on_streams_is_kept_up_to_a_bound_and_looked_at_once(monkeypatch
     looked: list[Any] = []
     real = conversation.is_acknowledgement
     monkeypatch.setattr(conversation, "is_acknowledgement", lambda message: looked.append(message) or real(message))
-    watch = Watch("a flood")
-    watch.heard = []
+    log = MessageLog(Session("a flood"))
+    log.heard = []
     for _ in range(12_000):
-        watch.received({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
-    assert len(watch.heard) == 10_000
-    first, second = heard_apart([{"id": 1}, {"id": 2}], watch.heard)
+        log.received({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
+    assert len(log.heard) == 10_000
+    first, second = split_streams([{"id": 1}, {"id": 2}], log.heard)
     assert (len(first.heard), len(second.heard)) == (10_000, 0)
     assert len(looked) == 10_000
 
@@ -45,9 +46,9 @@ def test_only_tools_that_are_there_to_run_something_get_no_commands(
     schema = {"type": "object", "properties": {"word": {"type": "string"}}}
     tool = {"name": name, "description": description, "inputSchema": schema}
 
-    class _Bait:
+    class _Canaries:
         file = "/x"
         url = "http://127.0.0.1:1"
 
-    kinds = {one.kind for one in tempt([(name, tool)], {name: {"word": "x"}}, _Bait())}  # type: ignore[arg-type] # what it reads
+    kinds = {one.kind for one in tool_probes([(name, tool)], {name: {"word": "x"}}, _Canaries())}  # type: ignore[arg-type] # what it reads
     assert ("command" in kinds) is tempted

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcpfactory_pipeline.checks.evidence import Evidence, ProbeAnswer
+from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport import http_probes
 from mcpfactory_pipeline.checks.transport.http import connected
@@ -92,8 +92,8 @@ def test_of_a_server_that_never_answers_three_questions_are_enough(monkeypatch: 
     assert len(asked) == 3
 
 
-def answer(status: int) -> ProbeAnswer:
-    return ProbeAnswer("POST", {}, {}, status, {"content-type": "application/json"}, {})
+def answer(probe: str, status: int) -> HttpAnswer:
+    return HttpAnswer(probe, "a request", "POST", {}, {}, status, {"content-type": "application/json"}, {})
 
 
 @rows(
@@ -109,8 +109,9 @@ def answer(status: int) -> ProbeAnswer:
 def test_a_foreign_origin_weighs_less_where_a_foreign_host_is_refused(
     origin: int, rebound: int | None, found: list[tuple[int, bool]]
 ) -> None:
-    seen = {"origin": answer(origin)} | ({} if rebound is None else {"rebound": answer(rebound)})
-    evidence = Evidence(transport="http", eras=frozenset({"legacy"}), http=seen)  # type: ignore[arg-type]
+    seen = {"origin": answer("origin", origin)}
+    seen |= {} if rebound is None else {"rebound": answer("rebound", rebound)}
+    evidence = Evidence(transport="http", lifecycles=frozenset({"legacy"}), http=seen)  # type: ignore[arg-type]
     check: Callable[..., object] = next(rule.check for rule in RULES if rule.id == "http.origin")
     outcome = check(evidence)
     assert [(fault.lesser or 5, fault.lesser is None) for fault in outcome.faults] == found  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks.evaluate import evaluate
-from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess, Transport
+from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session, Transport
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
@@ -40,14 +40,15 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
     hello = {"protocolVersion": latest, "capabilities": {"tools": {}}, "serverInfo": {"name": "zoo", "version": "1"}}
     listed = exchange("tools/list", {"tools": list(tools)})
     good = exchange("tools/call", {"content": [{"type": "text", "text": "2"}], "structuredContent": {"total": 2}})
+    traffic = changes.pop("traffic", (listed, good))
     healthy = Evidence(
-        starts=(
-            ServerProcess("session", answered=True, ended_after=20),
-            ServerProcess("told to end", answered=True, ended_after=20, terminated=True),
-        ),
+        sessions=[
+            Session("session", answered=True, ended_after=20, exchanges=list(traffic)),
+            Session("told to end", answered=True, ended_after=20, terminated=True),
+        ],
         handshakes={latest: exchange("initialize", hello)},
         revisions=(latest,),
-        eras=frozenset({"legacy"}),
+        lifecycles=frozenset({"legacy"}),
         capabilities={"tools": {}},
         probes={
             "ping": exchange("ping", {}),
@@ -71,7 +72,6 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
         },
         lists={"tools/list": Listing("tools/list", tuple(tools), (listed,))},
         calls=(RecordedCall("search_books", good, "guess"),),
-        traffic=(listed, good),
         secrets={"API_KEY": "canary-value"},
     )
     return replace(healthy, **changes)
@@ -357,7 +357,7 @@ def test_a_bad_line_that_ends_the_conversation_closes_a_gate_only_where_others_l
 
 def test_a_server_that_could_not_be_observed_at_all_scores_nothing() -> None:
     dead = Evidence(
-        starts=(ServerProcess("session", answered=False, problem="ended with code 1", stderr="ImportError: x"),)
+        sessions=(Session("session", answered=False, problem="ended with code 1", stderr="ImportError: x"),)
     )
     report = judged(dead)
     assert report.score == 0
@@ -399,17 +399,17 @@ def test_a_slow_tool_is_no_dead_server(problem: str, origin: Any, found: list[tu
 
 
 def test_of_several_starts_the_fastest_says_how_slow_a_server_is() -> None:
-    cold = ServerProcess("first", answered=True, milliseconds=11_000, ended_after=22_300)
-    warm = ServerProcess("second", answered=True, milliseconds=900, ended_after=300)
-    assert failed(judged(observed(TOOL, starts=(cold, warm)))) == set()
-    assert failed(judged(observed(TOOL, starts=(cold, cold)))) == {"startup.in-time", "startup.ends"}
+    cold = Session("first", answered=True, milliseconds=11_000, ended_after=22_300)
+    warm = Session("second", answered=True, milliseconds=900, ended_after=300)
+    assert failed(judged(observed(TOOL, sessions=(cold, warm)))) == set()
+    assert failed(judged(observed(TOOL, sessions=(cold, cold)))) == {"startup.in-time", "startup.ends"}
 
 
 def test_a_process_that_was_still_at_work_is_not_blamed_for_not_ending() -> None:
-    at_work = ServerProcess("session", answered=True, ended_after=None, busy=True)
-    stuck = ServerProcess("session", answered=True, ended_after=None)
-    assert "startup.ends" in judged(observed(TOOL, starts=(at_work,))).not_applicable
-    assert failed(judged(observed(TOOL, starts=(at_work, stuck)))) == {"startup.ends"}
+    at_work = Session("session", answered=True, ended_after=None, busy=True)
+    stuck = Session("session", answered=True, ended_after=None)
+    assert "startup.ends" in judged(observed(TOOL, sessions=(at_work,))).not_applicable
+    assert failed(judged(observed(TOOL, sessions=(at_work, stuck)))) == {"startup.ends"}
 
 
 def test_the_same_finding_at_many_tools_is_one_paragraph() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.samples import sample, sample_arguments
+from mcpfactory_pipeline.checks.samples import guess, sample_arguments
 from tests.rows import rows
 
 
@@ -13,7 +13,7 @@ from tests.rows import rows
     "schema, arguments, origin",
     [
         ({"type": "object"}, {}, "no arguments"),
-        ({"properties": {"q": {"type": "string"}}, "required": ["q"]}, {"q": "text"}, "guess"),
+        ({"properties": {"q": {"type": "string"}}, "required": ["q"]}, {"q": "value"}, "guess"),
         ({"properties": {"q": {"enum": ["tea", "ink"]}}, "required": ["q"]}, {"q": "tea"}, "example"),
         ({"properties": {"q": {"default": 0}, "r": {}}, "required": ["q"]}, {"q": 0}, "example"),
         ({"examples": [{"q": "tea"}], "required": ["q"]}, {"q": "tea"}, "example"),
@@ -36,6 +36,21 @@ def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
         {"type": ["null", "integer"]},
         {"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "object", "required": ["x"], "properties": {"x": {"const": 7}}}}},
         {"anyOf": [{"type": "null"}, {"type": "string"}]},
+        {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{2}$"},
+        {"$ref": "#/properties/a/items", "properties": {"a": {"items": {"type": "integer"}}}},
     ])  # fmt: skip
 def test_a_sample_matches_its_schema(schema: dict[str, Any]) -> None:
-    assert instance_error(sample(schema, schema), schema) == ""
+    assert instance_error(guess(schema, schema), schema) == ""
+
+
+@rows("schema", [
+        {"type": "string", "pattern": "("},
+        {"type": {"no": "type"}, "minLength": "many", "enum": 5, "required": True},
+        {"type": "integer", "minimum": "low", "maximum": None, "multipleOf": 0},
+        {"type": "array", "items": 7, "minItems": -3, "prefixItems": "none"},
+        {"type": "object", "properties": [], "required": [1, "a"], "additionalProperties": 3},
+        {"oneOf": {}, "anyOf": [1], "allOf": ["x", {"properties": None, "enum": {}}]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},
+    ])  # fmt: skip
+def test_an_invalid_schema_has_a_sample_too(schema: Any) -> None:
+    guess(schema, schema)

@@ -195,7 +195,7 @@ def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows
     assert found.place == "https://here.test/v1"
     assert KEY not in repr(found)
     assert found.hide(f"it was {KEY}!") == "it was ***!"
-    own = find_endpoint("anthropic:x", url="http://localhost:1", environ={})
+    own = find_endpoint("anthropic:x", {"url": "http://localhost:1"}, environ={})
     assert (own.key, own.hide("none of it")) == ("none", "none of it")
 
 
@@ -213,6 +213,6 @@ def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows
 )
 def test_what_cannot_be_an_endpoint_is_said(name, url, words):
     with pytest.raises(ConfigError, match=words) as caught:
-        find_endpoint(name, url=url, environ={})
+        find_endpoint(name, {"url": url}, environ={})
     assert isinstance(caught.value, McpfactoryError)
     assert caught.value.hint

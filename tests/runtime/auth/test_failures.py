@@ -35,7 +35,8 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(10_050):
         limit.attempt(f"a{number}", b"t")
         limit.good("x", b"%d" % number)
-    assert len(limit._counts) <= 10_000
+    assert limit._addresses is not None
+    assert len(limit._addresses) <= 10_000
     assert len(limit._good) <= 10_000
 
 

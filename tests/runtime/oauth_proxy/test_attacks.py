@@ -246,9 +246,9 @@ async def test_a_state_counts_once_and_for_a_time() -> None:
         assert (await at.http.get(back)).status_code == 400
 
 
-@pytest.mark.parametrize("bound", ["_MOST", "_MOST_OF_ONE"])
+@pytest.mark.parametrize("bound", ["_LOGINS", "_LOGINS_OF_ONE"])
 async def test_logins_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
-    monkeypatch.setattr(f"mcpfactory_runtime.oauth_proxy.grants.{bound}", 2)
+    monkeypatch.setattr(f"mcpfactory_runtime.oauth_proxy.proxy.{bound}", 2)
     async with guarded() as at:
         app = await at.client()
         for status in (303, 303, 503):

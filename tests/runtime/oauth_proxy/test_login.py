@@ -18,8 +18,8 @@ from pydantic import AnyUrl
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, github
-from mcpfactory_runtime.store.base import MemoryStore
-from mcpfactory_runtime.store.sqlite import SqliteStore
+from mcpfactory_runtime.storage.base import MemoryStore
+from mcpfactory_runtime.storage.sqlite import SqliteStore
 from tests.patience import PATIENCE
 from tests.rows import rows
 from tests.runtime.auth.conftest import books

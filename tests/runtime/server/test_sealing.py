@@ -7,7 +7,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.server.sealing import LIFETIME, Sealer
-from mcpfactory_runtime.store.base import MemoryStore
+from mcpfactory_runtime.storage.base import MemoryStore
 from tests.runtime.requirements import requirement
 
 BOUND: dict[str, Any] = {"principal": "ann", "method": "tools/call", "params": {"name": "t", "arguments": {"a": 1}}}

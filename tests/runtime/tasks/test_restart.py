@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions
-from mcpfactory_runtime.server.tasks.store import SqliteTaskStore
+from mcpfactory_runtime.storage.tasks import SqliteTaskStore
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement

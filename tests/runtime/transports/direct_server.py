@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from traceback import walk_stack
 from typing import Any
 
 from mcpfactory_runtime import Server, ToolError
+from mcpfactory_runtime.transports import direct as direct_calls
 
 server = Server("direct", version="1")
 opened = threading.Event()
@@ -13,8 +15,9 @@ opened = threading.Event()
 
 @server.tool
 def where() -> str:
-    """Return the name of the thread."""
-    return threading.current_thread().name
+    """Return `direct` where the thread has the stream, and else the name of the thread."""
+    direct = any(frame.f_globals["__name__"] == direct_calls.__name__ for frame, _ in walk_stack(None))
+    return "direct" if direct else threading.current_thread().name
 
 
 @server.tool

@@ -17,7 +17,7 @@ from tests.patience import PATIENCE, until
 from tests.runtime.transports import direct_server
 from tests.runtime.transports.conftest import Process, hello, modern, request
 
-DIRECT = "stdio"  # the name of the thread
+DIRECT = "direct"
 
 
 @pytest.fixture
@@ -39,17 +39,23 @@ def text(answer: dict[str, Any]) -> str:
 
 
 def led(process: Process) -> Process:
-    """Call the server until the thread has the stream; on a busy machine it can get it later than after the first calls."""
+    """Call the server until a thread has the stream; on a busy machine it can lose it again."""
     until(lambda: text(process.ask(call("where"))) == DIRECT)
     return process
 
 
-def test_after_some_calls_of_def_tools_their_handlers_run_where_the_input_is_read(process: Process) -> None:
-    assert text(process.ask(call("where"))) == "handler"
+def test_handlers_of_lone_calls_run_where_the_input_is_read(process: Process) -> None:
     led(process)
     new = modern("tools/call", {"name": "where", "arguments": {}}, 9)
     until(lambda: text(process.ask(new)) == DIRECT)
     assert process.end() == 0
+
+
+def test_a_call_beside_another_runs_in_a_worker_thread(process: Process) -> None:
+    process.say(call("wait", 10))
+    assert text(process.ask(call("where", 11))) == "handler"
+    process.say(call("open", 12))
+    assert sorted(process.hear()["id"] for _ in range(2)) == [10, 12]
 
 
 def test_another_message_is_answered_by_the_event_loop_and_the_thread_gets_the_stream_again(process: Process) -> None:

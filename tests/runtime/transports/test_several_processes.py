@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from mcpfactory_runtime.store.base import MemoryStore, StoreError
+from mcpfactory_runtime.storage.base import MemoryStore, StoreError
 from tests.patience import PATIENCE, until
 from tests.runtime.transports import gated
 from tests.runtime.transports.conftest import hello, request

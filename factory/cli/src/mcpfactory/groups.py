@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
@@ -9,7 +10,7 @@ from itertools import groupby
 from typing import Any, ClassVar, Final, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 CONTEXT: Final[dict[Any, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands."""
@@ -26,7 +27,28 @@ class Place(NamedTuple):
     summary: str
 
 
-class LazyGroup(TyperGroup):
+class _Once:
+    """A command or group that refuses an option given twice: the parser would use the last one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command line."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # of a command
+        for param, times in Counter(given).items():
+            repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
+            if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion reads half a command line
+                ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # of a command
+
+
+class Command(_Once, TyperCommand):
+    """A single command."""
+
+
+class Group(_Once, TyperGroup):
+    """A group whose commands are functions."""
+
+
+class LazyGroup(Group):
     """A group whose commands are in `places`."""
 
     places: ClassVar[Mapping[str, Place]] = {}
@@ -74,11 +96,15 @@ def _build(name: str, found: Any) -> Any:
         found.rich_markup_mode = None  # what the app at the top has; typer passes it on only when it builds all at once
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the app at the top has it
+        if not isinstance(found.info.cls, type):
+            found.info.cls = Group
+        for one in found.registered_commands:
+            one.cls = Command
         return typer.main.get_command(found)
     if isinstance(found, type):
         from mcpfactory.operations import command_of
 
         found = command_of(found)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    single.command(name)(found)
+    single.command(name, cls=Command)(found)
     return typer.main.get_command(single)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_origin
 
@@ -12,6 +16,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.options import DryRun, workspace_in
+from mcpfactory_pipeline.base.errors import WorkspaceError
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
     Operation,
@@ -21,57 +26,92 @@ from mcpfactory_pipeline.operations.operation import (
     is_list,
     option_names,
 )
-from mcpfactory_runtime.errors import Exit
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+Show = Callable[[Any], None]
 
 
-def command_of(operation: type[Operation], perform: Callable[..., None] | None = None) -> Callable[..., None]:
-    """Return the command of an operation as a function for typer; `perform` replaces running it and printing its result."""
+def command_of(
+    operation: type[Operation], show: Show | None = None, perform: Callable[..., None] | None = None
+) -> Callable[..., None]:
+    """Return the command of an operation as a function for typer.
+
+    Args:
+        operation: its fields are the options.
+        show: prints the result as text; by default `print_result`.
+        perform: replaces running the operation and printing its result.
+    """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:
-        given = operation.read({name: value for name, value in _merged(values).items() if value is not None})
-        context = OperationContext(workspace_in(), dry_run=dry_run, access=FullAccess())
-        (perform or _perform)(given, context, as_json=as_json)
+        given = operation.read(_given(operation, values))
+        ask = partial(_ask, show or print_result, as_json=as_json)
+        context = OperationContext(_workspace(), dry_run=dry_run, access=FullAccess(), ask=ask)
+        if perform:
+            perform(given, context, as_json=as_json)
+        else:
+            _perform(given, context, show or print_result, as_json=as_json)
 
     command.__doc__ = operation.help()
     command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions have it
     return command
 
 
-def _perform(operation: Operation, context: OperationContext, *, as_json: bool) -> None:
-    done = operation.run(context)
+def _workspace() -> Workspace | None:
+    try:
+        return workspace_in()
+    except WorkspaceError:  # operations that need one raise it again
+        return None
+
+
+def _perform(operation: Operation, context: OperationContext, show: Show, *, as_json: bool) -> None:
+    with output.progress(quiet=as_json) as tell:
+        done = operation.run(replace(context, notify=tell))
     if as_json:
         output.data(done.model_dump(mode="json", exclude_none=True))
     else:
-        print_result(done)
-    if failed := getattr(done, "failed", ()):
-        for one in () if as_json else failed:
-            output.error(one["error"], one["hint"])
-        raise typer.Exit(Exit.NO)
+        show(done)
+    if done.exit_code:
+        raise typer.Exit(done.exit_code)
+
+
+def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: bool) -> bool | None:
+    """Ask the person at the terminal, after printing the result of a dry run; return None if there is no terminal."""
+    if tried is not None and not as_json:
+        with redirect_stdout(sys.stderr):
+            show(tried)
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    return typer.confirm(question, default=tried is None, err=True)
 
 
 def print_result(done: OperationResult) -> None:
-    """Print the answer on stdout, notes and the next command on stderr."""
+    """Print the answer on stdout; notes, what was refused, and the next command on stderr."""
     for line in done.lines():
         output.line(line)
     for line in done.notes():
         output.note(line)
+    for message, hint in done.errors():
+        output.error(message, hint)
     if done.next:
         output.note(f"next: {done.next}")
 
 
-def _merged(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of fields; an argument may also be given as an option, but not twice.
+def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that were given; an argument may also be given as an option, but not twice.
 
     Raises:
-        OperationError: both were given, and differ.
+        OperationError: a text is empty, or an argument and its option differ.
     """
-    found = {name: value for name, value in values.items() if not name.endswith(_OPTION)}
+    found: dict[str, Any] = {}
     for name, value in values.items():
         field = name.removesuffix(_OPTION)
-        if name != field and value:
-            if found[field] and found[field] != value:
-                raise OperationError(f"{field} was given twice: {found[field]} and {value}", hint="give one of them")
-            found[field] = value
+        if value is None:
+            continue
+        if value == "":  # an unset variable of a script must not select the default
+            about = operation.model_fields[field].description
+            raise OperationError(f"{field} is empty", hint=f"leave it out, or give a value: {about}")
+        if found.setdefault(field, value) != value:
+            raise OperationError(f"{field} was given twice: {found[field]} and {value}", hint="give one of them")
     return found
 
 
@@ -80,10 +120,11 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         required, several = info.is_required(), is_list(info)
         kind: Any = list[str] | None if several else str if info.annotation in _AS_TEXT else info.annotation
         kind = str if get_origin(info.annotation) is Literal else kind
+        kind = str | None if kind is str and info.default == "" else kind  # to know an empty text from none
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
         texts |= {"autocompletion": _NAMES.get(param.names), **({"show_default": False} if required else {})}
         flags = option_names(name, info, param)
-        default = inspect.Parameter.empty if required else None if several else info.default
+        default = inspect.Parameter.empty if required else None if several or info.default == "" else info.default
         if param.argument:
             yield _parameter(name, Annotated[kind, typer.Argument(**texts)], default)
         if param.flags or not param.argument:
@@ -110,4 +151,6 @@ _NAMES: Final = {
     "channels": complete.channels,
     "stages": complete.stages,
     "tools": complete.tools,
+    "targets": complete.targets,
+    "clients": complete.clients,
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,9 +65,6 @@ Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on (0: a
 Provider = Annotated[
     str, typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=complete.providers)
 ]
-Reason = Annotated[
-    str, typer.Option("--reason", "-m", metavar="REASON", help="Reason, recorded with the decision (optional)")
-]
 Refresh = Annotated[
     bool,
     typer.Option(
@@ -86,12 +81,6 @@ Show = Annotated[
     int,
     typer.Option("--show", metavar="N", min=0, help="Maximum number of entries, newest or most urgent first (0: all)"),
 ]
-Stage = Annotated[
-    str,
-    typer.Option(
-        "--stage", metavar="STAGE", help="Approval stage, instead of a channel", autocompletion=complete.stages
-    ),
-]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt")]
 
 
@@ -101,38 +90,6 @@ def check_provider(name: str) -> None:
 
     if name and name not in PROVIDERS:
         output.fail(f"unknown provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
-
-
-def trusted(template: str, files: Callable[[], Iterable[str]], *, trust: bool, as_json: bool) -> None:
-    """Ask for confirmation before using a fetched template, and exit if it is refused.
-
-    The template is described before the question.
-
-    Args:
-        template: its source; shipped templates and local folders need no confirmation.
-        files: returns the files that the template would write.
-        trust: confirmed in advance.
-        as_json: the output is read by a program, so no question can be asked.
-    """
-    from mcpfactory_codegen.servers.scaffold import find_template
-    from mcpfactory_codegen.servers.templates import parse_source
-
-    if trust or not template or not parse_source(template).foreign:
-        return
-    found = find_template(template)
-    paths = list(files())
-    output.note(f"third-party template {found.name} from {found.origin} writes {len(paths)} files:")
-    for path in paths:
-        output.note(f"  {path}")
-    output.note("its code and tests run when the server is started and tested")
-    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        output.fail(
-            f"cannot ask for confirmation to use {template}: not a terminal",
-            f"review it with mcpfactory template show {template}, then add --trust",
-            Exit.USAGE,
-        )
-    if not typer.confirm("Use it?", err=True):
-        output.fail("canceled: no server was created", "mcpfactory template list shows the shipped templates", Exit.NO)
 
 
 def workspace_in(folder: Path | None = None) -> Workspace:

@@ -136,7 +136,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
         began = time.monotonic()
 
         def step(text: str) -> None:
-            if time.monotonic() - began >= _LONG:
+            if text and time.monotonic() - began >= _LONG:
                 note(f"{text} …")
 
         yield step
@@ -179,8 +179,10 @@ class _Live:
         sys.stderr.flush()
 
     def step(self, text: str) -> None:
-        """Show what begins now."""
+        """Show what begins now; nothing, where a question follows."""
         self._text = text
+        if not text:
+            sys.stderr.write(_CLEAR)
 
     def _tick(self) -> None:
         from mcpfactory_pipeline.base.text import printable, truncate

@@ -14,20 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urljoin
 
-from mcpfactory_codegen.ir import (
-    Api,
-    ApiOAuthFlow,
-    ApiOperation,
-    ApiSecurityScheme,
-    ApiServer,
-    JsonSchema,
-    definition,
-    escape,
-    mapped,
-    references,
-)
+from mcpfactory_codegen.ir import Api, ApiOAuthFlow, ApiOperation, ApiSecurityScheme, ApiServer, JsonSchema
 from mcpfactory_codegen.naming.variables import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
+from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to, references
 from mcpfactory_runtime.urls import host_port_of
 
 _ABOUT: Final = 300  # characters of each document's description
@@ -216,9 +206,9 @@ def _operation(operation: ApiOperation, schema: Any) -> ApiOperation:
 def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
     if not isinstance(schema, dict):
         return schema
-    done = mapped(schema, lambda one: _referring(one, names))
-    name = definition(schema["$ref"]) if isinstance(schema.get("$ref"), str) else ""
-    return {**done, "$ref": f"#/$defs/{escape(names[name])}"} if name in names else done
+    done = map_schema(schema, lambda one: _referring(one, names))
+    name = definition(schema.get("$ref"))
+    return {**done, "$ref": reference_to(names[name])} if name in names else done
 
 
 # --- credentials: separate for each document, and never sent to another document's host ---

@@ -23,16 +23,8 @@ from itertools import combinations
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.curation import CredentialOptions
-from mcpfactory_codegen.ir import (
-    CODES,
-    Api,
-    ApiOAuthFlow,
-    ApiOperation,
-    ApiParameter,
-    ApiSecurityScheme,
-    Problem,
-    lookup,
-)
+from mcpfactory_codegen.ir import CODES, Api, ApiOAuthFlow, ApiOperation, ApiParameter, ApiSecurityScheme, Problem
+from mcpfactory_runtime.schemas.walk import lookup
 
 
 @dataclass(frozen=True, slots=True)

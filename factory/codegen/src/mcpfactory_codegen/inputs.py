@@ -13,21 +13,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import (
-    Api,
-    ApiBody,
-    ApiOperation,
-    ApiParameter,
-    Encoding,
-    JsonSchema,
-    essence,
-    is_json,
-    lookup,
-)
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, essence, is_json
 from mcpfactory_codegen.text import digest, identifier, is_identifier, shorten, words
+from mcpfactory_runtime.schemas.merge import merge_properties
+from mcpfactory_runtime.schemas.walk import lookup, parts_of, properties_of, required_of, types_of
 
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
@@ -106,23 +98,23 @@ def _of_body(
     place: Place = "form" if form else "body"
     splits = form or not media or is_json(media) or body.xml is not None
     flat = _flatten(body.schema, schemas, 0, [_PARTS]) if splits else None
-    closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
-    if body.graphql and flat is not None and not flat["properties"]:
+    if body.graphql and flat is not None and not flat.properties:
         return [], (), ()
-    if flat is None or not flat["properties"] or not closed or "" in flat["properties"]:  # "" names the whole body
+    closed = flat is not None and (form or flat.others in (None, False))
+    if flat is None or not flat.properties or not closed or "" in flat.properties:  # "" names the whole body
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
-    if flat.get("additionalProperties") is not False:  # also allow required names without a property
-        flat["properties"].update({name: {} for name in flat["required"] if name and name not in flat["properties"]})
-    required = set(flat["required"])
+    required = set(flat.required)
+    if flat.others is not False:  # also allow required names without a property
+        flat.properties.update({name: {} for name in flat.required if name and name not in flat.properties})
     items = [
         Input(place, name, schema, body.required and name in required, encoding=body.encoding.get(name))
-        for name, schema in flat["properties"].items()
+        for name, schema in flat.properties.items()
     ]
     if not form:
         items = [replace(item, encoding=None) for item in items]
-    needed = () if body.required else tuple(name for name in flat["properties"] if name in required)
-    return items, tuple(flat.get("choices", ())), needed
+    needed = () if body.required else tuple(name for name in flat.properties if name in required)
+    return items, flat.choices, needed
 
 
 def _is_file(body: ApiBody, media: str) -> bool:
@@ -133,47 +125,50 @@ def _is_file(body: ApiBody, media: str) -> bool:
     return not structured and not media.endswith(("xml", "yaml", "ndjson"))
 
 
-def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> dict[str, Any] | None:
-    """Return the merged keywords of an object schema and its `allOf`, and `choices`; None if it is not flat."""
+@dataclass(slots=True)
+class _Flat:
+    """An object schema and its `allOf` as one. `others` is the schema of other properties, None if nothing is said."""
+
+    properties: dict[str, Any] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    choices: tuple[tuple[str, ...], ...] = ()
+    others: Any = None
+
+
+def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _Flat | None:
+    """Return the flat form of an object schema; None if it has none."""
     left[0] -= 1
     schema = lookup(schema, schemas)
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
         return None
-    kinds = schema.get("type") or []
-    kinds = kinds if isinstance(kinds, list) else [kinds]
+    kinds = types_of(schema)
     if "object" not in kinds and (kinds or not {"properties", "allOf"} & schema.keys()):
         return None
-    flat: dict[str, Any] = {"properties": {}, "required": [], "choices": ()}
-    for part in schema.get("allOf", ()):
+    flat = _Flat()
+    for part in parts_of(schema, "allOf"):
         merged = lookup(part, schemas)
         if isinstance(merged, dict) and set(merged) <= _ANNOTATIONS | {"required"}:
-            flat["required"] += merged.get("required", [])
+            flat.required += required_of(merged)
             continue
         inner = _flatten(part, schemas, depth + 1, left)
         if inner is None:
             return None
-        for name, value in inner["properties"].items():
-            known = flat["properties"].get(name)
-            flat["properties"][name] = value if known in (None, value) else {"allOf": [known, value]}
-        flat["required"] += inner["required"]
-        flat["choices"] = flat["choices"] or inner["choices"]
-        if inner.get("additionalProperties"):
-            flat["additionalProperties"] = inner["additionalProperties"]
-    choices = _choices(schema.get("anyOf"))
+        flat.properties = merge_properties(flat.properties, inner.properties)
+        flat.required += inner.required
+        flat.choices = flat.choices or inner.choices
+        flat.others = inner.others or flat.others
+    choices = _choices(parts_of(schema, "anyOf"))
     if choices is None:
         return None
-    flat["choices"] = choices or flat["choices"]
-    flat["properties"].update(schema.get("properties", {}))
-    flat["required"] += schema.get("required", [])
-    if "additionalProperties" in schema:
-        flat["additionalProperties"] = schema["additionalProperties"]
+    flat.choices = choices or flat.choices
+    flat.properties.update(properties_of(schema))
+    flat.required += required_of(schema)
+    flat.others = schema.get("additionalProperties", flat.others)
     return flat
 
 
-def _choices(branches: Any) -> tuple[tuple[str, ...], ...] | None:
+def _choices(branches: list[Any]) -> tuple[tuple[str, ...], ...] | None:
     """Return an `anyOf` that contains only `required` as sets of names; () if missing, None if it contains more."""
-    if branches is None:
-        return ()
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
         return None
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):

@@ -8,26 +8,13 @@ Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from mcpfactory_runtime.schemas.walk import lookup
 from mcpfactory_runtime.upstream.operation import ParameterLocation, QueryStyle, Style, Xml
 
 JsonSchema = dict[str, Any] | bool
-
-SINGLE: Final = frozenset(
-    {
-        "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
-        "unevaluatedItems", "unevaluatedProperties",
-    }
-)  # fmt: skip
-"""Keywords whose value is a schema; `LISTS` hold lists of schemas, `MAPS` schemas by name.
-
-The values of all other keywords are not schemas.
-"""
-LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 """Prefixes of the extensions that mark operations for use by models."""
@@ -248,6 +235,11 @@ class Api:
         """Return the first server, or "" if the document names none."""
         return next(iter(self.servers), "")
 
+    @property
+    def root(self) -> dict[str, Any]:
+        """The JSON document that the references of its schemas point into."""
+        return {"$defs": self.schemas}
+
     def by_key(self) -> dict[str, ApiOperation]:
         """Return the operations by their identity."""
         return {operation.key: operation for operation in self.operations}
@@ -298,16 +290,6 @@ _LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*): (.*)\Z", re.DOTALL)
 
 _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 """Problems listed per code, because a document can have the same mistake a thousand times."""
-
-
-def unescape(token: str) -> str:
-    """Return the decoded reference token of a JSON pointer."""
-    return token.replace("~1", "/").replace("~0", "~")
-
-
-def escape(token: str) -> str:
-    """Return the encoded reference token of a JSON pointer (RFC 6901 section 3)."""
-    return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
 
 
 class Problems:
@@ -381,59 +363,3 @@ def is_structured(schema: JsonSchema) -> bool:
     if not isinstance(schema, dict):
         return False
     return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema
-
-
-_HOPS: Final = 12  # references at the top of a schema that are followed
-
-
-def lookup(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> JsonSchema:
-    """Follow `$ref`s at the top of a schema; return `{}` for a dangling or circular one. Siblings of `$ref` win."""
-    seen = 0
-    while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
-        target = schemas.get(definition(schema["$ref"]), {})
-        siblings = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**target, **siblings} if siblings and isinstance(target, dict) else target
-        seen += 1
-        if seen > _HOPS:
-            return {}
-    return schema
-
-
-def definition(ref: str) -> str:
-    """Return the name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
-    prefix, name = ref[:8], ref[8:]
-    return unescape(name) if prefix == "#/$defs/" else ""
-
-
-def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the direct subschemas that are objects."""
-    for key, value in schema.items():
-        if key in SINGLE and isinstance(value, dict):
-            yield value
-        elif key in LISTS and isinstance(value, list):
-            yield from (item for item in value if isinstance(item, dict))
-        elif key in MAPS and isinstance(value, dict):
-            yield from (item for item in value.values() if isinstance(item, dict))
-
-
-def mapped(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return the schema with `change` applied to each direct subschema."""
-    result = dict(schema)
-    for key, value in schema.items():
-        if key in SINGLE:
-            result[key] = change(value)
-        elif key in LISTS and isinstance(value, list):
-            result[key] = [change(item) for item in value]
-        elif key in MAPS and isinstance(value, dict):
-            result[key] = {name: change(item) for name, item in value.items()}
-    return result
-
-
-def references(schema: JsonSchema) -> Iterator[str]:
-    """Yield the names of definitions that a schema refers to, as often as it does."""
-    stack = [schema] if isinstance(schema, dict) else []
-    while stack:
-        node = stack.pop()
-        if isinstance(node.get("$ref"), str):
-            yield definition(node["$ref"])
-        stack.extend(subschemas(node))

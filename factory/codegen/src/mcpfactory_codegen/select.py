@@ -9,18 +9,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mcpfactory_codegen.ir import (
-    Api,
-    ApiOperation,
-    JsonSchema,
-    Problem,
-    Problems,
-    Skipped,
-    operation_key,
-    references,
-    split_label,
-)
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Problems, Skipped, operation_key, split_label
 from mcpfactory_codegen.text import listed
+from mcpfactory_runtime.schemas.walk import reached
 
 NOT_SELECTED: Final = "not selected"
 """Start of the reason of a `Skipped` if the operation is valid but not selected."""
@@ -168,19 +159,7 @@ def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problem
 
 def _reached(api: Api, operations: Iterable[ApiOperation]) -> set[str]:
     """Return the names of all shared schemas that the operations need, also by way of others."""
-    reached: set[str] = set()
-    seen: set[int] = set()
-    waiting: list[JsonSchema] = [schema for operation in operations for schema in _schemas(operation)]
-    while waiting:
-        schema = waiting.pop()
-        if id(schema) in seen:
-            continue
-        seen.add(id(schema))
-        for name in references(schema):
-            if name not in reached and name in api.schemas:
-                reached.add(name)
-                waiting.append(api.schemas[name])
-    return reached
+    return reached((schema for operation in operations for schema in _schemas(operation)), api.schemas)
 
 
 def _schemas(operation: ApiOperation) -> Iterator[JsonSchema]:

@@ -130,6 +130,7 @@ def settle(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str,
 
 _SHOWN: Final = 20
 _LONGEST: Final = 100  # characters of a name that are compared and shown
+_LEAST: Final = 3  # characters; shorter beginnings are those of unlike names
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -138,7 +139,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)
     turned = [name for name in by_fold if sorted(name) == sorted(asked)]
-    begun = [name for name in by_fold if asked and name.startswith(asked)]
+    begun = [name for name in by_fold if len(asked) >= _LEAST and name.startswith(asked)]
     return next((by_fold[name] for name in (*close, *turned, *begun)), "")
 
 

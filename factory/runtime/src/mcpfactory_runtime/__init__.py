@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.results import ToolResult as ToolResult
     from mcpfactory_runtime.server.server import Server as Server
     from mcpfactory_runtime.server.tasks.manager import TaskOptions as TaskOptions
-    from mcpfactory_runtime.server.tasks.store import MemoryTaskStore as MemoryTaskStore
-    from mcpfactory_runtime.server.tasks.store import SqliteTaskStore as SqliteTaskStore
-    from mcpfactory_runtime.server.tasks.store import Task as Task
-    from mcpfactory_runtime.server.tasks.store import TaskStore as TaskStore
+    from mcpfactory_runtime.storage.tasks import MemoryTaskStore as MemoryTaskStore
+    from mcpfactory_runtime.storage.tasks import SqliteTaskStore as SqliteTaskStore
+    from mcpfactory_runtime.storage.tasks import Task as Task
+    from mcpfactory_runtime.storage.tasks import TaskStore as TaskStore
 
 _WHERE: Final = {
     "Audio": "server.results",
@@ -49,7 +49,7 @@ _WHERE: Final = {
     "EmbeddedText": "server.results",
     "Image": "server.results",
     "McpError": "protocol.errors",
-    "MemoryTaskStore": "server.tasks.store",
+    "MemoryTaskStore": "storage.tasks",
     "Message": "server.results",
     "Middleware": "server.middleware.layers",
     "RemoteServer": "server.remote.server",
@@ -58,10 +58,10 @@ _WHERE: Final = {
     "Roots": "server.inputs",
     "Sample": "server.inputs",
     "Server": "server.server",
-    "SqliteTaskStore": "server.tasks.store",
-    "Task": "server.tasks.store",
+    "SqliteTaskStore": "storage.tasks",
+    "Task": "storage.tasks",
     "TaskOptions": "server.tasks.manager",
-    "TaskStore": "server.tasks.store",
+    "TaskStore": "storage.tasks",
     "Text": "server.results",
     "ToolCall": "server.generated.manifest",
     "ToolError": "server.errors",

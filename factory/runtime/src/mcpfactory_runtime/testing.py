@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
+from mcpfactory_runtime.schemas.validation import compile_schema
 from mcpfactory_runtime.server.dependencies import override
-from mcpfactory_runtime.server.schema.json_schema import compile_schema
 from mcpfactory_runtime.server.session import Session
 
 if TYPE_CHECKING:

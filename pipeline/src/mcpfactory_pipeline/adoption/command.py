@@ -121,7 +121,7 @@ def check_secrets(what: str, commands: Sequence[Sequence[str]]) -> None:
     _refuse(
         "command",
         [name for words in commands for name in _secrets_in(words)],
-        "the server reads it from a variable: --variable NAME names it, and entries of clients refer to it",
+        "let the server read it from a variable, and add that to `environment` in its mcpfactory.toml",
     )
 
 
@@ -147,7 +147,7 @@ def check_program(words: Sequence[str]) -> None:
     if starter:
         raise RefusedError(
             f"{name} starts another program, and is not part of the server",
-            hint="adopt the program it starts: mcpfactory adopt --command 'PROGRAM …'; name variables with --variable",
+            hint="adopt the program it starts: mcpfactory adopt --command 'PROGRAM …'",
         )
 
 

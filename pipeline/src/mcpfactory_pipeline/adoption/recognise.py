@@ -58,7 +58,7 @@ def recognise(workspace: Workspace, wish: Wish) -> Recognised:
     """
     if bool(wish.what) == bool(wish.command):
         raise ConfigError("exactly one of a server and --command is required", hint=f"mcpfactory adopt {FORMS}")
-    check_secrets(wish.what, [_words(text) for text in (wish.command, wish.start, wish.test)])
+    check_secrets(wish.what, [_words(text) for text in (wish.command, wish.start)])
     with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
         try:
             found = _by_form(workspace, wish)(Path(work))
@@ -66,14 +66,7 @@ def recognise(workspace: Workspace, wish: Wish) -> Recognised:
             raise NotFoundError(
                 f"{wish.what or wish.command} cannot be adopted: {error}", hint=f"mcpfactory adopt {FORMS}"
             ) from error
-    table = dict(found.table)
-    if wish.test:
-        table["test"] = tuple(_words(wish.test))
-        table.pop("report", None)
-    names = tuple(sorted({*found.environment, *wish.environment}))
-    given = {"start": wish.start or wish.command, "test": wish.test, "report": wish.test}
-    decided = frozenset(key for key, value in given.items() if value)
-    return replace(found, table=table, environment=names, decided=decided)
+    return replace(found, decided=frozenset({"start"} if wish.start or wish.command else ()))
 
 
 def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:

@@ -85,8 +85,6 @@ class Wish:
     command: str = ""
     name: str = ""
     start: str = ""
-    test: str = ""
-    environment: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     copy: bool = False
     here: Path = Path()

@@ -12,23 +12,24 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, StateError
 from mcpfactory_pipeline.base.hashing import hash_file, source_files
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
 from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
 from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, with_version
-from mcpfactory_pipeline.channels.channel import publish_files, read_verified, refuse_foreign_project
+from mcpfactory_pipeline.channels.channel import offered_hashes, publish_files, read_verified
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, candidate_id
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import ServerState, referenced
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, explain_broken, read_toml
+from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, contain, explain_broken, read_toml
 
 
 def build_candidate(
@@ -104,8 +105,7 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
-    page = folder / channel / "simple" / project / "index.html"
-    refuse_foreign_project(page, project, artifact.folder.parent.name, workspace.pipeline / "state")
+    refuse_foreign_project(workspace, channel, project, artifact.folder.parent.name)
     needed = offered.name.endswith(".whl")  # adopted servers have dependencies in their own lock
     runtime = runtime_wheel(workspace.artifacts, build=False) if needed else None
     if needed and runtime is None and build:
@@ -114,6 +114,32 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     others = {artifact.folder / name: content for name, content in artifact.files.items() if name != offered.name}
     companions = [runtime] if runtime else []
     publish_files(folder, channel, offered, artifact.files[offered.name], companions, others=others)
+
+
+NAME_HINT: Final = (
+    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not tell names apart"
+)
+
+
+def refuse_foreign_project(workspace: Workspace, channel: str, project: str, server: str) -> None:
+    """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
+
+    Raises:
+        StateError: another server has the name; the message names it.
+    """
+    if project == RUNTIME:
+        raise StateError(f"{server} has the distribution name of the runtime, {RUNTIME}", hint=NAME_HINT)
+    store, offered = Store(workspace), offered_hashes(channels_folder(workspace), channel, project)
+    if not offered or _has_built(store, server, offered):
+        return
+    if owner := next((name for name in store.servers() if _has_built(store, name, offered)), ""):
+        raise StateError(f"{server} has the distribution name of {owner}, {project}", hint=NAME_HINT)
+
+
+def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
+    state = contain(server, partial(store.state, server))
+    known = () if isinstance(state, BrokenServer) else state.candidates.values()
+    return any(not hashes.isdisjoint(candidate.files.values()) for candidate in known)
 
 
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # other folders are logs, reports and evidence
@@ -161,7 +187,7 @@ def prune(
             # deleted.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
-                forgotten = _unreferenced(folder, _referenced(store.state(server.name), keep))
+                forgotten = _unreferenced(folder, referenced(store.state(server.name), keep))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
             found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
@@ -186,14 +212,6 @@ def read_keep(workspace: Workspace) -> int | None:
     """Return the number of newest candidates per server that keep their files, or None for all of them."""
     keep = workspace.settings.artifacts.keep
     return None if keep == "all" else keep
-
-
-def _referenced(state: ServerState, keep: int) -> set[str]:
-    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
-    offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
-    published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
-    needed = {*newest, *offered, *published, state.candidate or ""}
-    return {path for path in needed if path}
 
 
 def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:

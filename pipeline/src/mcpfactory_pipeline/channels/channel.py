@@ -16,7 +16,8 @@ from __future__ import annotations
 import html
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -34,6 +35,7 @@ _PAGE: Final = (
 )
 
 _LINKED: Final = re.compile(r">([^<\n]+)</a>")
+_HASH: Final = re.compile(r"#sha256=([0-9a-f]{64})")
 _LINK: Final = re.compile(r'<a href="([^"\n]*)">([^<\n]*)</a>')
 
 
@@ -55,34 +57,46 @@ def publish_files(
         StateError: a file has other bytes, or the channel cannot be written; then nothing is changed.
     """
     files = {file.name: read_verified(file, content) for file, content in {wheel: expected, **others}.items()}
-    folder = channels / channel
-    try:
-        with file_lock(channels / f".{channel}.lock"):
-            for companion in companions:
-                _write_project(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
-            _write_project(folder, wheel_name(wheel.name), files)
-            _write_root(folder)
-    except OSError as error:
-        raise _unwritable(channel, error) from error
+    with _writing(channels, channel) as folder:
+        for companion in companions:
+            _write_project(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
+        _write_project(folder, wheel_name(wheel.name), files)
 
 
 def withdraw(channels: Path, channel: str, project: str) -> None:
     """Take a project out of a channel: who asks for it finds nothing. No error when it is not there."""
-    folder = channels / channel
-    if not (folder / "simple").is_dir():
+    if not (channels / channel / "simple").is_dir():
         return
+    with _writing(channels, channel) as folder:
+        if (folder / "simple" / project).is_dir():
+            shutil.rmtree(folder / "simple" / project)
+
+
+@contextmanager
+def _writing(channels: Path, channel: str) -> Iterator[Path]:
+    """Lock the folder of a channel for the block, then write its list of projects, which a killed process may have left out.
+
+    Raises:
+        StateError: the channel cannot be written.
+    """
     try:
         with file_lock(channels / f".{channel}.lock"):
-            if (folder / "simple" / project).is_dir():
-                shutil.rmtree(folder / "simple" / project)
-            _write_root(folder)  # also when the project is gone: a process may have been killed before it got here
+            yield channels / channel
+            _write_root(channels / channel)
     except OSError as error:
-        raise _unwritable(channel, error) from error
+        raise StateError(
+            f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable"
+        ) from error
 
 
 def has_project(channels: Path, channel: str, project: str) -> bool:
     """Return True if a channel has a page for a project on this machine."""
     return (channels / channel / "simple" / project).is_dir()
+
+
+def offered_hashes(channels: Path, channel: str, project: str) -> set[str]:
+    """Return the hashes of the files that a channel's page of a project offers on this machine."""
+    return {f"sha256:{digest}" for digest in _HASH.findall(_page(channels / channel / "simple" / project))}
 
 
 def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
@@ -205,10 +219,6 @@ def _write_root(folder: Path) -> None:
     _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
 
 
-def _unwritable(channel: str, error: OSError) -> StateError:
-    return StateError(f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable")
-
-
 def _linked_folders(folder: Path) -> set[str]:
     """Return the folders of the files that a project's page offers."""
     return set(re.findall(r'"\.\./\.\./files/([0-9a-f]+)/', _page(folder)))
@@ -237,40 +247,3 @@ def _link(name: str, content: str) -> str:
 
 def _short(content: str) -> str:
     return content.removeprefix("sha256:")[:16]
-
-
-_RUNTIME: Final = "mcpfactory-runtime"
-_HASH: Final = re.compile(r"#sha256=([0-9a-f]{64})")
-_HINT: Final = (
-    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not tell names apart"
-)
-
-
-def refuse_foreign_project(page: Path, project: str, server: str, states: Path) -> None:
-    """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
-
-    `page` is that of the project in the channel; `states` is the folder of the state files, which contain the hashes
-    of each server's builds.
-
-    Raises:
-        StateError: another server has the name; the message names it.
-    """
-    if project == _RUNTIME:
-        raise StateError(f"{server} has the distribution name of the runtime, {_RUNTIME}", hint=_HINT)
-    try:
-        offered = set(_HASH.findall(page.read_text(encoding="utf-8")))
-    except OSError:
-        return
-    if not offered or _names(states / f"{server}.json", offered):
-        return
-    for file in sorted(states.glob("*.json")):
-        if file.stem != server and _names(file, offered):
-            raise StateError(f"{server} has the distribution name of {file.stem}, {project}", hint=_HINT)
-
-
-def _names(state: Path, hashes: set[str]) -> bool:
-    try:
-        text = state.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return False
-    return any(known in text for known in hashes)

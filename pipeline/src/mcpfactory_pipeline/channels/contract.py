@@ -139,7 +139,7 @@ def stored_contract(folder: Path, version: str = "", source: str = "", *, manife
             with zipfile.ZipFile(wheel) as archive:
                 if (found := wheel_manifest(archive)) is not None:
                     return Contract(_tools(found), version, source)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile) as error:
         raise StateError(
             f"the contract in {folder} cannot be read: {error}", hint="mcpfactory pipeline run NAME --force"
         ) from error

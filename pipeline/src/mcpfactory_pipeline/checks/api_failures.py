@@ -11,14 +11,14 @@ import struct
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from http.client import responses
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, api_variables
-from mcpfactory_pipeline.checks.evidence import Evidence, FailureOutcome, ServerProcess, answer_text
+from mcpfactory_pipeline.checks.evidence import ApiFailure, Evidence, FailureOutcome, Session, answer_text
 from mcpfactory_pipeline.checks.exchange import (
     LATEST_MODERN,
     ValidationTarget,
@@ -34,7 +34,6 @@ _BLOCK: Final = 1 << 20
 _BLOCKS: Final = 1024  # a gigabyte
 _CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gigabyte of zeros, which takes half a second to compute
 _DRIP: Final = 0.05  # seconds between two bytes
-_MAX_HEAD: Final = 64 * 1024
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
 
@@ -130,21 +129,6 @@ class FailingApi:
 
 
 Answer = Callable[[FailingApi, asyncio.StreamWriter], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class ApiFailure:
-    """One way to fail. `error`: the tool must answer with an error, as no answer came; `status`: which the model should see.
-
-    `answer` None: the port is closed. `heavy`: memory is watched.
-    """
-
-    id: str
-    does: str
-    answer: Answer | None
-    error: bool = True
-    status: int = 0
-    heavy: bool = False
 
 
 def _head(status: int, kind: str, *more: str) -> bytes:
@@ -286,7 +270,6 @@ _TRIES: Final = 4  # calls until one works again; a busy machine needs more than
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
 _AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # where there is neither of the others
-_WIDEST: Final = 90  # characters of a cell
 
 
 async def observe_failures(
@@ -307,16 +290,14 @@ async def observe_failures(
         seconds: for all of it.
     """
     subjects = choose_subjects(plan)
-    modern = "legacy" not in evidence.eras  # the per-request lifecycle, for servers that know no handshake
     rows = evidence.failures
     try:
         async with asyncio.timeout(seconds):
-            await asyncio.gather(*(_ExaminedTool(target, one, environ, rows, modern=modern).run() for one in subjects))
+            await asyncio.gather(*(_ToolUnderFailures(evidence, target, one, environ).run() for one in subjects))
     except TimeoutError:
         evidence.missing["failures"] = "the time for the examination was over"
         return
-    order = [failure.id for failure in FAILURES]
-    rows.sort(key=lambda row: (order.index(row.failure), row.method in _ONCE))
+    rows.sort(key=lambda row: (FAILURES.index(row.failure), row.method in _ONCE))
     if not rows:
         works = "no tool works even while its API is well"
         evidence.missing["failures"] = works if subjects else "there is no case of a method that HTTP describes"
@@ -339,20 +320,16 @@ def _body(planned: PlannedCall) -> Any:
     return response.get("body") if isinstance(response, Mapping) else None
 
 
-class _ExaminedTool:
+class _ToolUnderFailures:
+    """One tool, called once for each failure of its API. The outcomes go into the evidence."""
+
     def __init__(
-        self,
-        target: ValidationTarget,
-        planned: PlannedCall,
-        environ: Mapping[str, str],
-        rows: list[FailureOutcome],
-        *,
-        modern: bool,
+        self, evidence: Evidence, target: ValidationTarget, planned: PlannedCall, environ: Mapping[str, str]
     ) -> None:
+        self._evidence = evidence
         self._target = target
         self._planned = planned
-        self._rows = rows
-        self._modern = modern
+        self._modern = "legacy" not in evidence.lifecycles  # the per-request lifecycle, for servers without a handshake
         self._api = api_variables(target.cases.parent if target.cases is not None else None)
         self._environ = self._api.with_settings(environ, TIMEOUT=f"{target.api_timeout:g}")
         self._ids = itertools.count(1)
@@ -370,7 +347,7 @@ class _ExaminedTool:
                 if (await self._call_until_success()).failed:  # also triggers lazy loading at the first call
                     return  # fails with a healthy API, which behavior.cases reports
                 for failure in FAILURES:
-                    self._rows.append(await self._fail(api, failure))
+                    self._evidence.failures.append(await self._fail(api, failure))
             finally:
                 await self._end()
 
@@ -387,10 +364,7 @@ class _ExaminedTool:
         await api.begin(None)
         again = await self._call_until_success()
         return FailureOutcome(
-            failure=failure.id,
-            does=failure.does,
-            error=failure.error,
-            status=failure.status,
+            failure=failure,
             tool=self._planned.tool,
             method=str(case["request"]["method"]),
             exchange=exchange,
@@ -428,7 +402,7 @@ class _ExaminedTool:
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )
-        if isinstance(started, ServerProcess):
+        if isinstance(started, Session):
             return started.problem
         self._process = started
         if not self._modern:
@@ -463,12 +437,3 @@ def _process_group(leader: int) -> Iterator[int]:
                 yield int(folder.name)
         except (ProcessLookupError, PermissionError):
             continue
-
-
-def matrix_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the matrix as a table for people; `rows` are `FailureOutcome.to_json`'s."""
-    table = [("the API", "tool", "requests", "answer", "next call")]
-    table += [(row["does"], f"{row['method']} {row['tool']}", row["sent"], row["answer"], row["then"]) for row in rows]
-    widths = [max(len(line[at][:_WIDEST]) for line in table) for at in range(len(table[0]))]
-    cells = ([f"{cell[:_WIDEST]:{width}}" for cell, width in zip(line, widths, strict=True)] for line in table)
-    return "".join("  ".join(line).rstrip() + "\n" for line in cells)

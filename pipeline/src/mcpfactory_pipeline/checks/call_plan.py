@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-from mcpfactory_pipeline.checks.evidence import calls_others
-from mcpfactory_pipeline.checks.exchange import ExamineError
+from mcpfactory_pipeline.checks.evidence import RecordedCall, calls_others
+from mcpfactory_pipeline.checks.exchange import ExamineError, WireExchange
 from mcpfactory_pipeline.checks.rules.behavior import hint
 from mcpfactory_pipeline.checks.samples import other_arguments, other_values, sample_arguments, wrong_arguments
 from mcpfactory_runtime.types import Json
@@ -186,7 +186,7 @@ def plan_changed(planned: PlannedCall) -> list[PlannedCall]:
     return [replace(planned, case={**planned.case, "response": other}) for other in others]
 
 
-def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
+def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
     """Return the problems with the requests that a call with a case sent upstream."""
     if planned.request is None:
         return []
@@ -197,6 +197,26 @@ def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], st
     if wanted not in sent:
         return [f"sent {sent[-1]} instead of {wanted}", *stub_said]
     return list(stub_said)
+
+
+async def record_call(planned: PlannedCall, stub: StubUpstream | None, call: Awaitable[WireExchange]) -> RecordedCall:
+    """Make a planned call, and record which requests reach the stub upstream meanwhile."""
+    if stub is None:
+        return RecordedCall(planned.tool, await call, planned.origin, planned.title)
+    stub.expect(planned.case)
+    requests, mismatches = len(stub.requests), len(stub.mismatches)
+    exchange = await call
+    sent = stub.requests[requests:]
+    return RecordedCall(
+        tool=planned.tool,
+        exchange=exchange,
+        origin=planned.origin,
+        title=planned.title,
+        requests=tuple({"method": one.method, "path": one.path, "query": one.query} for one in sent),
+        mismatches=tuple(_request_faults(planned, sent, stub.mismatches[mismatches:])),
+        question=planned.question,
+        response=(planned.case or {}).get("response"),
+    )
 
 
 def read_cases(path: Path) -> list[dict[str, Any]]:

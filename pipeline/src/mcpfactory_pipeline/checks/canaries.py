@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
+from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
-BaitKind = Literal["file", "command", "address"]
+CanaryKind = Literal["file", "command", "address"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: whoever reads this left its folder"
 _ELSEWHERE: Final = Path(os.__file__)  # outside all temporary folders, and present without being written
@@ -45,27 +47,41 @@ _DEEP: Final = "../" * 16
 
 
 @dataclass(frozen=True, slots=True)
-class Temptation:
-    """Tool call or resource read with a canary as one of its values; `tool` is the URI template of a resource.
+class CanaryProbe:
+    """Tool call or resource read with a canary as one of its values; `target` is the tool or the URI template.
 
-    An attempt that `confirms` is made only after another canary of the kind was taken: its file is far from the first
+    A probe that `confirms` is sent only after another canary of the kind was taken: its file is far from the first
     one.
     """
 
-    kind: BaitKind
-    tool: str
+    kind: CanaryKind
+    target: str
     argument: str
     method: str
     params: Mapping[str, Any]
     confirms: bool = False
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return the target and the argument."""
+        return self.target, self.argument
 
-class Bait:
-    """The file and the listener. An asynchronous context manager.
+
+@dataclass(frozen=True, slots=True)
+class CanaryResult:
+    """The exchange of a probe. `taken`: the answer or the listener shows that the canary was used."""
+
+    probe: CanaryProbe
+    exchange: WireExchange
+    taken: bool
+
+
+class Canaries:
+    """The canary file and the listener. An asynchronous context manager.
 
     Attributes:
         file: the file.
-        url: where the listener is.
+        url: the address of the listener.
     """
 
     def __init__(self) -> None:
@@ -74,7 +90,7 @@ class Bait:
         self.file = Path()
         self.url = ""
 
-    async def __aenter__(self) -> Bait:
+    async def __aenter__(self) -> Canaries:
         self._folder = tempfile.mkdtemp(prefix="mcpfactory-bait-")
         self.file = Path(self._folder, "bait.txt")
         self.file.write_text(WORDS + "\n", encoding="utf-8")
@@ -92,7 +108,7 @@ class Bait:
         """Return the values that vary between runs and must be masked in reports."""
         return {"folder of the bait": self._folder, "address of the bait": self.url}
 
-    def taken(self, kind: BaitKind, received: str) -> bool:
+    def taken(self, kind: CanaryKind, received: str) -> bool:
         """Return True if the answer shows that the canary was taken. Call it once after each attempt."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
@@ -112,18 +128,20 @@ class Bait:
             writer.close()
 
 
-def tempt(tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any]], bait: Bait) -> Iterator[Temptation]:
-    """Yield calls of tools that answered before, each with one bait.
+def tool_probes(
+    tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any]], canaries: Canaries
+) -> Iterator[CanaryProbe]:
+    """Yield calls of tools that answered before, each with one canary.
 
     Args:
-        tools: (name, tool) of each.
-        made: tool → arguments that it answered to. Tools that do not say that they read only are left out by the caller.
-        bait: what is laid out.
+        tools: (name, tool) of each tool that may be called.
+        made: tool → arguments that it answered to.
+        canaries: the file and the listener.
     """
-    kinds: tuple[tuple[BaitKind, bool, tuple[str, ...]], ...] = (
-        ("file", False, _ways(bait.file)),
+    kinds: tuple[tuple[CanaryKind, bool, tuple[str, ...]], ...] = (
+        ("file", False, _ways(canaries.file)),
         ("file", True, _ways(_ELSEWHERE)),
-        ("address", False, (f"{bait.url}/bait",)),
+        ("address", False, (f"{canaries.url}/bait",)),
         ("command", False, COMMANDS),
     )
     for kind, confirms, values in kinds:
@@ -133,7 +151,7 @@ def tempt(tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any
                 for value in values:
                     arguments = {**made[name], argument: value}
                     params = {"name": name, "arguments": arguments}
-                    yield Temptation(kind, name, argument, "tools/call", params, confirms)
+                    yield CanaryProbe(kind, name, argument, "tools/call", params, confirms)
 
 
 def _ways(file: Path) -> tuple[str, str]:
@@ -157,7 +175,7 @@ def _words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").replace("_", " ").lower()
 
 
-def tempt_templates(templates: Sequence[Any], bait: Bait) -> Iterator[Temptation]:
+def template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[CanaryProbe]:
     """Yield reads of resources whose first template variable is the canary's path, plain and percent-encoded."""
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
@@ -165,20 +183,18 @@ def tempt_templates(templates: Sequence[Any], bait: Bait) -> Iterator[Temptation
         if text is None or first is None:
             continue
         name = first[1].split(",")[0].rstrip("*")
-        for file in (bait.file, _ELSEWHERE):
+        for file in (canaries.file, _ELSEWHERE):
             path, whole = _ways(file)
             for value in (quote(path, safe=""), path, quote(whole, safe="")):
                 uri = text[: first.start()] + value + _VARIABLE.sub("x", text[first.end() :])
-                yield Temptation("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE)
+                yield CanaryProbe("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE)
 
 
-def _arguments(kind: BaitKind, name: str, tool: Json) -> Iterator[str]:
-    """Names of the arguments of a tool that a bait may be for: texts of which the schema says little more."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
+def _arguments(kind: CanaryKind, name: str, tool: Json) -> Iterator[str]:
+    """Yield the arguments of a tool that may take a canary: strings that the schema does not restrict."""
     if kind == "command" and _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
         return  # the tool is meant to run commands
-    for key, value in properties.items() if isinstance(properties, dict) else ():
+    for key, value in properties_of(tool.get("inputSchema")).items():
         if not isinstance(value, dict) or value.get("type") != "string" or value.keys() - _FREE:
             continue
         words = _words(key).replace(" ", "_")

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.api_failures import FailingApi
-from mcpfactory_pipeline.checks.elicitation import Person
+from mcpfactory_pipeline.checks.elicitation import Person, call_message, call_tool
 from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
@@ -28,24 +28,16 @@ from mcpfactory_pipeline.launch.connection import ModelledApi
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.types import Json
 
 _SHOWN: Final = 200  # characters of an answer
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """Result of a call: its faults, the JSON-RPC answer, and the questions put to a person."""
+    """Result of a call: its faults, and the exchange."""
 
     faults: tuple[str, ...]
-    received: Json | None = None
-    asked: tuple[str, ...] = ()
-    sent: Json = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """The answer as a model reads it."""
-        return result_text((self.received or {}).get("result") or {})
+    exchange: WireExchange = field(default_factory=lambda: WireExchange({}, problem="no answer"))
 
 
 def misfits(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
@@ -79,18 +71,19 @@ async def make_call(client: Client, call: ExpectedCall, person: Person, *, throu
     name, arguments = call.tool, dict(call.arguments)
     if through:
         name, arguments = through, {"name": name, "arguments": arguments}
-    sent = {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
     person.answer = "declines" if call.person is None else call.person
     before, faulty = len(person.asked), len(person.faults)
     try:
-        result = await client.call_tool(name, arguments)
-    except (ProtocolError, McpError) as error:
-        said = f"{call.tool} was answered with a protocol error: {error}"
-        received = {"error": {"code": error.code, "message": str(error)}} if isinstance(error, McpError) else None
-        return CallOutcome((said,), received, sent=sent)
-    asked = tuple(person.asked[before:])
-    faults = [*_said_faults(call, result), *_person_faults(call, asked), *person.faults[faulty:]]
-    return CallOutcome(tuple(faults), {"result": result}, asked, sent)
+        exchange = await call_tool(client, name, arguments)
+    except ProtocolError as error:
+        unanswered = WireExchange(call_message(name, arguments), problem="no answer")
+        return CallOutcome((f"{call.tool} was answered with a protocol error: {error}",), unanswered)
+    if exchange.result is None:
+        said = (exchange.error or {}).get("message")
+        return CallOutcome((f"{call.tool} was answered with a protocol error: {said}",), exchange)
+    asked = person.asked[before:]
+    faults = [*_said_faults(call, exchange.result), *_person_faults(call, asked), *person.faults[faulty:]]
+    return CallOutcome(tuple(faults), exchange)
 
 
 def _said_faults(call: ExpectedCall, result: Mapping[str, Any]) -> Sequence[str]:
@@ -279,8 +272,9 @@ class _Asked:
             for call in before:
                 await make_call(client, call, person)
             outcome = await make_call(client, last.model_copy(update={"person": None}), person)
-        result = (outcome.received or {}).get("result") or {}
-        if result.get("isError") or not all(said in outcome.text for said in last.says):
+        result = outcome.exchange.result or {}
+        text = result_text(result)
+        if result.get("isError") or not all(said in text for said in last.says):
             return ()
         return (f"{last.tool} answered as if the person had agreed, who declined",)
 
@@ -327,9 +321,8 @@ def _recorded(
             text = text.replace(f":{port}", "")
         return text
 
-    received: Json | None = json.loads(plain(json.dumps(outcome.received)))
-    sent: Json = json.loads(plain(json.dumps(outcome.sent)))
-    exchange = WireExchange(sent, received, "" if received is not None else "no answer")
+    sent, received = json.loads(plain(json.dumps([outcome.exchange.sent, outcome.exchange.received])))
+    exchange = WireExchange(sent, received, outcome.exchange.problem)
     return EvaluatedCall(
         case.name,
         RecordedCall(call.tool, exchange, "case", f"evaluation case {case.name}"),

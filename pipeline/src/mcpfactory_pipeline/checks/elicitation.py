@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, request_faults
+from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, record_call
 from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.samples import sample
+from mcpfactory_pipeline.checks.samples import guess
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -54,18 +56,12 @@ class Person:
 
 def agreeing(schema: Mapping[str, Any]) -> Json:
     """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
-    properties, required = schema.get("properties"), schema.get("required")
-    declared = properties if isinstance(properties, dict) else {}
-    needed = required if isinstance(required, list) else []
+    needed = required_of(schema)
     return {
-        name: True if _is_boolean(part) else sample(part, schema)
-        for name, part in declared.items()
-        if name in needed or _is_boolean(part)
+        name: True if types_of(part) == ["boolean"] else guess(part, schema)
+        for name, part in properties_of(schema).items()
+        if name in needed or types_of(part) == ["boolean"]
     }
-
-
-def _is_boolean(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "boolean"
 
 
 _ANSWER: Final = 10.0  # seconds for one answer
@@ -98,7 +94,7 @@ async def observe_persons(
                 env=environ,
                 cwd=target.cwd,
                 inherit=False,
-                mode="legacy" if "legacy" in evidence.eras else "modern",
+                mode="legacy" if "legacy" in evidence.lifecycles else "modern",
                 timeout=_ANSWER,
                 elicitation=person,
             ) as client,
@@ -132,23 +128,24 @@ async def _call(
 ) -> RecordedCall:
     person.answer = answer
     person.asked.clear()
-    stub.expect(planned.case)
-    requests, mismatches = len(stub.requests), len(stub.mismatches)
-    params: Json = {"name": planned.tool, "arguments": dict(planned.arguments)}
+    made = await record_call(planned, stub, call_tool(client, planned.tool, planned.arguments))
+    return made if answer == "agrees" else replace(made, mismatches=())
+
+
+def call_message(name: str, arguments: Mapping[str, Any]) -> Json:
+    """Return the request of a tool call, as a report shows it."""
+    return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
+
+
+async def call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> WireExchange:
+    """Call a tool through a client; a protocol error is the answer of the exchange.
+
+    Raises:
+        ProtocolError, ConnectionLostError, TimeoutError: there is no answer.
+    """
     received: Json
     try:
-        received = {"result": await client.call_tool(planned.tool, dict(planned.arguments))}
+        received = {"result": await client.call_tool(name, dict(arguments))}
     except McpError as error:
         received = {"error": {"code": error.code, "message": str(error)}}
-    sent, said = stub.requests[requests:], stub.mismatches[mismatches:]
-    faults = request_faults(planned, sent, said) if answer == "agrees" else []
-    return RecordedCall(
-        planned.tool,
-        WireExchange({"method": "tools/call", "params": params}, received),
-        planned.origin,
-        planned.title,
-        tuple({"method": one.method, "path": one.path, "query": one.query} for one in sent),
-        tuple(faults),
-        planned.question,
-        (planned.case or {}).get("response"),
-    )
+    return WireExchange(call_message(name, arguments), received)

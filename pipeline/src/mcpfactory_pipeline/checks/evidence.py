@@ -1,4 +1,4 @@
-"""Everything that was observed of one server: what the rules are applied to. Data only, gathered by `prober`.
+"""Observations of one server, which the rules check. Data only: `examine` and what it calls fill it.
 
 A rule never talks to a server. What could not be observed is absent and has its reason in `missing`, so that a rule can
 tell "not applicable" from "not checked".
@@ -6,44 +6,71 @@ tell "not applicable" from "not checked".
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
+from mcpfactory_pipeline.checks.canaries import CanaryResult
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.package import PackageFacts
+from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 from mcpfactory_runtime.types import Json
 
 Transport = Literal["stdio", "http"]
-Era = Literal["legacy", "modern"]
+Lifecycle = Literal["legacy", "modern"]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerProcess:
-    """One process of the server, from start to end. HTTP targets have no process."""
+@dataclass(slots=True)
+class ServerMessage:
+    """Notification or request sent by the server. `during` is the request that it was serving, or None."""
+
+    message: Json
+    during: Json | None = None
+    modern: bool = False  # the session speaks the per-request lifecycle
+    initialized: bool = False  # the client had sent `notifications/initialized`
+
+    @property
+    def method(self) -> str:
+        """Return the method of the message."""
+        return str(self.message.get("method"))
+
+    @property
+    def params(self) -> Json:
+        """Return the params, or {} if they are not an object."""
+        params = self.message.get("params")
+        return params if isinstance(params, dict) else {}
+
+
+@dataclass(slots=True)
+class Session:
+    """One session with the server, filled by its `Conversation`. On stdio it is a process, from start to end."""
 
     purpose: str
-    answered: bool  # at least one JSON-RPC message came
+    answered: bool = False  # at least one JSON-RPC message came
     milliseconds: int = 0  # until the first answer
     problem: str = ""  # why it could not be started or ended early
-    noise: tuple[str, ...] = ()  # lines on stdout that are no JSON-RPC message
-    noise_causes: tuple[str, ...] = ()  # kinds of noise, without duplicates
-    notifications: tuple[str, ...] = ()  # as they came
-    stderr: str = ""  # the last of it, for evidence
+    pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
+    pollution_causes: dict[str, None] = field(default_factory=dict)  # their kinds, without duplicates
+    notifications: list[str] = field(default_factory=list)  # as received
+    stderr: str = ""  # its beginning, up to a megabyte
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
-    memory: int | None = None  # peak kilobytes of the process, where the system says
+    memory: int | None = None  # peak kilobytes of the process, if the system reports it
     terminated: bool = False  # ended by SIGTERM, not by the end of its stdin
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
+    exchanges: list[WireExchange] = field(default_factory=list)  # requests, in order
+    messages: list[ServerMessage] = field(default_factory=list)  # server messages that are not answers
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """A stream of notifications that was opened: what was heard on it, in order, and the answer that ended it.
+class NotificationStream:
+    """A stream of notifications that a client opened: the messages on it, in order, and the answer that ended it.
 
-    On stdio all streams share one channel: what names no open stream is heard on the oldest that was not acknowledged, or on the first.
+    On stdio all streams share one channel: a message that names no open stream counts for the oldest that was not
+    acknowledged, or for the first.
     """
 
     request: Json
@@ -70,13 +97,15 @@ class EventStream:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeAnswer:
-    """One HTTP request and its answer. Names of `headers` are in small letters; `message` is {} where there is no JSON object.
+class HttpAnswer:
+    """Answer to one HTTP probe. Names of `headers` are lowercase; `message` is {} if the body has no JSON object.
 
-    `stream` is None where the answer came as one body.
+    `probe` is its name, and `what` describes the request: "a request without session id". `stream` is None if the answer is one body.
     """
 
-    method: str
+    probe: str
+    what: str
+    verb: str
     sent_headers: Mapping[str, str]
     sent: Any
     status: int
@@ -85,34 +114,18 @@ class ProbeAnswer:
     has_body: bool = False
     stream: EventStream | None = None
 
+    @property
+    def code(self) -> Any:
+        """Return the JSON-RPC error code, or None."""
+        error = self.message.get("error")
+        return error.get("code") if isinstance(error, dict) else None
+
     def to_proof(self) -> dict[str, str]:
         """Return the exchange as a finding shows it."""
         return {
-            "request": f"{self.method} {json.dumps(dict(self.sent_headers))} {json.dumps(self.sent)}",
+            "request": f"{self.verb} {json.dumps(dict(self.sent_headers))} {json.dumps(self.sent)}",
             "response": f"{self.status} {self.headers.get('content-type', '')} {json.dumps(self.message)}",
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Unasked:
-    """Notification or request sent by the server. `during` is the request that it was serving, or None."""
-
-    purpose: str  # of the session
-    message: Json
-    during: Json | None = None
-    modern: bool = False  # the session speaks the per-request lifecycle
-    initialized: bool = False  # the client had told `notifications/initialized`
-
-    @property
-    def method(self) -> str:
-        """Return the method of the message."""
-        return str(self.message.get("method"))
-
-    @property
-    def params(self) -> Json:
-        """Return the params, or {} if they are not an object."""
-        params = self.message.get("params")
-        return params if isinstance(params, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,25 +179,25 @@ class AskedPerson:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedTemptation:
-    """One call or read with a canary as a value (`canaries`), and whether the answer or the listener shows that it was taken."""
+class ApiFailure:
+    """One way in which the API fails. `error`: the tool must return an error; `status`: the HTTP status to report.
 
-    kind: Literal["file", "command", "address"]
-    where: str  # the tool, or the template of a resource
-    argument: str
-    exchange: WireExchange
-    taken: bool
-    confirms: bool = False  # sent only if another one was taken
+    `answer` sends the response; if it is None, the port is closed. `heavy`: memory is measured.
+    """
+
+    id: str
+    does: str
+    answer: Callable[[Any, asyncio.StreamWriter], Awaitable[None]] | None
+    error: bool = True
+    status: int = 0
+    heavy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FailureOutcome:
     """One call while the API failed in one way, and the next one, when it was well again."""
 
-    failure: str  # `api_failures.ApiFailure.id`
-    does: str  # what the API did
-    error: bool  # whether the tool has to answer with an error
-    status: int  # the HTTP status that the API answered, 0 when it is not for the model to know
+    failure: ApiFailure
     tool: str
     method: str  # of the documented request
     exchange: WireExchange
@@ -207,8 +220,8 @@ class FailureOutcome:
         """Return the row of the report's matrix, in a form that does not depend on the machine."""
         first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
         return {
-            "failure": self.failure,
-            "does": self.does,
+            "failure": self.failure.id,
+            "does": self.failure.does,
             "tool": self.tool,
             "method": self.method,
             "sent": ("none", "once")[len(self.requests)] if len(self.requests) < 2 else "repeated",
@@ -230,9 +243,7 @@ def answer_text(exchange: WireExchange) -> str:
 
 def sent_arguments(call: RecordedCall) -> Json:
     """Return the arguments of a call that was made."""
-    sent = call.exchange.sent
-    params = sent.get("params") if isinstance(sent, dict) else None
-    arguments = params.get("arguments") if isinstance(params, dict) else None
+    arguments = call.exchange.params.get("arguments")
     return arguments if isinstance(arguments, dict) else {}
 
 
@@ -266,22 +277,21 @@ class Evidence:
     """
 
     transport: Transport = "stdio"
-    starts: list[ServerProcess] = field(default_factory=list)
+    sessions: list[Session] = field(default_factory=list)
     handshakes: dict[str, WireExchange] = field(default_factory=dict)
     discover: WireExchange | None = None
     revisions: tuple[str, ...] = ()  # what the server turned out to speak, oldest first
-    eras: set[Era] = field(default_factory=set)
+    lifecycles: set[Lifecycle] = field(default_factory=set)
     capabilities: dict[str, Any] = field(default_factory=dict)
-    probes: dict[str, WireExchange] = field(default_factory=dict)  # by the name of the question
+    probes: dict[str, WireExchange] = field(default_factory=dict)  # by the name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
     further: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # calls of the same tools with other arguments
     wrong: list[RecordedCall] = field(default_factory=list)  # with arguments that break the schema; `title` says how
     changed: list[RecordedCall] = field(default_factory=list)  # calls by cases, with other answers of the API
-    listens: tuple[Listening, ...] = ()  # streams of notifications, the first still open when the second was opened
+    streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # in sessions of older revisions (`title`)
-    unasked: list[Unasked] = field(default_factory=list)  # server messages that are not answers
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # the right calls of evaluation cases
@@ -290,13 +300,22 @@ class Evidence:
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: PackageFacts | None = None  # of a server in a workspace
     missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    http: dict[str, ProbeAnswer] = field(default_factory=dict)  # of a server at a URL
-    temptations: list[RecordedTemptation] = field(default_factory=list)  # without a stub upstream
+    http: dict[str, HttpAnswer] = field(default_factory=dict)  # of a server at a URL
+    canaries: list[CanaryResult] = field(default_factory=list)  # without a stub upstream
     failures: list[FailureOutcome] = field(default_factory=list)  # what happened while the API failed
-    traffic: list[WireExchange] = field(default_factory=list)  # every request that was made, in order
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None for others
     drift_offer: str = ""  # the hash of the current offer
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
+
+    @property
+    def traffic(self) -> list[WireExchange]:
+        """Every request in a session, in order."""
+        return [exchange for session in self.sessions for exchange in session.exchanges]
+
+    @property
+    def server_messages(self) -> list[ServerMessage]:
+        """Every notification and request of the server, except on notification streams."""
+        return [message for session in self.sessions for message in session.messages]
 
     @property
     def tools(self) -> tuple[Any, ...]:
@@ -312,6 +331,11 @@ class Evidence:
         )
 
     @property
+    def output_schemas(self) -> dict[str, Any]:
+        """The outputSchema of each named tool that has one."""
+        return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
+
+    @property
     def answers(self) -> tuple[RecordedCall, ...]:
         """The calls by cases or arguments that were made up, and those of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
@@ -320,7 +344,7 @@ class Evidence:
     @property
     def called(self) -> tuple[Json, ...]:
         """Every `tools/call` that was sent; `tool` is "" where the request named none."""
-        sent: list[WireExchange | ProbeAnswer] = [*self.traffic, *self.http.values()]
+        sent: list[WireExchange | HttpAnswer] = [*self.traffic, *self.http.values()]
         sent += [one.call.exchange for one in self.evaluated]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
         sent += [exchange for one in self.failures for exchange in (one.exchange, one.again)]
@@ -342,11 +366,8 @@ class Evidence:
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
         """(tool, property, schema) of every property at the root of an inputSchema."""
         for name, tool in self.named_tools:
-            schema = tool.get("inputSchema")
-            properties = schema.get("properties") if isinstance(schema, dict) else None
-            if isinstance(properties, dict):
-                for key, value in properties.items():
-                    yield name, key, value
+            for key, value in properties_of(tool.get("inputSchema")).items():
+                yield name, key, value
 
 
 def measure(evidence: Evidence) -> dict[str, int]:
@@ -356,13 +377,13 @@ def measure(evidence: Evidence) -> dict[str, int]:
     calls that were answered; `memory_mb`: the peak of the largest process (stdio, Linux).
     """
     found: dict[str, int] = {}
-    if starts := [start.milliseconds for start in evidence.starts if start.answered]:
+    if starts := [session.milliseconds for session in evidence.sessions if session.answered]:
         found["start_ms"] = min(starts)
     listing = evidence.lists.get("tools/list")
     if listing and not listing.problem:
         found["list_ms"] = sum(exchange.milliseconds for exchange in listing.exchanges)
     if calls := [call.exchange.milliseconds for call in evidence.calls if call.exchange.received is not None]:
         found["call_ms"] = round(median(calls))
-    if peaks := [start.memory for start in evidence.starts if start.memory is not None]:
+    if peaks := [session.memory for session in evidence.sessions if session.memory is not None]:
         found["memory_mb"] = round(max(peaks) / 1024)
     return found

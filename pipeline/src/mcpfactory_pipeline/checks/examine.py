@@ -17,14 +17,14 @@ from mcpfactory_pipeline.checks.call_plan import (
     read_examples,
     required_variables,
 )
-from mcpfactory_pipeline.checks.canaries import Bait
+from mcpfactory_pipeline.checks.canaries import Canaries
 from mcpfactory_pipeline.checks.declared_calls import Evaluations, observe_evaluated
 from mcpfactory_pipeline.checks.elicitation import observe_persons
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import ExamineError, ValidationTarget
 from mcpfactory_pipeline.checks.package import inspect_package
-from mcpfactory_pipeline.checks.prober import Connect, Interview
+from mcpfactory_pipeline.checks.prober import Connect, ServerProber
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
@@ -84,27 +84,34 @@ async def observe(
     secrets = {
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
-    package = inspect_package(target.package, target.wheel, target.isolation) if target.package is not None else None
+    evidence = Evidence(
+        transport="stdio" if target.url is None else "http",
+        secrets={} if target.url is not None else _guarded(secrets),
+        with_cases=cases is not None,
+        package=inspect_package(target.package, target.wheel, target.isolation) if target.package is not None else None,
+        drift=target.drift,
+        drift_offer=target.drift_offer,
+        limits=target.limits,
+    )
     async with AsyncExitStack() as stack:
         stub: StubUpstream | None = None
         if cases is not None:
             stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
             environ = api.with_api(environ, stub.base_url)
-        own = {} if target.url is not None else _guarded(secrets)
-        bait = await stack.enter_async_context(Bait()) if target.url is None and stub is None else None
-        secrets |= bait.secrets if bait is not None else {}
-        enough = timeout + _A_CALL * len(cases or ())
-        evidence = await Interview(
+        canaries = await stack.enter_async_context(Canaries()) if target.url is None and stub is None else None
+        secrets |= canaries.secrets if canaries is not None else {}
+        prober = ServerProber(
             target,
-            timeout=enough,
+            evidence,
+            timeout=timeout + _A_CALL * len(cases or ()),
             environ=environ,
-            secrets=own,
             cases=cases,
             stub=stub,
             examples=examples,
             connect=connect,
-            bait=bait,
-        ).run()
+            canaries=canaries,
+        )
+        await prober.run()
         if stub is not None and cases is not None and connect is None:
             await observe_persons(evidence, target, environ, cases, stub, seconds=timeout)
     _require_tools(evidence, examples, target.examples)
@@ -113,11 +120,9 @@ async def observe(
         plan = [one for one in plan_calls(evidence.named_tools, cases)[0] if one.tool not in asking]
         await observe_failures(evidence, target, plan, environ, seconds=timeout)
     if evaluations is not None and target.command is not None and evidence.named_tools:
-        pace = min((start.milliseconds for start in evidence.starts if start.answered), default=0) / 1000
+        pace = min((session.milliseconds for session in evidence.sessions if session.answered), default=0) / 1000
         enough = timeout + max(_A_CASE, _ITS_STARTS * pace) * len(evaluations.cases)
         await observe_evaluated(target, plain, evaluations, evidence, seconds=enough)
-    evidence.drift, evidence.drift_offer, evidence.limits = target.drift, target.drift_offer, target.limits
-    evidence.package = package
     return evidence, secrets
 
 

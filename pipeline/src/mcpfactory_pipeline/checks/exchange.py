@@ -145,6 +145,17 @@ class WireExchange:
     apart: bool = False
 
     @property
+    def method(self) -> str:
+        """The method of the request; "" for an invalid one."""
+        return str(self.sent.get("method", "")) if isinstance(self.sent, dict) else ""
+
+    @property
+    def params(self) -> Json:
+        """The params of the request, or {} if they are not an object."""
+        params = self.sent.get("params") if isinstance(self.sent, dict) else None
+        return params if isinstance(params, dict) else {}
+
+    @property
     def error(self) -> Json | None:
         """The JSON-RPC error object of the answer, or None."""
         error = (self.received or {}).get("error")

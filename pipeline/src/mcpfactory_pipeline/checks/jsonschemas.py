@@ -18,30 +18,13 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
+from mcpfactory_runtime.schemas.walk import APPLICATORS, children, pointer
 
 MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
 
 _UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
 
-# Keywords whose value is one schema, a list of schemas, or an object of schemas (JSON Schema 2020-12, core §10 and §11).
-_ONE: Final = frozenset(
-    {
-        "additionalProperties",
-        "contains",
-        "contentSchema",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    }
-)
-_MANY: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
 _TEXTS: Final = frozenset({"description", "title"})  # one is as good as another
-_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:
@@ -60,13 +43,14 @@ def _error_in(dialect: Any, schema: Any, place: str) -> str:
     """Return the error of a schema at a place; what it names is checked by itself, as the tools of an API have much in common."""
     outer = dict(schema) if isinstance(schema, dict) else schema
     if isinstance(schema, dict):
-        for step, part in _subschemas(schema):
-            if error := _error_in(dialect, part, f"{place}/{step}"):
+        for steps, part in children(schema):
+            if error := _error_in(dialect, part, place + pointer(steps)):
                 return error
         for keyword, value in schema.items():
-            if keyword in _MANY and isinstance(value, list):
+            holds = APPLICATORS.get(keyword)
+            if isinstance(value, list) and (holds == "list" or keyword == "items"):
                 outer[keyword] = value and [{}]
-            elif keyword in _NAMED | _ONE and isinstance(value, dict):
+            elif isinstance(value, dict) and holds in ("one", "map"):
                 outer[keyword] = {}
             elif keyword in _TEXTS and isinstance(value, str):
                 outer[keyword] = ""
@@ -122,7 +106,7 @@ def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
             reference = part.get(keyword)
             if isinstance(reference, str) and not _resolves(resolver, reference):
                 yield f"{place}/{keyword}", reference, not reference.startswith("#")
-        todo += [(f"{place}/{step}", child, resolver) for step, child in _subschemas(part)]
+        todo += [(place + pointer(steps), child, resolver) for steps, child in children(part)]
 
 
 def _resolves(resolver: Any, reference: str) -> bool:
@@ -138,28 +122,14 @@ def _resolves(resolver: Any, reference: str) -> bool:
     return True
 
 
-def _subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for keyword, value in part.items():
-        if keyword in _MANY and isinstance(value, list):
-            yield from ((f"{keyword}/{index}", child) for index, child in enumerate(value))
-        elif keyword in _NAMED and isinstance(value, dict):
-            yield from ((f"{keyword}/{_escape(name)}", child) for name, child in value.items())
-        elif keyword in _ONE:
-            yield keyword, value
-
-
 def _dialect(schema: Any) -> Any:
     default = jsonschema.Draft202012Validator
     return jsonschema.validators.validator_for(schema, default=default) or default
 
 
 def _place(error: Any) -> str:
-    return "".join(f"/{_escape(str(step))}" for step in error.absolute_path)
+    return pointer(error.absolute_path)
 
 
 def _sentence(place: str, message: str) -> str:
     return f"at {place or 'the root'}: {message[:300]}"
-
-
-def _escape(step: str) -> str:
-    return step.replace("~", "~0").replace("/", "~1")

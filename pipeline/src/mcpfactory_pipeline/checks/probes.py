@@ -1,32 +1,171 @@
-"""Probes other than tool calls: lists, resources, prompts, and malformed requests."""
+"""Probes: messages to a server, each with the answer that it must get. One row is one probe.
+
+Tool calls are planned in `call_plan`, and probes of HTTP headers are rows of `transport.http_probes`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing
-from mcpfactory_pipeline.checks.exchange import BATCHED, LATEST_MODERN, MODERNS, WireExchange, initialize_params
+from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, Listing, Transport
+from mcpfactory_pipeline.checks.exchange import (
+    BATCHED,
+    CAPABILITIES,
+    LATEST_MODERN,
+    MODERNS,
+    VERSION,
+    WireExchange,
+    initialize_params,
+)
+from mcpfactory_pipeline.checks.rule import Fault
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import REVISIONS
 from mcpfactory_runtime.types import Json
 
-NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
-NOWHERE: Final = "mcpfactory://nothing/here"
-_FURTHER_READS: Final = 30  # prompts, and resources, that are got after the first
+NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt of this name
+UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
+LATER_REVISION: Final = "2999-01-01"  # as a client of the future names it; no client of the per-request revisions names an earlier one than these
+NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
+_FURTHER_READS: Final = 30  # prompts, and resources, that are read after the first
+
+Expectation = Callable[[WireExchange, str], Iterator[Fault]]
+"""Yields the faults of the answer to a probe; the text describes the probe."""
+
+ProbeSession = Literal[
+    "handshake",  # the newest handshake revision, before anything else
+    "lists",  # the first session, after its lists
+    "per-request",
+    "unknown revision",
+    "strays",  # the same session, then: messages that no client sends
+    "before the handshake",
+    "batches",  # the revision that has them
+    "batch initialize",
+    "malformed",
+]
 
 
-def _entries(seen: Evidence, method: str, key: str) -> list[Json]:
-    listing, found = seen.lists.get(method), dict[str, Json]()
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One message to a server, the sessions in which it is sent, and the answer that it must get.
+
+    `params` can be a function of the earlier evidence, which returns None if there is nothing to ask. `what` describes
+    the probe in findings. `lifecycle` "" means both. The server must declare `capability` (with a leading `!`: must not
+    declare it); a raw message is sent anyway, and only judged if it does. `meta` replaces members of the per-request
+    metadata; None removes one.
+
+    A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent as it is. If it is not a
+    request, a ping follows, whose exchange is stored as `after`; `answered`: wait for an answer to the message, too.
+    """
+
+    name: str
+    session: ProbeSession
+    method: str = ""
+    params: Json | Callable[[Evidence], Json | None] = field(default_factory=dict)
+    what: str = ""
+    expects: Expectation | None = None
+    lifecycle: Lifecycle | Literal[""] = "legacy"
+    capability: str = ""
+    transport: Transport | Literal[""] = ""
+    meta: Json = field(default_factory=dict)
+    raw: Any = None
+    answered: bool = False
+    after: str = "after-odd"
+
+    def suits(self, capabilities: Mapping[str, Any]) -> bool:
+        """Return True if the probe applies to a server with these capabilities."""
+        return not self.capability or (
+            (self.capability.removeprefix("!") in capabilities) is not self.capability.startswith("!")
+        )
+
+    def request_params(self, evidence: Evidence) -> Json | None:
+        """Return the params to send, or None if there is nothing to ask."""
+        return self.params(evidence) if callable(self.params) else self.params
+
+    @property
+    def text(self) -> str:
+        """Return the raw message as text."""
+        return self.raw if isinstance(self.raw, str) else json.dumps(self.raw)
+
+    def faults(self, exchange: WireExchange) -> Iterator[Fault]:
+        """Yield the differences between an answer and the expected one."""
+        return self.expects(exchange, self.what) if self.expects else iter(())
+
+
+# --- expectations ---
+
+
+def describe_answer(exchange: WireExchange) -> str:
+    """Return a short description of the answer."""
+    if exchange.code is not None:
+        return f"error {exchange.code}"
+    if exchange.result is not None:
+        return "a result with isError" if exchange.result.get("isError") is True else "a result"
+    return exchange.problem or "an answer with neither result nor error"
+
+
+def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
+    """Expect an error with one of these codes; a tolerated other answer weighs 1.
+
+    A failure is any error with a code, and a result with isError: where the specification has the code only in an example.
+    """
+
+    def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
+        if exchange.code in codes:
+            return
+        kinds = {
+            "error": exchange.error is not None,
+            "failure": exchange.code is not None or (exchange.result is not None and exchange.failed),
+            "result": exchange.result is not None,
+            "no result": exchange.result is None,
+        }
+        words = f"expected error {' or '.join(map(str, codes))}, got {describe_answer(exchange)}"
+        yield Fault(words, what, exchange, lesser=1 if kinds.get(tolerates) else None)
+
+    return expect
+
+
+def result(request: str) -> Expectation:
+    """Expect any result; `request` describes the request in the finding."""
+
+    def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
+        if exchange.result is None:
+            yield Fault(f"{request} got {describe_answer(exchange)}", what, exchange)
+
+    return expect
+
+
+def silence(exchange: WireExchange, what: str) -> Iterator[Fault]:
+    """Expect no answer; on stdio, an error without an id weighs 1."""
+    if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
+        yield Fault(f"{what} got an answer", what, exchange)
+    elif exchange.received is not None and exchange.status == 0:
+        yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange, lesser=1)
+
+
+def batch_silence(exchange: WireExchange, what: str) -> Iterator[Fault]:
+    """Expect no answer to a batch, and status 202 over HTTP."""
+    if exchange.received is not None:
+        yield Fault(f"a batch of {what} got {describe_answer(exchange)}", what, exchange)
+    elif exchange.status not in (0, 202):
+        yield Fault(f"a batch of {what} got status {exchange.status}, not 202", what, exchange)
+
+
+# --- params that depend on the lists ---
+
+
+def _entries(evidence: Evidence, method: str, key: str) -> list[Json]:
+    listing, found = evidence.lists.get(method), dict[str, Json]()
     for one in listing.items if listing else ():
         if isinstance(one, dict) and isinstance(one.get(key), str):
             found.setdefault(one[key], one)
     return list(found.values())
 
 
-def _first_prompt(seen: Evidence) -> tuple[str, list[Json]]:
-    found = next(iter(_entries(seen, "prompts/list", "name")), {})
+def _first_prompt(evidence: Evidence) -> tuple[str, list[Json]]:
+    found = next(iter(_entries(evidence, "prompts/list", "name")), {})
     return str(found.get("name", "")), _arguments(found)
 
 
@@ -36,163 +175,149 @@ def _arguments(prompt: Json) -> list[Json]:
     return [one for one in usable if isinstance(one.get("name"), str)]
 
 
-@dataclass(frozen=True, slots=True)
-class WireQuestion:
-    """Probe with one request. `params` returns its parameters, or None to skip it; `era` "" means both lifecycles.
-
-    `capability` must be declared by the server for the probe to apply; with a leading `!` it must not be declared.
-    """
-
-    probe: str
-    method: str
-    params: Callable[[Evidence], Json | None]
-    capability: str = ""
-    era: Era | str = ""
-
-    def suits(self, capabilities: Mapping[str, Any]) -> bool:
-        """Return True if the probe applies to a server with these capabilities."""
-        return (self.capability.removeprefix("!") in capabilities) is not self.capability.startswith("!")
+def _first_resource(evidence: Evidence) -> Json | None:
+    listing = evidence.lists.get("resources/list")
+    uri = next((item.get("uri") for item in listing.items if isinstance(item, dict)), None) if listing else None
+    return {"uri": uri} if isinstance(uri, str) else None
 
 
-def _always(**params: Any) -> Callable[[Evidence], Json | None]:
-    return lambda _seen: params
-
-
-def _filled(seen: Evidence) -> Json | None:
-    name, arguments = _first_prompt(seen)
-    return _got(name, arguments) if name else None
-
-
-def _got(name: str, arguments: list[Json]) -> Json:
+def _prompt_params(name: str, arguments: list[Json]) -> Json:
     """Return the params to get a prompt: a word for each required argument."""
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 
-def further_reads(seen: Evidence) -> list[tuple[str, Json]]:
-    """Return (method, parameters) for the prompts and resources after the first ones, which have separate probes.
+def _first_prompt_params(evidence: Evidence) -> Json | None:
+    name, arguments = _first_prompt(evidence)
+    return _prompt_params(name, arguments) if name else None
+
+
+def further_reads(evidence: Evidence) -> list[tuple[str, Json]]:
+    """Return (method, params) for the prompts and resources after the first ones, which have separate probes.
 
     They serve rules about texts shown to a model; each kind is limited to `_FURTHER_READS`.
     """
     prompts = [
-        ("prompts/get", _got(one["name"], _arguments(one))) for one in _entries(seen, "prompts/list", "name")[1:]
+        ("prompts/get", _prompt_params(one["name"], _arguments(one)))
+        for one in _entries(evidence, "prompts/list", "name")[1:]
     ]
-    resources = [("resources/read", {"uri": one["uri"]}) for one in _entries(seen, "resources/list", "uri")[1:]]
+    resources = [("resources/read", {"uri": one["uri"]}) for one in _entries(evidence, "resources/list", "uri")[1:]]
     return [*prompts[:_FURTHER_READS], *resources[:_FURTHER_READS]]
 
 
-def _unfilled(seen: Evidence) -> Json | None:
-    name, arguments = _first_prompt(seen)
+def _without_arguments(evidence: Evidence) -> Json | None:
+    name, arguments = _first_prompt(evidence)
     needed = [one for one in arguments if one.get("required") is True]
     return {"name": name, "arguments": {}} if name and needed else None
 
 
-def _completed(seen: Evidence) -> Json | None:
-    name, arguments = _first_prompt(seen)
+def _completion(evidence: Evidence) -> Json | None:
+    name, arguments = _first_prompt(evidence)
     if not name or not arguments:
         return None
     return {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": arguments[0]["name"], "value": ""}}
 
 
-def _unargued(seen: Evidence) -> Json | None:
-    completed = _completed(seen)
-    return {"ref": completed["ref"]} if completed else None
+def _completion_of_nothing(evidence: Evidence) -> Json | None:
+    completion = _completion(evidence)
+    return {"ref": completion["ref"]} if completion else None
 
 
-def _watched(seen: Evidence) -> Json | None:
-    return _subscribable(seen, seen.capabilities)
+def _subscription(evidence: Evidence) -> Json | None:
+    return _subscribable(evidence, evidence.capabilities)
 
 
-def _subscribable(seen: Evidence, capabilities: Mapping[str, Any]) -> Json | None:
-    resources, listed = capabilities.get("resources"), _entries(seen, "resources/list", "uri")
+def _subscribable(evidence: Evidence, capabilities: Mapping[str, Any]) -> Json | None:
+    resources, listed = capabilities.get("resources"), _entries(evidence, "resources/list", "uri")
     offered = isinstance(resources, dict) and resources.get("subscribe") is True
     return {"uri": listed[0]["uri"]} if offered and listed else None
 
 
-QUESTIONS: Final[tuple[WireQuestion, ...]] = (
-    WireQuestion(
-        "unknown-members",
-        "tools/list",
-        _always(mcpfactoryUnknown=1, _meta={"mcpfactory.example/unknown": {"a": 1}}),
-        "tools",
-    ),
-    WireQuestion("list-again", "tools/list", _always(), "tools"),
-    WireQuestion("unknown-resource", "resources/read", _always(uri=NOWHERE), "resources"),
-    WireQuestion("resource-uri", "resources/read", _always(uri=5), "resources"),
-    WireQuestion("subscribe", "resources/subscribe", _watched, "resources", "legacy"),
-    WireQuestion("unsubscribe", "resources/unsubscribe", _watched, "resources", "legacy"),
-    WireQuestion("get-prompt", "prompts/get", _filled, "prompts"),
-    WireQuestion("unknown-prompt", "prompts/get", _always(name=NOTHING, arguments={}), "prompts"),
-    WireQuestion("prompt-arguments", "prompts/get", _unfilled, "prompts"),
-    WireQuestion("complete", "completion/complete", _completed, "completions"),
-    WireQuestion(
-        "complete-unknown",
-        "completion/complete",
-        _always(ref={"type": "ref/prompt", "name": NOTHING}, argument={"name": "a", "value": ""}),
-        "completions",
-    ),
-    WireQuestion("complete-nothing", "completion/complete", _unargued, "completions"),
-    WireQuestion(
-        "complete-undeclared",
-        "completion/complete",
-        _always(ref={"type": "ref/prompt", "name": NOTHING}, argument={"name": "a", "value": ""}),
-        "!completions",
-    ),
-    WireQuestion("unknown-level", "logging/setLevel", _always(level="loud"), "logging", "legacy"),
-    WireQuestion("set-level", "logging/setLevel", _always(level="emergency"), "logging", "legacy"),
-)
+# --- the table ---
 
-
-@dataclass(frozen=True, slots=True)
-class OddMessage:
-    """A text that a server must bear: what is sent, and whether an answer to it is waited for."""
-
-    probe: str
-    message: Any = field(hash=False)
-    answered: bool = False
-    after: str | None = "after-odd"  # the ping behind it, None where the server may end of it
-    raw: str = ""  # what goes over the wire instead, with surrogates for bytes that are no UTF-8
-
-    @property
-    def text(self) -> str:
-        """Return the text to send."""
-        return self.raw or json.dumps(self.message)
-
-
-ODD: Final[tuple[OddMessage, ...]] = (
-    OddMessage("notification", {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}),
-    OddMessage(
-        "late-cancel",
-        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "mcpfactory-never-asked"}},
-    ),
-    OddMessage("response", {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}),
-    OddMessage(
-        "array-params", {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}, True
-    ),
-    OddMessage("not-rpc", {"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, True),
-    OddMessage(
-        "not-utf-8",
-        None,
-        after="after-not-utf-8",
-        raw='{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}',
-    ),
-)
-
-
+_UNKNOWN: Final = {"name": NOTHING, "arguments": {}}
+_UNKNOWN_MEMBERS: Final = {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}
+_UNKNOWN_COMPLETION: Final = {"ref": {"type": "ref/prompt", "name": NOTHING}, "argument": {"name": "a", "value": ""}}
+_NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
+_NEVER_ASKED: Final = "mcpfactory-never-asked"  # id of no request
+_NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}
+_CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
+_RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
+_ARRAY_PARAMS: Final = {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}
+_NOT_UTF_8: Final = '{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}'
 _PINGS: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": "ping"} for one in ("one", "two"))
-_HELLO: Final = {"jsonrpc": "2.0", "id": "mcpfactory-hello", "method": "initialize"}
+_HELLO: Final = {
+    "jsonrpc": "2.0",
+    "id": "mcpfactory-hello",
+    "method": "initialize",
+    "params": initialize_params(max(BATCHED)),
+}
+_INVALID: Final = error(INVALID_PARAMS, tolerates="error")
 
-# Arrays, in a session of the one revision that has them.
-BATCHES: Final[tuple[OddMessage, ...]] = (
-    OddMessage("batch", [*_PINGS, ODD[0].message], True),
-    OddMessage("batch-notifications", [ODD[0].message, ODD[0].message]),
-    OddMessage("batch-responses", [{"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}]),
-    OddMessage("batch-empty", [], True),
-)
+_ROWS: Final = (
+    Probe("ping", "handshake", raw={"jsonrpc": "2.0", "id": "a text", "method": "ping"}),
+    Probe("unknown-method", "handshake", "mcpfactory/nothing", {}, "unknown method", error(METHOD_NOT_FOUND)),
 
-# And one before there is a session.
-BATCH_INITIALIZE: Final = OddMessage(
-    "batch-initialize", [{**_HELLO, "params": initialize_params(max(BATCHED))}, _PINGS[0]], True, None
-)
+    Probe("read-resource", "lists", "resources/read", _first_resource, lifecycle="", capability="resources"),
+    Probe("unknown-tool", "lists", "tools/call", _UNKNOWN, "unknown tool",
+          error(INVALID_PARAMS, tolerates="failure"), "", "tools"),
+    Probe("bad-cursor", "lists", "tools/list", {"cursor": "mcpfactory-no-such-cursor"}, "invalid cursor",
+          error(INVALID_PARAMS, tolerates="result"), "", "tools"),
+    Probe("unknown-members", "lists", "tools/list", _UNKNOWN_MEMBERS, "unknown members",
+          result("tools/list with a member and metadata that the server does not know"), "", "tools"),
+    Probe("list-again", "lists", "tools/list", lifecycle="", capability="tools"),
+    Probe("unknown-resource", "lists", "resources/read", {"uri": "mcpfactory://nothing/here"},
+          lifecycle="", capability="resources"),
+    Probe("resource-uri", "lists", "resources/read", {"uri": 5}, "a number as URI", _INVALID, "", "resources"),
+    Probe("subscribe", "lists", "resources/subscribe", _subscription, "resources/subscribe",
+          result("resources/subscribe"), "legacy", "resources"),
+    Probe("unsubscribe", "lists", "resources/unsubscribe", _subscription, "resources/unsubscribe",
+          result("resources/unsubscribe"), "legacy", "resources"),
+    Probe("get-prompt", "lists", "prompts/get", _first_prompt_params, lifecycle="", capability="prompts"),
+    Probe("unknown-prompt", "lists", "prompts/get", _UNKNOWN, "unknown prompt", _INVALID, "", "prompts"),
+    Probe("prompt-arguments", "lists", "prompts/get", _without_arguments, "missing argument", _INVALID, "", "prompts"),
+    Probe("complete", "lists", "completion/complete", _completion, lifecycle="", capability="completions"),
+    Probe("complete-unknown", "lists", "completion/complete", _UNKNOWN_COMPLETION,
+          "completion of an unknown prompt", _INVALID, "", "completions"),
+    Probe("complete-nothing", "lists", "completion/complete", _completion_of_nothing,
+          "completion without an argument", _INVALID, "", "completions"),
+    Probe("complete-undeclared", "lists", "completion/complete", _UNKNOWN_COMPLETION,
+          lifecycle="", capability="!completions"),
+    Probe("unknown-level", "lists", "logging/setLevel", {"level": "loud"}, "unknown level",
+          _INVALID, "legacy", "logging"),
+    Probe("set-level", "lists", "logging/setLevel", {"level": "emergency"}, "logging/setLevel",
+          result("logging/setLevel"), "legacy", "logging"),
+
+    Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata",
+          error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
+    Probe("modern-unknown-version", "per-request", "tools/list", lifecycle="modern", meta={VERSION: LATER_REVISION}),
+    Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",
+          error(METHOD_NOT_FOUND), "modern"),
+    Probe("modern-retired", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
+
+    Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),
+    Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=silence),
+    Probe("late-cancel", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=silence),
+    Probe("response", "strays", raw=_RESPONSE, what="a response that nobody asked for", expects=silence),
+    Probe("array-params", "strays", raw=_ARRAY_PARAMS, answered=True, capability="tools"),
+    Probe("not-rpc", "strays", raw={"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, answered=True,
+          what="no JSON-RPC message", expects=error(INVALID_REQUEST, tolerates="no result")),
+    Probe("not-utf-8", "strays", raw=_NOT_UTF_8, after="after-not-utf-8"),
+
+    Probe("early-ping", "before the handshake", "ping", {}, "ping", result("ping before initialize"), transport="stdio"),
+    Probe("no-version", "before the handshake", "initialize", _NO_REVISION, "initialize without protocolVersion",
+          error(INVALID_PARAMS, tolerates="no result"), transport="stdio"),
+
+    Probe("batch", "batches", raw=[*_PINGS, _NOTIFICATION], answered=True),
+    Probe("batch-notifications", "batches", raw=[_NOTIFICATION] * 2, what="notifications", expects=batch_silence),
+    Probe("batch-responses", "batches", raw=[_RESPONSE], what="responses", expects=batch_silence),
+    Probe("batch-empty", "batches", raw=[], answered=True, what="empty batch", expects=error(INVALID_REQUEST)),
+    Probe("batch-initialize", "batch initialize", raw=[_HELLO, _PINGS[0]], answered=True, after=""),
+
+    Probe("malformed", "malformed", raw='{"jsonrpc": "2.0", "id": 1, "method":', answered=True,
+          lifecycle="", after="after-malformed"),
+)  # fmt: skip
+
+PROBES: Final[Mapping[str, Probe]] = {row.name: row for row in _ROWS}
 
 
 def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
@@ -205,9 +330,9 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
     )
 
 
-def listening_filters(seen: Evidence, capabilities: Any) -> tuple[Json, Json]:
+def stream_filters(evidence: Evidence, capabilities: Any) -> tuple[Json, Json]:
     """Return the filters of two streams, which have nothing in common; each asks for something that the server declares, if anything."""
-    watched = _subscribable(seen, capabilities if isinstance(capabilities, dict) else {})
+    watched = _subscribable(evidence, capabilities if isinstance(capabilities, dict) else {})
     return (
         {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
         {"promptsListChanged": True},
@@ -223,12 +348,6 @@ def newest_common(discover: WireExchange) -> str:
     ):  # of the error for a version that it does not have (basic/versioning)
         supported = data.get("supported")
     return max((name for name in MODERNS if isinstance(supported, list) and name in supported), default="")
-
-
-NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
-UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-LATER_REVISION: Final = "2999-01-01"  # as a client of the future names it; no client of the per-request revisions names an earlier one than these
-NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
 
 
 LISTS: Final[Mapping[str, str]] = {

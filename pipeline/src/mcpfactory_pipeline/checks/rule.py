@@ -1,10 +1,15 @@
-"""Rules and the outcomes of their checks."""
+"""Rules and the outcomes of their checks.
+
+A module of rules has one `RuleTable`, and decorates each check with its id, severity and texts. A check reads the whole
+`Evidence`, or, with `over`, one subject at a time: a tool, a call, the answer to a probe.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Required, TypedDict, TypeVar, Unpack, overload
 
 from mcpfactory_pipeline.checks.exchange import WireExchange
 
@@ -12,6 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.evidence import Evidence
 
 Severity = Literal[5, 3, 2, 1]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,37 @@ class RuleOutcome:
     unknown: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Subjects(Generic[T]):
+    """What a rule checks, one by one. `count` of them share its points, by default one for each of `items`."""
+
+    items: Sequence[T]
+    count: int | None = None
+
+
 Check = Callable[["Evidence"], RuleOutcome]
-FindFaults = Callable[[WireExchange], Iterator[Fault]]
+Scope = Callable[["Evidence"], Subjects[T] | RuleOutcome]
+"""Returns the subjects of a rule, or the outcome if there are none."""
+
+
+class SubjectCheck(Protocol[T]):
+    """Decorator of a check of one subject; a second parameter of the check receives all evidence."""
+
+    @overload
+    def __call__(self, check: Callable[[T], Iterator[Fault]]) -> Callable[[T], Iterator[Fault]]: ...
+
+    @overload
+    def __call__(self, check: Callable[[T, Evidence], Iterator[Fault]]) -> Callable[[T, Evidence], Iterator[Fault]]: ...
+
+
+class Expected(Protocol[T]):
+    """Subjects that know what is expected of them: the answers to probes."""
+
+    def __call__(self, evidence: Evidence) -> Subjects[T] | RuleOutcome:
+        """Return the answers, or the outcome if there are none."""
+
+    def faults(self, subject: T) -> Iterator[Fault]:
+        """Yield the differences from the expected answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +111,70 @@ class Rule:
         return self.id.partition(".")[0]
 
 
+class RuleFields(TypedDict, total=False):
+    """The fields of `Rule` that a decorator takes by name."""
+
+    statement: Required[str]
+    source: Required[str]
+    hint: Required[str]
+    gate: bool
+    since: str
+    until: str
+    ceiling: int
+
+
+class RuleTable(list[Rule]):
+    """The rules of one module, in the order of their checks."""
+
+    @overload
+    def rule(self, id: str, severity: Severity, **fields: Unpack[RuleFields]) -> Callable[[Check], Check]: ...
+
+    @overload
+    def rule(
+        self, id: str, severity: Severity, *, over: Scope[T], once: bool = False, **fields: Unpack[RuleFields]
+    ) -> SubjectCheck[T]: ...
+
+    def rule(
+        self,
+        id: str,  # noqa: A002 - the field of `Rule`
+        severity: Severity,
+        *,
+        over: Scope[Any] | None = None,
+        once: bool = False,
+        **fields: Unpack[RuleFields],
+    ) -> Callable[[Any], Any]:
+        """Return a decorator that adds a rule to the table and leaves its check unchanged.
+
+        With `once`, only the first fault of each place counts: twenty calls without resultType are one finding.
+        """
+
+        def decorate(check: Any) -> Any:
+            judge = check if over is None else _each(over, check, once=once)
+            self.append(Rule(id=id, severity=severity, check=judge, **fields))
+            return check
+
+        return decorate
+
+    def row(self, id: str, severity: Severity, *, over: Expected[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - as above
+        """Add a rule whose check is the expectation of its probes."""
+        self.rule(id, severity, over=over, **fields)(over.faults)
+
+
+def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]], *, once: bool) -> Check:
+    with_evidence = len(signature(find).parameters) > 1
+
+    def check(evidence: Evidence) -> RuleOutcome:
+        subjects = scope(evidence)
+        if isinstance(subjects, RuleOutcome):
+            return subjects
+        more = (evidence,) if with_evidence else ()
+        faults = (fault for one in subjects.items for fault in find(one, *more))
+        count = len(subjects.items) if subjects.count is None else subjects.count
+        return rule_outcome(count, _first_each(faults) if once else faults)
+
+    return check
+
+
 def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
     """Return the outcome of looking at `subjects` things (0: the rule does not apply)."""
     if subjects == 0:
@@ -83,8 +182,7 @@ def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
     return RuleOutcome(tuple(faults), subjects)
 
 
-def first_each(faults: Iterable[Fault]) -> Iterator[Fault]:
-    """Yield the first fault of each place: twenty calls without resultType are one finding."""
+def _first_each(faults: Iterable[Fault]) -> Iterator[Fault]:
     seen: set[str] = set()
     for fault in faults:
         if fault.where not in seen:

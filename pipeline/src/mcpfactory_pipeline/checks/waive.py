@@ -43,7 +43,8 @@ def waive(
     """Waive a rule's findings about a server until a day (included), in the name of the actor.
 
     A waiver for drift covers only the currently known drift: its `offer` is the hash of that, and `covers` describes
-    it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`.
+    it. Return the waiver with `server`, `file` (relative to the workspace), `dry_run`, and the text of an earlier waiver
+    that it has `replaced`.
 
     Raises:
         NotFoundError: unknown server, rule or tool.
@@ -63,7 +64,8 @@ def waive(
     )
     if tool:
         _require_tool(workspace, known, tool)
-    _require_allowed(workspace.settings.waivers, read_waivers(folder), waiver, clock().date())
+    there = read_waivers(folder)
+    _require_allowed(workspace.settings.waivers, there, waiver, clock().date())
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         facts = {"rule": waiver.rule, "tool": tool or None, "until": waiver.until.isoformat()}
         facts |= {"offer": waiver.offer or None}
@@ -72,7 +74,9 @@ def waive(
         transaction.append("waived", **facts, reason=waiver.reason, person=waiver.person)
     file = f"servers/{server}/waivers.toml"
     covers = f"it {waiver.covers}: {'; '.join(one.message for one in known_drift)}" if known_drift else ""
-    said = {"covers": covers} if covers else {}
+    before = next((one for one in there if (one.rule, one.tool) == (waiver.rule, waiver.tool)), None)
+    replaced = f"until {before.until} by {before.person}: {before.reason}" if before else ""
+    said = {name: text for name, text in (("covers", covers), ("replaced", replaced)) if text}
     return {**waiver.to_json(), **said, "server": server, "file": file, "dry_run": dry_run}
 
 

@@ -28,7 +28,6 @@ from mcpfactory_pipeline.dashboard.actions import (
     ABOUT,
     ACTIONS,
     Action,
-    ActionCall,
     ActionPage,
     ActionResult,
     action_page,
@@ -310,9 +309,8 @@ class ActionRoutes:
             PipelineError: it cannot be done.
         """
         with acting_as(session.actor, source=session.source):
-            return action.perform(
-                ActionCall(Workspace.find(self._root), name, values, dry_run=False, start=self.runs.start)
-            )
+            workspace = Workspace.find(self._root)
+            return action.perform(workspace, name, values, dry_run=False, start=self.runs.start)
 
 
 def wants_json(request: Request) -> bool:

@@ -33,17 +33,6 @@ ABOUT: Final = ("channel", "stage")  # fields that say what of a server an actio
 
 
 @dataclass(frozen=True, slots=True)
-class ActionCall:
-    """An action at one server with its values, to be done or (`dry_run`) only checked. `start` begins a run and gives its id."""
-
-    workspace: Workspace
-    server: str
-    values: Mapping[str, str]
-    dry_run: bool
-    start: Callable[[Run], str] = lambda _run: ""
-
-
-@dataclass(frozen=True, slots=True)
 class ActionResult:
     """Description of a planned or finished action, the values resolved from defaults, and the started run.
 
@@ -62,15 +51,16 @@ ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class ActionField:
-    """One thing that an action needs to know. `values` are those to choose from, the first by default."""
+class FormInput:
+    """One field of a form. `kind` is text, choice, date, flag or hidden; `values` are those to choose from, the first by default."""
 
     name: str
     label: str
     about: str = ""
-    kind: str = "text"  # text, choice, date, flag, hidden
+    kind: str = "text"
     required: bool = False
-    values: ActionChoices = lambda _workspace, _detail: ()
+    value: str = ""
+    values: tuple[str, ...] = ()
 
 
 def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
@@ -84,20 +74,20 @@ def _channels(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 
 
 def _offering(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(reversed([c.name for c in detail.channels if c.name in detail.state.get("channels", {})]))
+    return tuple(reversed([c.name for c in detail.channels if c.name in detail.state.channels]))
 
 
 def _free(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(c.name for c in reversed(detail.channels) if c.name not in detail.state.get("holds", {}))
+    return tuple(c.name for c in reversed(detail.channels) if c.name not in detail.state.holds)
 
 
 def _held(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(detail.state.get("holds", {}))
+    return tuple(detail.state.holds)
 
 
 def _candidates(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    known = detail.state.get("candidates", {})
-    return ("", *sorted(known, key=lambda name: -int(known[name].get("number", 0))))
+    known = detail.state.candidates
+    return ("", *sorted(known, key=lambda name: -known[name].number))
 
 
 def _stages(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
@@ -125,7 +115,7 @@ class Action:
     """A form for an operation at one server."""
 
     operation: type[Operation]
-    fields: tuple[ActionField, ...]
+    fields: tuple[FormInput, ...]
 
     @property
     def name(self) -> str:
@@ -142,15 +132,25 @@ class Action:
         """Return its help text."""
         return " ".join(self.operation.help().split())
 
-    def perform(self, call: ActionCall) -> ActionResult:
-        """Check the operation, and do it unless the call is a dry run.
+    def perform(
+        self,
+        workspace: Workspace,
+        server: str,
+        values: Mapping[str, str],
+        *,
+        dry_run: bool,
+        start: Callable[[Run], str] = lambda _run: "",
+    ) -> ActionResult:
+        """Check the operation, and do it unless it is a dry run. `start` begins a run and returns its ID.
 
         Raises:
             PipelineError: it cannot be done.
         """
         if self.operation is Run:
-            return _run(call)
-        done = self._read(call).run(OperationContext(call.workspace, dry_run=call.dry_run))
+            wanted = Run.read({"servers": (server,), **values})
+            return _run(workspace, server, wanted, None if dry_run else start)
+        about = {"server": server} if "server" in self.operation.model_fields else {}
+        done = self.operation.read({**about, **values}).run(OperationContext(workspace, dry_run=dry_run))
         if getattr(done, "already", False):
             raise PromotionError(done.message, hint="no action is needed")
         names = {one.name for one in self.fields} & {"candidate", "precondition"}
@@ -160,40 +160,31 @@ class Action:
         facts, tools = getattr(done, "facts", {}), getattr(done, "tools", ())
         return ActionResult(done.message, done.details, resolved, facts=facts, tools=tuple(tools))
 
-    def _read(self, call: ActionCall) -> Operation:
-        server = {"server": call.server} if "server" in self.operation.model_fields else {}
-        return self.operation.read({**server, **call.values})
 
-
-def _run(call: ActionCall) -> ActionResult:
-    wanted = Run.read({"servers": (call.server,), **call.values})
-    steps = wanted.plan(OperationContext(call.workspace))
+def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], str] | None) -> ActionResult:
+    steps = wanted.plan(OperationContext(workspace))
     due = [step for step in steps if step.verdict == "run"]
-    if not call.dry_run:
+    if start:
         if not due:  # such a run leaves no trace, so it has no page to go to
-            return ActionResult(f"{call.server} has no stage to run, so no run was started")
-        return ActionResult(f"a run of {call.server} has started", run=call.start(wanted))
+            return ActionResult(f"{server} has no stage to run, so no run was started")
+        return ActionResult(f"a run of {server} has started", run=start(wanted))
     if held := next((step for step in steps if step.verdict == HELD), None):  # all are, and the first says why
-        raise RefusedError(f"{call.server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {call.server}")
+        raise RefusedError(f"{server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
-        raise RefusedError(f"{call.server} has no stage to run", hint='select "Force" below')
+        raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')
     details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
-    return ActionResult(f"{pluralize(len(due), 'stage')} of {call.server} would run", details)
+    return ActionResult(f"{pluralize(len(due), 'stage')} of {server} would run", details)
 
 
-def _field(operation: type[Operation], name: str, info: FieldInfo) -> ActionField:
-    choices = _CHOICES.get(f"{operation.id()}.{name}") or _CHOICES.get(name)
-    kind = "flag" if info.annotation is bool else "date" if info.annotation is date else "choice" if choices else "text"
+def _choices(operation: type[Operation], name: str) -> ActionChoices | None:
+    return _CHOICES.get(f"{operation.id()}.{name}") or _CHOICES.get(name)
+
+
+def _field(operation: type[Operation], name: str, info: FieldInfo) -> FormInput:
+    kind = "flag" if info.annotation is bool else "date" if info.annotation is date else "text"
+    kind = "hidden" if name == "precondition" else "choice" if _choices(operation, name) else kind
     required = info.is_required() or (name == "channel" and "stage" not in operation.model_fields)
-    label = name.replace("_", " ").capitalize()
-    return ActionField(
-        name,
-        label,
-        info.description or "",
-        "hidden" if name == "precondition" else kind,
-        required,
-        choices or (lambda _workspace, _detail: ()),
-    )
+    return FormInput(name, name.replace("_", " ").capitalize(), info.description or "", kind, required)
 
 
 ACTIONS: Final[dict[str, Action]] = {
@@ -218,19 +209,6 @@ def next_action(command: str) -> tuple[str, dict[str, str]] | None:
     fields = (one.name for one in ACTIONS[operation.id()].fields if one.name in operation.model_fields_set)
     values = {name: str(getattr(operation, name)) for name in fields}
     return operation.id(), {name: value for name, value in values.items() if "…" not in value}
-
-
-@dataclass(frozen=True, slots=True)
-class FormInput:
-    """One field of the form, with its value. `kind` is text, choice, date or flag; `values` are those to choose from."""
-
-    name: str
-    label: str
-    about: str
-    kind: str
-    required: bool
-    value: str
-    values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,14 +291,13 @@ def action_page(
                 "the server's page has its channels",
             )
     else:
-        call = ActionCall(workspace, detail.facts.name, full, dry_run=True)
         try:
             try:
-                result = action.perform(call)
+                result = action.perform(workspace, detail.facts.name, full, dry_run=True)
             except StaleDecisionError as error:
                 changes = changed_facts(full["precondition"], error.facts, before)
                 full = {name: value for name, value in full.items() if name != "precondition"}
-                result = action.perform(replace(call, values=full))
+                result = action.perform(workspace, detail.facts.name, full, dry_run=True)
         except PipelineError as error:
             problem, hint = str(error), error.hint
     ready = not (missing or problem)
@@ -354,7 +331,8 @@ def _inputs(
     given = dict(values) if any(values.get(name) for name in ABOUT) else {**next(iter(possible), {}), **values}
     found = []
     for one in action.fields:
-        choices = one.values(workspace, detail)
+        choose = _choices(action.operation, one.name)
+        choices = choose(workspace, detail) if choose else ()
         if (one.name == "stage" and not given.get("stage")) or (one.name == "channel" and given.get("stage")):
             continue
         if one.name in ABOUT:
@@ -365,7 +343,7 @@ def _inputs(
         if one.kind == "choice" and not value and choices:
             value = choices[0]
         required = one.required or one.name in ABOUT
-        found.append(FormInput(one.name, one.label, one.about, one.kind, required, value, choices))
+        found.append(replace(one, required=required, value=value, values=choices))
     return tuple(found)
 
 
@@ -380,7 +358,7 @@ def possible_actions(
     if detail.facts.row.get("problem"):  # nothing of it is known to be so
         return {}
     server = detail.facts.name
-    if detail.state.get("retired"):
+    if detail.state.retired:
         return {"revive": ({},)} if goes_through(f"mcpfactory pipeline revive {server}") else {}
     found: dict[str, list[Mapping[str, str]]] = {
         name: [{}]
@@ -403,9 +381,9 @@ def _of_channels(detail: ServerDetail) -> Iterator[tuple[str, Mapping[str, str],
             yield "reject", about, f"mcpfactory pipeline reject {options} --reason '…'{signed}"
         if name in due:
             yield "promote", about, f"mcpfactory pipeline promote {options}"
-        if detail.state.get("channels", {}).get(name, {}).get("before"):
+        if (release := detail.state.channels.get(name)) and release.before:
             yield "rollback", about, f"mcpfactory pipeline rollback {options} --reason '…'"
-        if name in detail.state.get("holds", {}):
+        if name in detail.state.holds:
             yield "unhold", about, f"mcpfactory pipeline unhold {options}"
         else:
             yield "hold", about, f"mcpfactory pipeline hold {options} --reason '…'"

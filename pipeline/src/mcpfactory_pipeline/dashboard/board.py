@@ -18,7 +18,7 @@ from mcpfactory_pipeline.dashboard.facts import (
     paged,
     status_of,
 )
-from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, stands_of, workspace_places
+from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_places
 
 _REASONS: Final = 2  # of one cell that the board shows; the server's page has all
 _SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB
@@ -253,8 +253,10 @@ def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
     """Return the picture of a workspace. `query` keeps servers whose name contains it."""
     kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
     nodes = graph_of(facts.stages, None, facts.channels)
-    stands = [stand for one in kept for stand in stands_of(one.row, one.items, facts.stages, facts.channels)]
-    places = workspace_places(nodes, stands, len(kept))
+    positions = [
+        position for one in kept for position in positions_of(one.row, one.items, facts.stages, facts.channels)
+    ]
+    places = workspace_places(nodes, positions, len(kept))
     outside = Counter(
         "broken" if one.row.get("problem") else "retired"
         for one in kept

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ShownStatus, outcome_status, shorten
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, rollbacks
 
 _SHOWN: Final = 12  # characters of a hash, where the whole would say no more
@@ -70,58 +71,42 @@ class CandidateView:
     decisions: tuple[DecisionView, ...]
 
 
-def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[CandidateView, ...]:
+def candidates_of(state: ServerState, history: Sequence[Event]) -> tuple[CandidateView, ...]:
     """Return the candidates that are kept, newest first."""
-    offered: dict[str, list[str]] = {}
-    for channel, release in state.get("channels", {}).items():
-        offered.setdefault(str(release.get("candidate")), []).append(channel)
-    history = tuple(history)
-    places = {id(event): place for place, event in enumerate(history)}
     decided = {
-        (
-            str(event.get("event")),
-            str(event.get("channel")),
-            str(event.get("candidate")),
-            str(event.get("actor")),
-        ): event
-        for event in history
-        if event.get("event") in {"approved", "rejected"}
+        (event["event"], event.get("channel"), event.get("candidate"), event["actor"]): event for event in history
     }
     back = rollbacks(history)
     # The first build event counts: building the same bytes again does not create another candidate.
-    built = {str(event.get("candidate")): event for event in reversed(history) if event.get("built")}
-    known = sorted(state.get("candidates", {}).items(), key=lambda item: int(item[1].get("number", 0)))
-    found = []
-    for name, candidate in known:
-        made = built.get(name, {})
-        found.append(
-            CandidateView(
-                id=name,
-                version=str(candidate.get("version", "")),
-                number=int(candidate.get("number", 0)),
-                current=name == state.get("candidate"),
-                at=str(made.get("at", "")),
-                actor=str(made.get("actor", "")),
-                run=str(made.get("run", "")),
-                files=tuple(
-                    Fact(str(file), str(digest)) for file, digest in sorted(candidate.get("files", {}).items())
-                ),
-                made_from=_provenance(candidate, made),
-                facts=facts_of(candidate.get("facts", {})),
-                checks=tuple(
-                    CheckView(str(stage), outcome_status(check.get("outcome")), facts_of(check.get("summary", {})))
-                    for stage, check in candidate.get("checks", {}).items()
-                ),
-                channels=tuple(offered.get(name, ())),
-                decisions=tuple(
-                    view
-                    for _, view in sorted(
-                        _decisions(name, candidate, decided, history, back), key=lambda one: places.get(id(one[0]), -1)
-                    )
-                ),
-            )
+    built = {str(event["candidate"]): event for event in reversed(history) if event.get("built")}
+    known = sorted(state.candidates.items(), key=lambda item: item[1].number, reverse=True)
+    return tuple(
+        CandidateView(
+            id=name,
+            version=candidate.version,
+            number=candidate.number,
+            current=name == state.candidate,
+            at=str(made.get("at", "")),
+            actor=str(made.get("actor", "")),
+            run=str(made.get("run", "")),
+            files=tuple(Fact(file, digest) for file, digest in sorted(candidate.files.items())),
+            made_from=tuple(
+                Fact(part, _short(str(value)))
+                for part, value in sorted({**made.get("made_from", {}), **candidate.inputs}.items())
+            ),
+            facts=facts_of(candidate.facts),
+            checks=tuple(
+                CheckView(stage, outcome_status(check.get("outcome")), facts_of(check.get("summary", {})))
+                for stage, check in candidate.checks.items()
+            ),
+            channels=tuple(channel for channel in state.channels if state.offered(channel) == name),
+            decisions=tuple(
+                view for _, view in sorted(_decisions(name, candidate, decided, history, back), key=lambda one: one[0])
+            ),
         )
-    return tuple(reversed(found))
+        for name, candidate in known
+        for made in [built.get(name, {})]
+    )
 
 
 def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -143,34 +128,30 @@ def plain_figure(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else _short(str(value))
 
 
-def _provenance(candidate: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[Fact, ...]:
-    went_in = {**made.get("made_from", {}), **candidate.get("inputs", {})}
-    return tuple(Fact(str(name), _short(str(value))) for name, value in sorted(went_in.items()))
-
-
 def _short(value: str) -> str:
     return value[: len("sha256:") + _SHOWN] + "…" if value.startswith("sha256:") else value
 
 
 def _decisions(
     name: str,
-    candidate: Mapping[str, Any],
-    decided: Mapping[tuple[str, str, str, str], Event],
+    candidate: Candidate,
+    decided: Mapping[tuple[Any, ...], Event],
     history: Sequence[Event],
     back: Mapping[tuple[str, str], Event],
-) -> Iterator[tuple[Event, DecisionView]]:
-    for what, kept in (("approved", "approvals"), ("rejected", "rejections")):
-        for channel, people in candidate.get(kept, {}).items():
+) -> Iterator[tuple[str, DecisionView]]:
+    """Yield the decisions about a candidate, each with the ID of its event, "" if the history does not have it."""
+    for what, said in (("approved", candidate.approvals), ("rejected", candidate.rejections)):
+        for channel, people in said.items():
             rolled_back = what == "approved" and (channel, name) in back
             since = approvers_since(history, channel, name) if rolled_back else None
             for who, why in people.items():
-                event = decided.get((what, str(channel), name, str(who)), {})
+                event = decided.get((what, channel, name, who), {})
                 counts = since is None or who in since
-                yield event, DecisionView(what, str(channel), str(who), str(why), str(event.get("at", "")), counts)
+                yield str(event.get("id", "")), DecisionView(what, channel, who, why, str(event.get("at", "")), counts)
     for (channel, about), event in back.items():
         if about == name:
             why = str(event.get("reason") or "")
-            yield event, DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
+            yield str(event["id"]), DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
 
 
 _MAX_FINDINGS: Final = 20  # findings of a page; the report has all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
@@ -20,8 +20,10 @@ from mcpfactory_pipeline.dashboard.candidates import (
     plain_figure,
 )
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
+from mcpfactory_pipeline.decisions.offers import next_candidate
 from mcpfactory_pipeline.plan.policy import approve_command, find_channel, missing_approvals
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
@@ -69,20 +71,6 @@ class ToolChanges:
     kind: str
     total: int
     changes: tuple[ChangeView, ...]
-
-
-class _QuestionFields(TypedDict):
-    """The fields of a page that say whether and what anybody is asked."""
-
-    asks: str
-    command: str
-    stands: str
-    way: str
-    rejected: tuple[DecisionView, ...]
-    rolled_back: tuple[DecisionView, ...]
-    approve_after_all: str
-    in_source_since: str
-    waits_since: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +147,18 @@ class DecisionPage:
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
     """Yield the channels for which a candidate of a server is there that they do not offer; none of a retired one."""
-    if detail.state.get("retired"):
-        return
-    for channel in detail.channels:
-        candidate = decided_about(detail, channel.name)
-        if candidate and candidate != _offered(detail.state, channel.name):
+    for channel in detail.channels if not detail.state.retired else ():
+        if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
 
 
 def decided_about(detail: ServerDetail, channel: str) -> str:
     """Return the next candidate for a channel; "" if none exists.
 
-    It is the candidate that the previous channel offers, or the newest one.
-
     Raises:
         NotFoundError: for an unknown channel.
     """
-    source = find_channel(detail.channels, channel).source
-    candidate = _offered(detail.state, source) if source else str(detail.state.get("candidate") or "")
-    return candidate if candidate in detail.state.get("candidates", {}) else ""
+    return next_candidate(detail.state, find_channel(detail.channels, channel))
 
 
 def decision_page(
@@ -192,14 +173,14 @@ def decision_page(
     """Return the decision page of a candidate for a channel, by default of the next candidate.
 
     `advise` tries a command: it returns the command that would succeed in its place, and the reason for the refusal
-    (`Adviser.workable`).
+    (`Adviser.validate_suggestion`).
 
     Raises:
         NotFoundError: for an unknown channel, or without a candidate.
     """
     name, every = detail.facts.name, {one.id: one for one in candidates_of(detail.state, detail.history)}
     chosen = _chosen(detail, channel, candidate, every)
-    new, offered = every[chosen], _offered(detail.state, channel)
+    new, offered = every[chosen], detail.state.offered(channel)
     old = every.get(offered)
     known, changes = _contract(before, after, offered, chosen)
     judged = bool(before.report and after.report) or (bool(after.report) and not offered)
@@ -232,7 +213,7 @@ def decision_page(
         gone=findings_of(gone),
         gone_total=len(gone),
         stayed=stayed,
-        waived=tuple(map(str, _summary(detail.state, chosen, "validate").get("waived_rules", ()))),
+        waived=tuple(map(str, detail.state.candidates[chosen].summary("validate").get("waived_rules", ()))),
         facts=tuple(_facts(detail.state, old, new, before, after)),
         decisions=tuple(about),
         source=source_command,
@@ -263,7 +244,7 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
-) -> _QuestionFields:
+) -> dict[str, Any]:
     """Return the fields of the pending decision about a candidate, or of the possible actions if nothing is pending.
 
     `about` are the decisions about it for the channel, None if the channel offers it: then there is nothing to
@@ -272,9 +253,10 @@ def _question(
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
     idle = about is not None and not asks
-    stands, way = _standing(detail, name, candidate, advise) if idle else ("", "")
+    stands, way = _refusal(detail, name, candidate, advise) if idle else ("", "")
     refusals = _refusals(detail, name, candidate, about or ())
-    counted = [who for who in _approved(about or ()) if not policy.approvers or who in policy.approvers]
+    approved = [one.who for one in about or () if one.what == "approved" and one.counts]
+    counted = [who for who in approved if not policy.approvers or who in policy.approvers]
     lacks = refusals or missing_approvals(policy.approvals, counted, policy.approvers)
     approve = approve_command(detail.facts.name, policy, candidate) if idle and lacks and policy.source else ""
     return {
@@ -290,15 +272,11 @@ def _question(
     }
 
 
-def _standing(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
+def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
     """Return why a candidate without a pending decision must not be promoted, and the command that resolves it, "" for none."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
-
-
-def _approved(about: Iterable[DecisionView]) -> list[str]:
-    return [one.who for one in about if one.what == "approved" and one.counts]
 
 
 def _refusals(
@@ -332,10 +310,6 @@ def _since(history: Sequence[Event], source: str, candidate: str) -> str:
     return format_time(since) if since else ""
 
 
-def _offered(state: Mapping[str, Any], channel: str) -> str:
-    return str(state.get("channels", {}).get(channel, {}).get("candidate", ""))
-
-
 def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator[ToolChanges]:
     kinds: dict[str, list[Change]] = {"breaking": [], "changed": [], "added": [], "wording": []}
     for change in changes:
@@ -360,7 +334,10 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
     """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
-    old, new = ([_without_evidence(one) for one in report.get("findings", ())] for report in (before, after))
+    old, new = (
+        [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
+        for report in (before, after)
+    )
     gone, come = _beyond(old, new), _beyond(new, old)
     return gone, come, len(new) - len(come)
 
@@ -377,18 +354,8 @@ def _finding_key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
     return str(finding.get("rule")), str(finding.get("where")), str(finding.get("message"))
 
 
-def _without_evidence(finding: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in finding.items() if key != "evidence"}
-
-
-def _summary(state: Mapping[str, Any], candidate: str, stage: str) -> Mapping[str, Any]:
-    check = state.get("candidates", {}).get(candidate, {}).get("checks", {}).get(stage, {})
-    summary: Mapping[str, Any] = check.get("summary", {})
-    return summary
-
-
 def _facts(
-    state: Mapping[str, Any],
+    state: ServerState,
     old: CandidateView | None,
     new: CandidateView,
     before: StoredCandidate,
@@ -400,14 +367,12 @@ def _facts(
         yield ComparedFact(name, a, b, a == b)
 
 
-def _figures(
-    state: Mapping[str, Any], candidate: CandidateView | None, kept: StoredCandidate
-) -> Iterator[tuple[str, str]]:
+def _figures(state: ServerState, candidate: CandidateView | None, kept: StoredCandidate) -> Iterator[tuple[str, str]]:
     if candidate is None:
         return
     for check in candidate.checks:
         yield check.stage, check.status.word
-    judged, tested = (_summary(state, candidate.id, stage) for stage in ("validate", "test"))
+    judged, tested = map(state.candidates[candidate.id].summary, ("validate", "test"))
     if "score" in judged:
         yield "score", plain_figure(judged["score"])
         yield "findings", plain_figure(judged.get("findings", ""))

@@ -13,6 +13,9 @@ from pydantic import PlainSerializer, TypeAdapter, WithJsonSchema
 
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.views.drawing import SIGNS
+from mcpfactory_pipeline.views.graph import stage_status
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 if TYPE_CHECKING:
@@ -58,7 +61,7 @@ class ServerDetail:
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
     stages: tuple[Stage, ...] = ()
-    state: Mapping[str, Any] = field(default_factory=dict)
+    state: ServerState = field(default_factory=lambda: ServerState(""))
     history: Sequence[Event] = ()
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment
     manifest: Mapping[str, Any] = field(default_factory=dict)  # what `tools/list` is served from
@@ -124,22 +127,12 @@ class Status:
     rank: int
 
 
-STATUSES: Final[dict[str, Status]] = {
-    status.key: status
-    for status in (
-        Status("broken", "unreadable", "alert", "bad", 0),
-        Status("failed", "failed", "cross", "bad", 1),
-        Status("errored", "errored", "alert", "bad", 2),
-        Status("interrupted", "interrupted", "pause", "warn", 3),
-        Status("inconclusive", "inconclusive", "question", "warn", 4),
-        Status("running", "running", "play", "busy", 5),
-        Status("held", "held", "lock", "warn", 6),
-        Status("waiting", "waiting", "hand", "warn", 6),
-        Status("stale", "stale", "redo", "warn", 7),
-        Status("never", "not run", "dash", "none", 8),
-        Status("passed", "passed", "check", "good", 9),
-        Status("retired", "retired", "lock", "none", 10),
-    )
+_RANKS: Final = {
+    "broken": 0, "failed": 1, "errored": 2, "interrupted": 3, "inconclusive": 4, "running": 5, "held": 6, "waiting": 6,
+    "stale": 7, "never": 8, "passed": 9, "retired": 10,
+}  # fmt: skip
+STATUSES: Final = {
+    key: Status(key, word, icon, tone, _RANKS[key]) for key in _RANKS for word, tone, icon in [SIGNS[key]]
 }
 
 ShownStatus = Annotated[
@@ -155,18 +148,7 @@ def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
 
     A passed stage that would run again is stale, or held if a hold applies; a failed stage is shown as failed first.
     """
-    outcome, verdict = stage.get("outcome"), stage.get("verdict")
-    if running:
-        return STATUSES["running"]
-    if verdict == "held" and outcome in {None, "passed"}:
-        return STATUSES["held"]
-    if verdict == "waiting" and outcome in {None, "passed"}:
-        return STATUSES["waiting"]
-    if outcome is None:
-        return STATUSES["never"]
-    if outcome == "passed" and verdict != "up-to-date":
-        return STATUSES["stale"]
-    return outcome_status(outcome)
+    return STATUSES["running"] if running else outcome_status(stage_status(stage))
 
 
 def outcome_status(outcome: object) -> Status:

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import zipfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.base.files import open_own
+from mcpfactory_pipeline.base.files import FileStamp, file_stamp, open_own
 from mcpfactory_pipeline.base.locks import active_runs
 from mcpfactory_pipeline.dashboard.facts import (
     STATUSES,
@@ -89,19 +88,6 @@ def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def wheel_manifest(folder: Path) -> Mapping[str, Any]:
-    """Return the manifest of generated tools in a candidate's wheel; empty if missing or not on this machine."""
-    for wheel in sorted(folder.glob("*.whl")):
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                for entry in archive.infolist():
-                    if entry.filename.endswith(_MANIFEST) and entry.file_size <= _MAX_REPORT:
-                        return _object(archive.read(entry))
-        except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
-            return {}
-    return {}
-
-
 def _object(data: bytes) -> Mapping[str, Any]:
     try:
         found = json.loads(data)
@@ -110,7 +96,6 @@ def _object(data: bytes) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-FileStamp = tuple[int, int, int, int]
 Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
@@ -132,16 +117,16 @@ def workspace_digest(pipeline: Path) -> str:
 def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
     with suppress(OSError):
         for entry in os.scandir(folder):
-            if entry.name.endswith(_SUFFIXES) and not entry.name.startswith("."):
-                with suppress(OSError):
-                    yield entry.name, _stamp_in(entry.stat())
+            named = entry.name.endswith(_SUFFIXES) and not entry.name.startswith(".")
+            if named and (stamp := file_stamp(entry.path)) is not None:
+                yield entry.name, stamp
 
 
 def channel_pages(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
     """Yield the folders of channels on this machine and of the projects in them, each with its stamp."""
     for channel in _folders_in(str(channels)):
         for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
-            yield folder, _stamp(folder)
+            yield folder, file_stamp(folder)
 
 
 def _folders_in(folder: str) -> list[str]:
@@ -168,20 +153,7 @@ def files_below(folder: str) -> Iterator[str]:
 
 def stamps_of(paths: Iterable[str]) -> Stamps:
     """Return times, size and inode of each file or folder, None if missing; equal stamps mean equal content."""
-    return tuple(map(_stamp, paths))
-
-
-def _stamp(path: str) -> FileStamp | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116 - asked of thirty thousand files at every look; pathlib takes twice as long
-    except OSError:
-        return None
-    return _stamp_in(found)
-
-
-def _stamp_in(found: os.stat_result) -> FileStamp:
-    """A writer can reset the modification time, which is first, but not the change time, which is last."""
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns
+    return tuple(map(file_stamp, paths))
 
 
 _READ: Final = 4 * 1024 * 1024  # bytes read from the end of a log; longer logs can be downloaded

@@ -26,32 +26,23 @@ _SIZE: Final = 60  # items of a page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# For whom a thing waits, where no policy names people.
-WHOM: Final = {
-    "problem": _OPERATORS, "failed": _AUTHORS, "errored": _OPERATORS, "interrupted": _OPERATORS,
-    "inconclusive": _OPERATORS, "publish": _OPERATORS, "gate": _AUTHORS, "approval": "anyone who may approve",
-    "ready": _OPERATORS, "hold": "whoever holds it", "waiver": _AUTHORS, "drift": _AUTHORS, "never": _OPERATORS,
-    "stale": _OPERATORS,
-}  # fmt: skip
-_ICONS: Final = {
-    "problem": "alert",
-    "failed": "cross",
-    "errored": "alert",
-    "interrupted": "pause",
-    "inconclusive": "question",
-} | {
-    "publish": "pause",
-    "gate": "lock",
-    "approval": "hand",
-    "ready": "play",
-    "hold": "lock",
-    "waiver": "alert",
-    "drift": "redo",
-    "never": "dash",
-    "stale": "redo",
+# Icon and tone of each kind, and whom an item waits for if no policy names people.
+_KINDS: Final = {
+    "problem": ("alert", "bad", _OPERATORS),
+    "failed": ("cross", "bad", _AUTHORS),
+    "errored": ("alert", "bad", _OPERATORS),
+    "interrupted": ("pause", "warn", _OPERATORS),
+    "inconclusive": ("question", "warn", _OPERATORS),
+    "publish": ("pause", "warn", _OPERATORS),
+    "gate": ("lock", "warn", _AUTHORS),
+    "approval": ("hand", "none", "anyone who may approve"),
+    "ready": ("play", "none", _OPERATORS),
+    "hold": ("lock", "warn", "whoever holds it"),
+    "waiver": ("alert", "warn", _AUTHORS),
+    "drift": ("redo", "warn", _AUTHORS),
+    "never": ("dash", "none", _OPERATORS),
+    "stale": ("redo", "warn", _OPERATORS),
 }
-_BAD: Final = {"problem", "failed", "errored"}
-_GOOD: Final = {"ready", "approval", "never"}
 _TEXT: Final = 200  # characters of a cause
 
 
@@ -172,23 +163,21 @@ class _Whom:
     """For whom things wait: approvers of channels, owners of servers, else a role; and which logs say more."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
-        self.channels = {channel.name for channel in facts.channels}
-        self._approvers = {channel.name: channel.approvers for channel in facts.channels}
-        self._owners = {server.name: server.owners for server in facts.servers}
-        self._logs = {server.name: server.logs for server in facts.servers}
-        self._approved = {server.name: server.approved for server in facts.servers}
+        self.channels = {channel.name: channel.approvers for channel in facts.channels}
+        self._servers = {server.name: server for server in facts.servers}
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
         if item.kind == "approval":
-            approvers = self._approvers.get(item.about, ())
+            approvers = self.channels.get(item.about, ())
             return tuple(name for name in approvers if not self._has_approved(item, name))
-        return self._owners.get(item.server, ())
+        return self._servers[item.server].owners if item.server in self._servers else ()
 
     def of(self, item: InboxItem) -> str:
-        return ", ".join(self.names(item)) or WHOM[item.kind]
+        return ", ".join(self.names(item)) or _KINDS[item.kind][2]
 
     def log(self, item: InboxItem) -> str:
-        return item.about if item.about in self._logs.get(item.server, ()) else ""
+        server = self._servers.get(item.server)
+        return item.about if server and item.about in server.logs else ""
 
     def concerns(self, item: InboxItem, whose: str) -> bool:
         names = self.names(item)
@@ -197,8 +186,8 @@ class _Whom:
         )
 
     def _has_approved(self, item: InboxItem, name: str) -> bool:
-        given = self._approved.get(item.server, {}).get(item.about, ()) if item.kind == "approval" else ()
-        return person_key(name) in map(person_key, given)
+        server = self._servers.get(item.server) if item.kind == "approval" else None
+        return server is not None and person_key(name) in map(person_key, server.approved.get(item.about, ()))
 
 
 _WORD: Final = re.compile(r"[\w-]+")
@@ -229,10 +218,11 @@ def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
 
 def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
+    icon, tone, _ = _KINDS[item.kind]
     return InboxEntry(
         kind=item.kind,
-        icon=_ICONS[item.kind],
-        tone="bad" if item.kind in _BAD else "none" if item.kind in _GOOD else "warn",
+        icon=icon,
+        tone=tone,
         server=item.server,
         about=item.about,
         message=item.message,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from mcpfactory_pipeline.dashboard.action_routes import CancelPage
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionField, ActionPage
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionPage, FormInput
 from mcpfactory_pipeline.dashboard.facts import adapter
 from mcpfactory_pipeline.dashboard.inbox import BATCHED, BatchPage
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, PageParameter
@@ -159,6 +159,6 @@ def _answer(about: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": about, "content": {"application/json": {"schema": schema}}}
 
 
-def _about(one: ActionField) -> str:
+def _about(one: FormInput) -> str:
     kind = " 1 means yes." if one.kind == "flag" else ""
     return f"{one.label}. {one.about}{kind}".strip()

@@ -81,12 +81,12 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     """
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
-    offered = str(detail.state.get("channels", {}).get(channel, {}).get("candidate", ""))
+    offered = detail.state.offered(channel)
     chosen, name = candidate or decided_about(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
     adviser = cache(lambda: reader.adviser(name))
     return decision_page(
-        detail, channel, before, after, candidate=chosen, advise=lambda command: adviser().workable(command)
+        detail, channel, before, after, candidate=chosen, advise=lambda command: adviser().validate_suggestion(command)
     )
 
 

@@ -37,19 +37,19 @@ from mcpfactory_pipeline.dashboard.files import (
     read_log,
     read_validation,
     stamps_of,
-    wheel_manifest,
     workspace_digest,
 )
 from mcpfactory_pipeline.dashboard.runs import by_run
+from mcpfactory_pipeline.decisions.offers import next_candidate
 from mcpfactory_pipeline.plan.plan import needed_stages
-from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
-from mcpfactory_pipeline.views.status import broken_row, status_row
+from mcpfactory_pipeline.views.status import broken_row
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import (
     CODEOWNERS,
@@ -97,8 +97,7 @@ class WorkspaceReader:
         self._made: dict[str, tuple[object, object]] = {}
         self._settings: tuple[object, ...] = ()
         self._opened: tuple[Workspace, InboxReader] | None = None
-        self._detail: ServerDetail | None = None
-        self._run: tuple[tuple[str, str], RunFacts] | None = None
+        self._read: tuple[tuple[str, ...], object] | None = None
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
         self._guard = threading.Lock()  # requests come from several threads
@@ -142,10 +141,15 @@ class WorkspaceReader:
         Raises:
             NotFoundError: if the workspace has no server of that name.
         """
-        if self._detail is not None and self._detail.facts.name == name and not self._live:
-            return self._detail
-        self._detail = self._read_server(name)
-        return self._detail
+        return self._once(("server", name), lambda: self._read_server(name))
+
+    def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
+        """Return the result of `read`; without `live`, the last result if it has the same key."""
+        if not self._live and self._read is not None and self._read[0] == key:
+            return cast("T", self._read[1])
+        found = read()
+        self._read = key, found
+        return found
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
@@ -155,13 +159,13 @@ class WorkspaceReader:
             facts = self._server(workspace, inbox, name)
         if facts.row.get("problem"):
             return ServerDetail(facts, inbox.channels)
-        server, store = workspace.server(name), Store(workspace)
+        server, store = workspace.server(name), inbox.store
         try:
-            state, events = store.state(name).to_json(), store.history(name)
+            state, events = store.state(name), store.history(name)
         except PipelineError as error:
             row = broken_row(explain_broken(name, error))
             return ServerDetail(replace(facts, row=row, items=()), inbox.channels)
-        stored_candidate = state["stages"].get("validate", {}).get("artifacts", {})
+        validated = state.stages.get("validate")
         return ServerDetail(
             facts,
             inbox.channels,
@@ -170,8 +174,8 @@ class WorkspaceReader:
             history=events,
             report=read_json(_report(server)),
             manifest=read_json(_generated(server) / "manifest.json"),
-            validation=read_validation(workspace.artifacts / name, stored_candidate),
-            contract=_contract(workspace, name, str(state.get("candidate") or "")),
+            validation=read_validation(workspace.artifacts / name, validated.artifacts if validated else {}),
+            contract=_contract(workspace, name, state.candidate or ""),
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
@@ -206,10 +210,7 @@ class WorkspaceReader:
         Raises:
             NotFoundError: if no history contains such a run.
         """
-        if self._run is not None and self._run[0] == (run, server) and not self._live:
-            return self._run[1]
-        self._run = (run, server), self._read_run(run, server)
-        return self._run[1]
+        return self._once(("run", run, server), lambda: self._read_run(run, server))
 
     def _read_run(self, run: str, server: str) -> RunFacts:
         workspace = self._workspace()
@@ -277,8 +278,7 @@ class WorkspaceReader:
     def adviser(self, server: str) -> Adviser:
         """Return an adviser that tries commands about a server as an authorized actor, without writing anything."""
         workspace, inbox = self._open()
-        row, state = status_row(workspace, inbox.store, inbox.stages, workspace.server(server))
-        return inbox.adviser(row, state)
+        return inbox.adviser(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
@@ -286,9 +286,10 @@ class WorkspaceReader:
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
             return StoredCandidate()
-        folder = artifacts / candidate
+        folder, workspace = artifacts / candidate, self._workspace()
+        listed = _contract(workspace, server, candidate, manifest=True) or _contract(workspace, server, candidate)
         return StoredCandidate(
-            manifest=wheel_manifest(folder) or _listed(_contract(self._workspace(), server, candidate)),
+            manifest={"tools": list(listed)} if listed else {},
             report=read_validation(artifacts, {f"{candidate}/validate/report.json": ""}),
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
@@ -299,12 +300,8 @@ class WorkspaceReader:
     def _open(self) -> tuple[Workspace, InboxReader]:
         if self._opened is not None and not self._live:
             return self._opened
-        self._opened = self._open_now()
-        return self._opened
-
-    def _open_now(self) -> tuple[Workspace, InboxReader]:
         workspace = Workspace.find(self._root)
-        inbox = InboxReader(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
+        inbox = InboxReader.open(workspace, clock=self._clock)
         soaking = any(channel.soak for channel in inbox.channels)
         moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
         owners = stamps_of(str(workspace.root / name) for name in CODEOWNERS)
@@ -312,7 +309,8 @@ class WorkspaceReader:
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
-        return workspace, inbox
+        self._opened = workspace, inbox
+        return self._opened
 
     def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
         known = self._entries.get(name)
@@ -323,7 +321,7 @@ class WorkspaceReader:
         before = stamps_of(places)
         try:
             server = workspace.server(name)
-            row, state = status_row(workspace, inbox.store, inbox.stages, server)
+            row, state = inbox.status(server)
             items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise
@@ -362,11 +360,6 @@ class WorkspaceReader:
 def _needs(workspace: Workspace) -> dict[str, Set[str]]:
     stages = workspace_stages(workspace)
     return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
-
-
-def log_file(workspace: Workspace, server: str, stage: str) -> Path:
-    """Return the path of a stage's log."""
-    return workspace.artifacts / server / "logs" / f"{stage}.log"
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:
@@ -411,8 +404,7 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield no names where the candidate was in the channel before: some approvals are possibly void."""
     for channel in channels:
-        release = state.channels.get(channel.source or "")
-        known = state.candidates.get(release.candidate) if release else None
+        known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
         if known and channel.name not in known.channels and not channel.signed:
             yield channel.name, tuple(known.approvals.get(channel.name, ()))
 
@@ -433,17 +425,16 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
     )
 
 
-def _contract(workspace: Workspace, server: str, candidate: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools that a candidate listed when it was validated; none where that is not on this machine."""
+def _contract(
+    workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the tools of a candidate that is on this machine: those that it listed, or those of its `manifest`."""
+    folder = workspace.artifacts / server / candidate
     try:
-        found = stored_contract(workspace.artifacts / server / candidate) if candidate else None
+        found = stored_contract(folder, manifest=manifest) if candidate else None
     except PipelineError:
         return ()
     return found.tools if found else ()
-
-
-def _listed(tools: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any]:
-    return {"tools": list(tools)} if tools else {}
 
 
 def _report(server: WorkspaceServer) -> Path:

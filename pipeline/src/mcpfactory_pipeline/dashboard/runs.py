@@ -11,8 +11,8 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import STATUSES, Pager, RunFacts, ShownStatus, Status, outcome_status, paged
-from mcpfactory_pipeline.plan.stage import RUN_DIED, RUN_ENDED
-from mcpfactory_pipeline.state.schema import BEGINS, Event
+from mcpfactory_pipeline.plan.stage import RUN_ENDED
+from mcpfactory_pipeline.state.schema import BEGINS, RUN_DIED, Event
 
 _SILENT: Final = "it was started, and nothing says how it ended"
 _LINES: Final = 60  # runs of a page
@@ -178,14 +178,14 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
     first, last = min(every, key=_id), max(every, key=_id)
     ends = [event for event in every if event["event"] != BEGINS]
     latest = {(run, server, str(one.get("stage", ""))): one for server, some in events.items() for one in some}
-    statuses = (_stands(event, working=step in at_work) for step, event in latest.items())
+    statuses = (_last_status(event, working=step in at_work) for step, event in latest.items())
     worst = min(statuses, key=lambda status: status.rank)
     spent = round(created_at(_id(last)) - created_at(_id(first)), 3)
     seconds = max(spent, max((float(e.get("seconds", 0)) for e in ends), default=0.0))
     return RunRow(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
 
 
-def _stands(last: Event, *, working: bool) -> Status:
+def _last_status(last: Event, *, working: bool) -> Status:
     """A stage that began and is not running counts as interrupted, even if no event records the interruption."""
     if last["event"] == BEGINS:
         return STATUSES["running" if working else "interrupted"]
@@ -207,7 +207,7 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
         made = _step(server, attempts[stage], start, event, began=began, status=_ended(event), log=log)
         steps.append(replace(made, kept=str(event["id"]) in facts.kept))
     for stage, start in starts.items():
-        status = _stands(start, working=stage in facts.running.get(server, ()))
+        status = _last_status(start, working=stage in facts.running.get(server, ()))
         log = facts.logs.get((server, stage), "") if status.key == "running" else ""
         made = _step(server, attempts[stage] + 1, start, None, began=began, status=status, log=log)
         if status.key == "running" and facts.now:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.overview import overview, overview_rows
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.ids import format_time
-from mcpfactory_pipeline.base.text import format_duration, pluralize
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
 from mcpfactory_pipeline.dashboard.candidates import (
     CandidateView,
@@ -34,9 +34,10 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
-from mcpfactory_pipeline.views.graph import GraphPlace, server_places
+from mcpfactory_pipeline.views.graph import GraphPlace, channel_limits, server_places
 from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
+from mcpfactory_runtime.schemas.walk import properties_of
 
 _SIZE: Final = 8  # tools with their schemas of a page
 _TOOL_TEXT: Final = 2_000  # characters of a description that are shown
@@ -103,9 +104,7 @@ def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
 
 
 def _arguments(tool: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    schema = tool.get("inputSchema")
-    names = schema.get("properties") if isinstance(schema, dict) else None
-    return {str(name): {} for name in names} if isinstance(names, dict) else {}
+    return {name: {} for name in properties_of(tool.get("inputSchema"))}
 
 
 def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, own: bool = False) -> ToolView:
@@ -390,25 +389,25 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
 
 
 def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelView]:
-    offers, holds = detail.facts.row.get("channels", {}), detail.facts.row.get("holds", {})
+    state, rejected, pending = detail.state, detail.facts.row.get("rejected", {}), set(decidable(detail))
     known = {channel.name: channel for channel in detail.channels}
-    rejected = detail.facts.row.get("rejected", {})
+    holds = {name: hold for name, hold in state.holds.items() if name in known}
     said = {one.id: one.decisions for one in candidates_of(detail.state, detail.history)} if rejected else {}
-    for name in dict.fromkeys((*known, *offers, *holds)):
-        offer = offers.get(name, {})
-        since = in_channel_since(detail.history, name, str(offer["candidate"])) if offer else None
+    for name in dict.fromkeys((*known, *sorted(state.channels))):
+        offered, following = state.offered(name), decided_about(detail, name) if name in pending else ""
+        since = in_channel_since(detail.history, name, offered) if offered else None
         due = [item for item in detail.facts.items if item.about == name]
         yield ChannelView(
             name=name,
-            version=str(offer.get("version", "")),
-            candidate=str(offer.get("candidate", "")),
+            version=state.channels[name].version if offered else "",
+            candidate=offered,
             since=format_time(since) if since else "",
             asks=_requirements(known[name]) if name in known else "no channel of the workspace any more",
             held=decided_by(holds[name]) if name in holds else "",
             waits=shorten(due[0].message, _TEXT) if due else "",
             command=due[0].command if due else "",
-            next=_next(detail, name) if name in known else "",
-            next_candidate=decided_about(detail, name) if name in known and name in decidable(detail) else "",
+            next=state.candidates[following].version if following else "",
+            next_candidate=following,
             rejected=tuple(
                 one
                 for one in said.get(str(rejected.get(name, {}).get("candidate")), ())
@@ -419,32 +418,25 @@ def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelVie
         )
 
 
-def _next(detail: ServerDetail, channel: str) -> str:
-    if channel not in decidable(detail):
-        return ""
-    return str(detail.state["candidates"][decided_about(detail, channel)].get("version", ""))
-
-
 def _published(detail: ServerDetail) -> Iterator[PublishedView]:
-    row = detail.facts.row
-    for target, live in row.get("published", {}).items():
+    state = detail.state
+    for target, live in sorted(state.published.items()):
         events = [event for event in detail.history if event["event"] == "published" and event.get("target") == target]
-        offers = row.get("channels", {}).get(live["channel"], {})
-        promoted = f"{live['channel']} offers {offers.get('version', 'nothing')}"
+        release = state.channels.get(live.channel)
+        promoted = f"{live.channel} offers {release.version if release else 'nothing'}"
         yield PublishedView(
             target=target,
-            version=live["version"],
-            candidate=live["candidate"],
+            version=live.version,
+            candidate=live.candidate,
             since=str(events[-1]["at"]) if events else "",
-            actor=live["actor"],
-            evidence=tuple(Fact(name, shorten(value, _TEXT)) for name, value in live["evidence"].items()),
-            behind="" if offers.get("candidate") == live["candidate"] else promoted,
+            actor=live.actor,
+            evidence=tuple(Fact(name, shorten(value, _TEXT)) for name, value in live.evidence.items()),
+            behind="" if state.offered(live.channel) == live.candidate else promoted,
         )
 
 
 def _requirements(channel: ChannelPolicy) -> str:
-    words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
-    words += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    words = channel_limits(channel)
     if channel.approvals:
         words.append(
             pluralize(channel.approvals, "approval")

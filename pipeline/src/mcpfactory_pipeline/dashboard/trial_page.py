@@ -30,6 +30,8 @@ from mcpfactory_pipeline.isolation.levels import clean_environ
 from mcpfactory_pipeline.launch.command import package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime.schemas.values import value_from_text
+from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 
 _TEXT: Final = 20_000  # characters of an answer that are shown
 _CHOICES: Final = 60
@@ -106,18 +108,18 @@ def trial_page(
     except StageError as error:
         problem, hint = str(error), error.hint
     values = dict(given) if given is not None else _values(case["arguments"] if case else {})
-    schema = shown.get("inputSchema") or {}
-    required = schema.get("required") or ()
+    schema = shown.get("inputSchema")
+    required = required_of(schema)
     inputs = tuple(
         _input(key, kind if isinstance(kind, dict) else {}, key in required, str(values.get(f"arg.{key}", "")))
-        for key, kind in (schema.get("properties") or {}).items()
+        for key, kind in properties_of(schema).items()
     )
     return TrialPage(
         workspace=workspace.name,
         server=name,
         tool=tool,
         about=str(shown.get("description", ""))[:2000],
-        candidate=str(detail.state.get("candidate") or ""),
+        candidate=detail.state.candidate or "",
         stub=case is not None,
         inputs=inputs,
         raw=str(values.get("raw", "")),
@@ -138,7 +140,7 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
         ConfigError: for JSON that is not an object.
         NotFoundError: for an unknown tool.
     """
-    schema = _tool_of(detail, tool).get("inputSchema") or {}
+    schema = _tool_of(detail, tool).get("inputSchema")
     if isinstance(given.get("arguments"), dict):
         return dict(given["arguments"])
     if raw := str(given.get("raw", "")).strip():
@@ -149,9 +151,9 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
         if not isinstance(found, dict):
             raise ConfigError("the arguments are not a JSON object", hint='{"name": "value"}')
         return found
-    kinds = schema.get("properties") or {}
+    kinds = properties_of(schema)
     texts = {key: str(given.get(f"arg.{key}", "")) for key in kinds}
-    return {key: _read(kinds[key], text) for key, text in texts.items() if text}
+    return {key: value_from_text(kinds[key], text) for key, text in texts.items() if text}
 
 
 def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]) -> TrialResult:
@@ -282,7 +284,8 @@ def _values(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 def _input(name: str, schema: Mapping[str, Any], required: bool, value: str) -> FormInput:
     choices = _choices(schema)
-    plain = "text" if _is_text(schema) or schema.get("type") in {"integer", "number"} else "json"
+    kinds = {*types_of(schema)} - {"null"}
+    plain = "text" if kinds in ({"string"}, {"integer"}, {"number"}) else "json"
     kind = "choice" if choices else plain
     if choices and value not in choices:
         value = ""
@@ -297,20 +300,6 @@ def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
     if not isinstance(known, list) or not 0 < len(known) <= _CHOICES:
         return ()
     return tuple(one if isinstance(one, str) else json.dumps(one) for one in known)
-
-
-def _is_text(schema: Any) -> bool:
-    kind = schema.get("type") if isinstance(schema, dict) else None
-    return kind in ("string", ["string"], ["string", "null"], ["null", "string"])
-
-
-def _read(schema: Any, text: str) -> Any:
-    if _is_text(schema) and (schema["type"] == "string" or text != "null"):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _pretty(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -10,24 +10,21 @@ from typing import Any, Final, Unpack
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
+from mcpfactory_pipeline.base.ids import Clock, actor, describe_actor, utc_now
 from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.decisions.drift import ask_again, drift_blockers, is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.offers import ChannelReview
 from mcpfactory_pipeline.decisions.precondition import callers_line, channel_facts, proof_lines, require_precondition
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
-from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, stage_blockers
-from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs
-from mcpfactory_pipeline.plan.plan import required_checks, required_stages
+from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, refuse_repeated
 from mcpfactory_pipeline.plan.policy import (
     Blocker,
     describe_decision,
     failed_checks,
-    find_blockers,
     find_channel,
-    person_key,
     read_channels,
     unhold_command,
 )
@@ -64,9 +61,11 @@ class Decision:
         return [*self.transaction.events, *self.recorded]
 
     @property
-    def checks(self) -> tuple[str, ...]:
-        """The stages that must have checked a candidate for the channel, by name."""
-        return required_checks(self.stages, self.policy, self.channels)
+    def review(self) -> ChannelReview:
+        """Return the review of candidates for the channel, as of now."""
+        return ChannelReview(
+            self.workspace, self.stages, self.channels, self.policy, self.state, lambda: self.events, self.clock()
+        )
 
     def drift(self, candidate: str) -> list[Blocker]:
         """Return the differences from the adopted server that block a candidate."""
@@ -121,28 +120,8 @@ class Decision:
 
     def blockers(self, candidate: str) -> list[Blocker]:
         """Return the current blockers between a candidate and the channel."""
-        required = required_stages(self.stages, self.policy, self.channels)
-        inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
-        due = due_checks(due_stages(self.stages, required), self.state, candidate, inputs)
-        found = find_blockers(
-            self.policy,
-            self.checks,
-            self.state,
-            candidate,
-            events=self.events,
-            now=self.clock(),
-            due=due,
-            drift=self.drift(candidate),
-        )
-        return found + stage_blockers(
-            self.workspace,
-            self.stages,
-            self.policy,
-            self.channels,
-            state=self.state,
-            events=lambda: self.events,
-            candidate=candidate,
-        )
+        review = self.review
+        return review.blockers(candidate, stale=review.stale(candidate), drift=self.drift(candidate))
 
     def about(self, candidate: str | None) -> dict[str, Any]:
         """Return the subject of a decision: server, channel, candidate, version."""
@@ -195,15 +174,12 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
         PromotionError: several ids match, or the server has no candidate yet.
     """
     if not wanted:
-        release = state.channels.get(channel.source) if channel and channel.source else None
-        if release is not None:
-            return release.candidate
-        if state.candidate is None:
-            raise PromotionError(
-                f"{state.server} has no candidate yet",
-                hint=f"mcpfactory pipeline run {state.server}; pending approvals: mcpfactory inbox {state.server}",
-            )
-        return state.candidate
+        if chosen := state.offered(channel.source if channel else None) or state.candidate:
+            return chosen
+        raise PromotionError(
+            f"{state.server} has no candidate yet",
+            hint=f"mcpfactory pipeline run {state.server}; pending approvals: mcpfactory inbox {state.server}",
+        )
     found = [name for name in state.candidates if name.startswith(wanted)]
     if not found:
         raise NotFoundError(
@@ -247,7 +223,7 @@ def approve(
         rests_on = decision.rest_on(chosen)
         known = decision.state.candidates[chosen]
         _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
-        if missing := failed_checks(decision.checks, known):
+        if missing := failed_checks(decision.review.checks, known):
             raise PromotionError(
                 f"candidate {chosen} of {server} cannot be approved yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",
@@ -261,7 +237,7 @@ def approve(
             )
         _refuse_repeated(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
-        waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
+        waived = known.summary("validate").get("waived", 0)
         decision.blockers(chosen)  # report failing queries before anything is recorded
         made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
@@ -270,21 +246,19 @@ def approve(
         return {**made, **about, **rests_on}
 
 
-def stays_closed(channel: str, blockers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the blockers that remain after an approval, as text; `blockers` is that part of `approve`'s result."""
-    return [f"{channel} stays closed to it: {one['message']}" for one in blockers]
-
-
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
-    if _lacks_signature(decision, candidate):
+    """Refuse a second approval, unless the first one lacks the signature that the channel requires now."""
+    state, events, channel = decision.state, decision.transaction.events, decision.policy.name
+    if decision.policy.signed and actor() in unsigned_approvals(decision.workspace, state, events, channel, candidate):
         return
-    keys = {person_key(who) for who in _approvers(decision, candidate)}
-    if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
-        server = decision.state.server
-        raise PromotionError(
-            f"{again[0]} has already approved candidate {candidate} of {server} for {decision.policy.name}",
-            hint=f"mcpfactory inbox {server}",
-        )
+    since = approvers_since(events, channel, candidate)  # approvals from before a rollback no longer count
+    given = [who for who in state.candidates[candidate].approvals.get(channel, {}) if since is None or who in since]
+    about, subject = {"channel": channel, "candidate": candidate}, f"candidate {candidate} of {state.server}"
+    missing = decision.blockers(candidate)
+    hint = f"mcpfactory pipeline promote {state.server} --channel {channel}"
+    if missing:
+        hint = f"mcpfactory inbox {state.server} shows what is missing: {missing[0].message}"
+    refuse_repeated(events, about, given, f"{subject} for {channel}", hint)
 
 
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
@@ -294,30 +268,6 @@ def _refuse_drifted(decision: Decision, candidate: str) -> None:
         raise PromotionError(
             f"candidate {candidate} of {decision.state.server} cannot be approved: {words}", hint=drift[0].command
         )
-
-
-def _lacks_signature(decision: Decision, candidate: str) -> bool:
-    """Return True if the actor approved the candidate without the signature that the channel now requires."""
-    if not decision.policy.signed:
-        return False
-    events = decision.transaction.events
-    return actor() in unsigned_approvals(decision.workspace, decision.state, events, decision.policy.name, candidate)
-
-
-def _approvers(decision: Decision, candidate: str) -> set[str]:
-    """Return the people whose approvals of the candidate for the channel count.
-
-    For an agent's approval this includes the person who confirmed it, who counts once.
-    """
-    given = dict(decision.state.candidates[candidate].approvals.get(decision.policy.name, {}))
-    since = approvers_since(decision.transaction.events, decision.policy.name, candidate)
-    if since is not None:  # approvals from before the rollback no longer count
-        given = {who: why for who, why in given.items() if who in since}
-    about = {"event": "approved", "channel": decision.policy.name, "candidate": candidate}
-    events = [
-        event for event in decision.transaction.events if about.items() <= event.items() and event["actor"] in given
-    ]
-    return {*given, *(event["confirmed"] for event in events if "confirmed" in event)}
 
 
 def reject(
@@ -342,8 +292,7 @@ def reject(
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
         _require_approver(decision, "reject")
-        release = decision.state.channels.get(channel)
-        if release is not None and release.candidate == chosen:
+        if decision.state.offered(channel) == chosen:
             raise PromotionError(
                 f"candidate {chosen} of {server} is already in {channel}",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",

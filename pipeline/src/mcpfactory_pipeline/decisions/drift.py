@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import RefusedError
@@ -17,10 +18,28 @@ from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncove
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
-    """Return the known drift of an adopted server that stands in its way; nothing once `validate` has passed with a waiver of just that.
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference: its kind, its effect on callers (`means`), and the next command.
 
-    A `candidate` of a URL drifted as well when another offer was adopted since: the URL serves that one.
+    `server` is set for a server whose folder is gone.
+    """
+
+    kind: str
+    message: str
+    means: str
+    command: str
+    server: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as plain data."""
+        return {name: getattr(self, name) for name in ("kind", "message", "means", "command")}
+
+
+def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
+    """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
+
+    A `candidate` of a URL has also drifted if another offer was adopted later: the URL serves that one.
 
     Raises:
         ConfigError: what is known, or waived, cannot be read.
@@ -141,16 +160,16 @@ def way_to_offer(workspace: Workspace, server: WorkspaceServer, state: ServerSta
     policy = find_channel(channels, channel)
     while policy.source and not _has_present(server, state, policy.source):
         policy = find_channel(channels, policy.source)
-    chosen = state.channels[policy.source].candidate if policy.source else state.candidate
-    if chosen is None or is_of_other_offer(server, state, chosen):
+    chosen = state.offered(policy.source) if policy.source else state.candidate
+    if not chosen or is_of_other_offer(server, state, chosen):
         failed = any(record.outcome != "passed" for record in state.stages.values())
         return (f"mcpfactory inbox {name}" if failed else f"mcpfactory pipeline run {name}",)
     return _way_of(workspace, state, policy, chosen)
 
 
 def _has_present(server: WorkspaceServer, state: ServerState, channel: str) -> bool:
-    release = state.channels.get(channel)
-    return release is not None and not is_of_other_offer(server, state, release.candidate)
+    offered = state.offered(channel)
+    return bool(offered) and not is_of_other_offer(server, state, offered)
 
 
 def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, candidate: str) -> tuple[str, ...]:

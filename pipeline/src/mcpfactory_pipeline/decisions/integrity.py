@@ -7,46 +7,41 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import RefusedError
-from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.candidate import NAME_HINT, channels_folder
 from mcpfactory_pipeline.channels.channel import has_project, is_absent, offer_faults, page_faults, projects_on_page
 from mcpfactory_pipeline.decisions.decision import projects_of
-from mcpfactory_pipeline.decisions.signatures import SIGNERS, approval_faults, hold_faults, stage_faults
+from mcpfactory_pipeline.decisions.drift import Drift
+from mcpfactory_pipeline.decisions.signatures import SIGNERS, decision_faults
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import ServerState, fold
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import verify
+from mcpfactory_pipeline.state.verify import Difference, difference, verify
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, contain
 
 
 def faults(
-    workspace: Workspace,
-    names: Sequence[str] | None = None,
-    *,
-    against: str = "",
-    head: Mapping[str, str] | None = None,
-) -> list[dict[str, Any]]:
-    """Return all that is wrong with what servers say of themselves, as `verify` returns differences; `head` is as there.
+    workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
+) -> list[Difference]:
+    """Return the differences of `verify`, and invalid signatures.
 
     Raises:
-        NotFoundError: for a server that never was, or a commit.
+        NotFoundError: the server never existed.
     """
-    return [*verify(workspace, names, against=against, head=head), *signature_faults(workspace, names)]
+    return [*verify(workspace, names, head=head), *signature_faults(workspace, names)]
 
 
-def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Return the servers whose decisions lack a signature that a channel or a stage asks for."""
     channels, stages = read_channels(workspace), workspace_stages(workspace)
     if not any(channel.signed for channel in channels) and not any(s.approval and s.approval.signed for s in stages):
@@ -57,46 +52,40 @@ def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -
         if wrong and not isinstance(wrong, BrokenServer):  # an unreadable server is a separate difference
             message = f"{server} has decisions that do not count: {wrong[0]}"
             hint = f"who decides signs: mcpfactory pipeline approve {server} --sign-with KEY; keys are in {SIGNERS}"
-            found.append({"server": server, "message": message, "hint": hint, "changes": wrong})
+            found.append(difference(server, message, hint, wrong))
     return found
 
 
 def _unsigned(
     workspace: Workspace, server: str, channels: Sequence[ChannelPolicy], stages: Sequence[Stage]
 ) -> list[str]:
-    events = Store(workspace).history(server)
-    state = fold(server, events)
-    return [
-        *approval_faults(workspace, state, events, channels),
-        *hold_faults(workspace, state, events, channels),
-        *stage_faults(workspace, state, events, stages),
-    ]
+    store = Store(workspace)
+    state, events = store.state(server), store.history(server)
+    return list(decision_faults(workspace, state, events, channels, stages))
 
 
-def require_sound(workspace: Workspace, server: str) -> None:
-    """Raise `RefusedError` for a server that `verify` would refuse; a state that is behind its history is brought up to date first.
+def require_integrity(workspace: Workspace, server: str) -> None:
+    """Refuse a server with faults. A state file that is older than its history is updated first.
 
     Raises:
-        RefusedError: what is wrong, as `verify` says it.
+        RefusedError: the first fault.
         StateError: its files cannot be read.
     """
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
         return
-    with store.transaction(
-        server
-    ):  # a run that broke off leaves a state that is behind, and writing brings it up to date
+    with store.transaction(server):  # a crashed run leaves an older state file, which this updates
         pass
-    refuse_unsound(workspace, server)
+    refuse_faults(workspace, server)
 
 
-def refuse_unsound(workspace: Workspace, server: str, *, head: Mapping[str, str] | None = None) -> None:
-    """Raise `RefusedError` for a server that `verify` would refuse, as its files are. Nothing is written.
+def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] | None = None) -> None:
+    """Refuse a server with faults, without writing anything.
 
-    `head` is what `head_histories` gave, where many servers are judged one after another.
+    `head` is the result of `head_histories`, if many servers are checked one after another.
 
     Raises:
-        RefusedError: what is wrong, as `verify` says it.
+        RefusedError: the first fault.
         StateError: its files cannot be read.
     """
     for wrong in faults(workspace, [server], head=head):
@@ -116,11 +105,10 @@ def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, Broken
 
 
 def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[BrokenServer]:
-    hint = "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not tell names apart"
     for project, servers in holders.items():
         if project == RUNTIME:
             yield from (
-                BrokenServer(server, f"{server} has the distribution name of the runtime, {RUNTIME}", hint)
+                BrokenServer(server, f"{server} has the distribution name of the runtime, {RUNTIME}", NAME_HINT)
                 for server in servers
             )
         elif len(servers) > 1:
@@ -128,7 +116,7 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
             for server in servers:
                 if server != owner:
                     others = owner or ", ".join(other for other in servers if other != server)
-                    yield BrokenServer(server, f"{server} has the distribution name of {others}, {project}", hint)
+                    yield BrokenServer(server, f"{server} has the distribution name of {others}, {project}", NAME_HINT)
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
@@ -152,38 +140,15 @@ def _distribution_name(workspace: Workspace, server: str) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class OrphanedServer:
-    """A server without a folder. `channels` offer it by its state; `here` are those that do so on this machine only."""
-
-    server: str
-    channels: tuple[str, ...] = ()
-    here: tuple[str, ...] = ()
-
-    @property
-    def message(self) -> str:
-        """Return the fault as text."""
-        if self.channels:
-            return f"servers/{self.server} is gone, and {_join_names(self.channels)} still offers it"
-        return (
-            f"{self.server} is gone, and pipeline/channels on this machine still offers it in {_join_names(self.here)}"
-        )
-
-    @property
-    def means(self) -> str:
-        """Return the effect on callers."""
-        return "who asks for it goes on getting what nobody keeps"
-
-    @property
-    def command(self) -> str:
-        """Return the command to run next."""
-        return f"mcpfactory remove {self.server}"
+_RESTORE: Final = "mcpfactory pipeline restore"
+_REMAINS: Final = "who asks for it goes on getting what nobody keeps"
 
 
-def find_orphans(workspace: Workspace) -> Iterator[OrphanedServer]:
-    """Yield the orphaned servers, by name; without those whose channels were kept on purpose when they were removed.
+def orphans(workspace: Workspace) -> Iterator[Drift]:
+    """Yield the servers without a folder that channels still offer, by name, then pages that no state names.
 
-    A state that cannot be read is left out: `mcpfactory pipeline verify` reports it.
+    Servers whose channels were kept on purpose when they were removed are left out, and so is a state that cannot be
+    read: `mcpfactory pipeline verify` reports it.
     """
     store = Store(workspace)
     for name in store.servers():
@@ -193,10 +158,17 @@ def find_orphans(workspace: Workspace) -> Iterator[OrphanedServer]:
         if isinstance(state, BrokenServer):
             continue
         kept = state.retired is not None and "gone" in state.retired
-        channels = () if kept else tuple(sorted(state.channels))
-        here = tuple(sorted({channel for channel, _ in leftover_projects(workspace, state)}))
-        if channels or here:
-            yield OrphanedServer(name, channels, here)
+        here = sorted({channel for channel, _ in leftover_projects(workspace, state)})
+        if not kept and state.channels:
+            message = f"servers/{name} is gone, and {_join_names(sorted(state.channels))} still offers it"
+        elif here:
+            message = f"{name} is gone, and pipeline/channels on this machine still offers it in {_join_names(here)}"
+        else:
+            continue
+        yield Drift("gone", message, _REMAINS, f"mcpfactory remove {name}", name)
+    for channel, project in ghost_pages(workspace):
+        message = f"channel {channel} on this machine offers {project}, which the state of no server names"
+        yield Drift("gone", message, "who asks for it gets what nobody promoted", _RESTORE, project)
 
 
 def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
@@ -212,14 +184,11 @@ def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[st
     ]
 
 
-def _join_names(names: tuple[str, ...]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-_RESTORE: Final = "mcpfactory pipeline restore"
-
-
-def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Return the differences between the channel folders on this machine and the states, in the form of `verify`.
 
     Without names, it includes servers whose folder is missing, and pages that no state names.
@@ -229,20 +198,14 @@ def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> l
         told = contain(server, partial(_lasting_faults, workspace, store, server))
         if told and not isinstance(told, BrokenServer):  # an unreadable server is a separate difference
             message = f"what channels on this machine offer of {server} is not what was promoted"
-            found.append({"server": server, "message": message, "hint": f"{_RESTORE} {server}", "changes": told})
+            found.append(difference(server, message, f"{_RESTORE} {server}", told))
     if names:
         return found
-    found += [
-        {"server": gone.server, "message": gone.message, "hint": gone.command, "changes": []}
-        for gone in find_orphans(workspace)
-    ]
-    for channel, project in ghost_pages(workspace):
-        message = f"channel {channel} on this machine offers {project}, which the state of no server names"
-        found.append({"server": project, "message": message, "hint": _RESTORE, "changes": []})
+    found += [difference(gone.server, gone.message, gone.command) for gone in orphans(workspace)]
     for channel in _channels(workspace):
         if told := page_faults(channels_folder(workspace), channel, RUNTIME):
             message = f"channel {channel} on this machine offers another runtime than its page says"
-            found.append({"server": RUNTIME, "message": message, "hint": _RESTORE, "changes": told})
+            found.append(difference(RUNTIME, message, _RESTORE, told))
     return found
 
 
@@ -265,7 +228,7 @@ def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
 
 
 def ghost_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return each channel and project of a page that no state names. Pages of servers without a folder are `find_orphans`'."""
+    """Return each channel and project of a page that no state names. Pages of servers without a folder are left to `orphans`."""
     pages = {
         (channel, project)
         for channel in _channels(workspace)
@@ -294,7 +257,7 @@ def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str
     """Return the faults that are not caused by a running promotion: a channel is filled before the state changes."""
     if not state_faults(workspace, store.state(server)):
         return []
-    with file_lock(store.locks / f"{server}.lock"):
+    with store.unchanging(server):
         return state_faults(workspace, store.state(server))
 
 

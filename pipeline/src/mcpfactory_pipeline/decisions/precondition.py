@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.plan.gates import breaking_changes
 from mcpfactory_pipeline.plan.policy import describe_decision
+from mcpfactory_pipeline.plan.stage import current_decision
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 
@@ -68,8 +70,7 @@ def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | N
 
     `candidate` is by default the one that the previous channel offers, or the newest.
     """
-    source = state.channels.get(channel.source or "")
-    chosen = candidate or (source.candidate if source else state.candidate) or ""
+    chosen = candidate or state.offered(channel.source) or state.candidate or ""
     known = state.candidates.get(chosen)
     offers = [f"{name} offers {_offer(state.channels.get(name))}" for name in (channel.source, channel.name) if name]
     return DecisionFacts(
@@ -85,8 +86,7 @@ def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | N
 
 def stage_facts(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> DecisionFacts:
     """Return the facts that a decision about an approval stage depends on: shown files, decisions, policy."""
-    made = state.decisions.get(stage)
-    current = made if made and dict(made.shown) == dict(shown) else None
+    current = current_decision(state.decisions.get(stage), shown)
     said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
     shows = "; ".join(f"{part} {value}" for part, value in sorted(shown.items()))
     return DecisionFacts(
@@ -190,7 +190,7 @@ _WAIVED: Final = 5  # rules that a line names
 
 def proof_lines(candidate: Candidate) -> list[str]:
     """Return the lines; none for a candidate that was never tested or validated."""
-    tested, judged = _summary(candidate, "test"), _summary(candidate, "validate")
+    tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:
         words = [
@@ -214,8 +214,7 @@ def callers_line(candidate: Candidate, offered: Release | None, channel: str, se
     """
     if offered is None:
         return ""
-    known = _summary(candidate, "validate").get("contract")
-    breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
+    breaking = breaking_changes(candidate, offered)
     if breaking is None:
         return f"what it changes for callers of {offered.version}, which {channel} offers, is not known"
     if not breaking:
@@ -233,8 +232,3 @@ def _waived(judged: Mapping[str, Any]) -> str:
     more = f" and {len(rules) - _WAIVED} more" if len(rules) > _WAIVED else ""
     named = f": {', '.join(rules[:_WAIVED])}{more}" if rules else ""
     return f"{pluralize(judged['waived'], 'finding')} waived{named}"
-
-
-def _summary(candidate: Candidate, stage: str) -> Mapping[str, Any]:
-    summary: Mapping[str, Any] = candidate.checks.get(stage, {}).get("summary", {})
-    return summary

@@ -15,7 +15,8 @@ from mcpfactory_pipeline.channels.candidate import (
     verify_files,
 )
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
-from mcpfactory_pipeline.decisions.integrity import refuse_unsound, require_sound
+from mcpfactory_pipeline.decisions.integrity import refuse_faults, require_integrity
+from mcpfactory_pipeline.decisions.offers import is_older, pending_candidate
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
 from mcpfactory_pipeline.plan.policy import approve_command, describe_decision, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
@@ -52,11 +53,11 @@ def promote(
         NotFoundError: for an unknown server or channel.
     """
     read_keep(workspace)  # report an invalid setting before anything moves
-    require_sound(workspace, workspace.server(server).name)
+    require_integrity(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
-        if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
+        if decision.state.offered(channel) == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
         callers = decision.callers(chosen)
@@ -90,13 +91,13 @@ def require_promotable(
     """
     with open_decision(workspace, server, channel, dry_run=True, stages=stages, clock=clock) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
-        if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
+        if decision.state.offered(channel) == chosen:
             raise PromotionError(
                 f"{channel} already offers {chosen} of {server}", hint=f"mcpfactory pipeline status {server}"
             )
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
-    refuse_unsound(workspace, server, head=head)
+    refuse_faults(workspace, server, head=head)
 
 
 def _refuse_move(decision: Decision, candidate: str) -> None:
@@ -128,18 +129,15 @@ def promote_due(
     for server in servers:
         try:
             with open_decision(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as decision:
-                source = decision.state.channels.get(decision.policy.source or "")
-                release = decision.state.channels.get(channel)
-                if source is None or (release and release.candidate == source.candidate):
-                    continue
-                if decision.blockers(source.candidate) or _is_older(decision.state, decision.policy, source.candidate):
+                due = pending_candidate(decision.state, decision.policy)
+                if not due or decision.blockers(due):
                     continue
             done.append(
                 promote(
                     workspace,
                     server.name,
                     channel,
-                    candidate=source.candidate,
+                    candidate=due,
                     reason="its policy allows it",
                     dry_run=dry_run,
                     stages=stages,
@@ -260,21 +258,16 @@ def _way_out(server: str, channel: str) -> str:
     return f"to take it out of the channel: mcpfactory pipeline retire {server} --channel {channel} --reason '…'"
 
 
-def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> bool:
-    release = state.channels.get(channel.name)
-    current = state.candidates.get(release.candidate) if release else None
-    return current is not None and state.candidates[candidate].number < current.number
-
-
 def _refuse_older(decision: Decision, candidate: str) -> None:
-    if _is_older(decision.state, decision.policy, candidate):
-        server, channel = decision.state.server, decision.policy.name
+    server, channel = decision.state.server, decision.policy.name
+    if is_older(decision.state, channel, candidate):
+        back = f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'"
+        was_there = channel in decision.state.candidates[candidate].channels
         raise PromotionError(
             f"candidate {candidate} of {server} is older than the candidate in {channel}",
-            hint=(
-                f"roll back, and keep automation from undoing it: mcpfactory pipeline rollback {server} --channel "
-                f"{channel} --candidate {candidate} --reason '…'"
-            ),
+            hint=f"roll back, and keep automation from undoing it: {back}"
+            if was_there
+            else f"mcpfactory pipeline status {server} shows the newest candidate; {channel} never offered this one",
         )
 
 

@@ -36,7 +36,7 @@ from mcpfactory_pipeline.channels.candidate import (
 )
 from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
 from mcpfactory_pipeline.decisions.decision import choose_candidate
-from mcpfactory_pipeline.decisions.integrity import ghost_pages, require_sound
+from mcpfactory_pipeline.decisions.integrity import ghost_pages, require_integrity
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, joined_sources, own_files
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, isolation_settings
 from mcpfactory_pipeline.state.state import Candidate, ServerState
@@ -76,7 +76,7 @@ def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild
     store = Store(workspace)
 
     def one(server: WorkspaceServer) -> list[Restored]:
-        require_sound(workspace, server.name)
+        require_integrity(workspace, server.name)
         with store.transaction(server.name) as transaction:
             state = transaction.state
             return [_restore(workspace, server, state, name, rebuild=rebuild) for name in sorted(state.channels)]
@@ -105,7 +105,7 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str) -> Rest
         PromotionError: for an unknown candidate.
     """
     store = Store(workspace)
-    require_sound(workspace, workspace.server(server).name)
+    require_integrity(workspace, workspace.server(server).name)
     with store.transaction(server) as transaction:
         chosen = choose_candidate(transaction.state, candidate)
         return _restore_files(workspace, workspace.server(server), transaction.state, chosen)

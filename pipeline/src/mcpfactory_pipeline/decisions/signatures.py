@@ -43,16 +43,6 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
     return {"nonce": nonce, "signature": signature}
 
 
-def key_fault(workspace: Workspace, key: Path) -> str:
-    """Return why what a key signs does not count as that of who acts; "" when it does.
-
-    Raises:
-        ConfigError: the key cannot sign.
-    """
-    signature = sign(key, _NAMESPACE, b"")
-    return signature_fault(workspace.root / SIGNERS, actor(), _NAMESPACE, b"", signature)
-
-
 def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
     """Refuse a decision without a key where its policy asks for one, and a key that is not that of who acts.
 
@@ -66,7 +56,8 @@ def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: b
             f"{about} must be signed",
             hint=f"pass --sign-with ~/.ssh/id_ed25519; {SIGNERS} must list its public key for {who}",
         )
-    if key is not None and (fault := key_fault(workspace, key)):
+    signature = sign(key, _NAMESPACE, b"") if key else ""
+    if key and (fault := signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, b"", signature)):
         raise PromotionError(
             f"{key} is not a key of {who} in {SIGNERS}: {fault}",
             hint=f'add a line "{who}" with the public key to {SIGNERS}',
@@ -111,55 +102,58 @@ def _unsigned(
     return found
 
 
-def approval_faults(
-    workspace: Workspace, state: ServerState, events: Sequence[Event], channels: Sequence[ChannelPolicy]
+def decision_faults(
+    workspace: Workspace,
+    state: ServerState,
+    events: Sequence[Event],
+    channels: Iterable[ChannelPolicy],
+    stages: Iterable[Stage],
 ) -> Iterator[str]:
-    """Yield the faults of approvals for channels that require signatures.
+    """Yield the signature faults of decisions in force about channels and stages that require signatures.
 
-    It checks the approvals of candidates that can enter the channels, and of those that the channels offer.
+    It checks the approvals of candidates that can enter a channel, and of those that it offers, the rejections, and
+    the last hold or release of each channel.
     """
     for channel in channels:
-        if not channel.signed:
-            continue
-        release = state.channels.get(channel.name)
-        for name, known in state.candidates.items():
-            offered = release is not None and release.candidate == name
-            if channel.name in known.channels and not offered:
-                continue
-            faults = unsigned_approvals(workspace, state, events, channel.name, name)
-            if not offered:
-                for who, fault in faults.items():
-                    yield f"the approval of {name} for {channel.name} by {who}: {fault}"
-                continue
-            counted = [who for who in approved_by(channel, known) if who not in faults]
-            if len(counted) < channel.approvals:
-                why = "".join(f"; {who}: {fault}" for who, fault in faults.items())
-                yield f"{channel.name} offers {name}, with {len(counted)} of {channel.approvals} signed approvals{why}"
+        if channel.signed:
+            for name in state.candidates:
+                yield from _candidate_faults(workspace, state, events, channel, name)
+            yield from _hold_faults(workspace, state, events, channel)
+    for stage in stages:
+        if stage.approval and stage.approval.signed:
+            for who, fault in unsigned_stage_approvals(workspace, state, events, stage).items():
+                yield f"the approval of {stage.name} by {who}: {fault}"
 
 
-def hold_faults(
-    workspace: Workspace, state: ServerState, events: Sequence[Event], channels: Sequence[ChannelPolicy]
+def _candidate_faults(
+    workspace: Workspace, state: ServerState, events: Sequence[Event], channel: ChannelPolicy, name: str
 ) -> Iterator[str]:
-    """Yield the signature faults of rejections, holds and releases in signed channels.
+    known, offered = state.candidates[name], state.offered(channel.name) == name
+    if offered or channel.name not in known.channels:
+        faults = unsigned_approvals(workspace, state, events, channel.name, name)
+        counted = [who for who in approved_by(channel, known) if who not in faults]
+        if not offered:
+            for who, fault in faults.items():
+                yield f"the approval of {name} for {channel.name} by {who}: {fault}"
+        elif len(counted) < channel.approvals:
+            why = "".join(f"; {who}: {fault}" for who, fault in faults.items())
+            yield f"{channel.name} offers {name}, with {len(counted)} of {channel.approvals} signed approvals{why}"
+    about = {"event": "rejected", "channel": channel.name, "candidate": name}
+    people = known.rejections.get(channel.name, {})
+    for who, fault in _unsigned(workspace, state.server, events, about, people).items():
+        yield f"the rejection of {name} for {channel.name} by {who}: {fault}"
 
-    It checks the rejections in force, and the last hold or release of each channel.
-    """
-    for channel in channels:
-        if not channel.signed:
-            continue
-        for name, known in state.candidates.items():
-            about = {"event": "rejected", "channel": channel.name, "candidate": name}
-            people = known.rejections.get(channel.name, {})
-            for who, fault in _unsigned(workspace, state.server, events, about, people).items():
-                yield f"the rejection of {name} for {channel.name} by {who}: {fault}"
-        last = next(
-            (one for one in reversed(events) if one.get("channel") == channel.name and one["event"] in _HOLDS), None
-        )
-        if last is None or last["event"] == "rolled-back" or last.get("stage"):
-            continue
-        about = {"event": last["event"], "channel": channel.name, "id": last["id"]}
-        for who, fault in _unsigned(workspace, state.server, events, about, [str(last["actor"])]).items():
-            yield f"{channel.name} was {last['event']} by {who}, which {fault}"
+
+def _hold_faults(
+    workspace: Workspace, state: ServerState, events: Sequence[Event], channel: ChannelPolicy
+) -> Iterator[str]:
+    holds = (one for one in reversed(events) if one.get("channel") == channel.name and one["event"] in _HOLDS)
+    last = next(holds, None)
+    if last is None or last["event"] == "rolled-back" or last.get("stage"):
+        return
+    about = {"event": last["event"], "channel": channel.name, "id": last["id"]}
+    for who, fault in _unsigned(workspace, state.server, events, about, [str(last["actor"])]).items():
+        yield f"{channel.name} was {last['event']} by {who}, which {fault}"
 
 
 _HOLDS: Final = ("held", "released", "rolled-back")
@@ -172,16 +166,6 @@ def unsigned_stage_approvals(
     made = state.decisions.get(stage.name)
     about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}
-
-
-def stage_faults(
-    workspace: Workspace, state: ServerState, events: Sequence[Event], stages: Iterable[Stage]
-) -> Iterator[str]:
-    """Yield the signature faults of approvals of stages that require signatures."""
-    for stage in stages:
-        if stage.approval and stage.approval.signed:
-            for who, fault in unsigned_stage_approvals(workspace, state, events, stage).items():
-                yield f"the approval of {stage.name} by {who}: {fault}"
 
 
 def without_unsigned(

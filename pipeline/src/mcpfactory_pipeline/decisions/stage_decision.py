@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
@@ -130,21 +130,27 @@ def approve_stage(
         events = question.transaction.events
         counted = without_unsigned(workspace, state, lambda: events, [question.stage])
         given = approved_by(question.policy, counted.decisions.get(stage), question.shown)
-        said_yes = _confirmed(events, stage, question.shown, given)
-        keys = {person_key(who) for who in (*given, *said_yes)}
-        if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
-            raise PromotionError(
-                f"{again[0]} has already approved the output of {stage} of {server}",
-                hint=f"mcpfactory pipeline run {server}",
-            )
+        about = {"stage": stage, "shown": dict(question.shown)}
+        refuse_repeated(events, about, given, f"the output of {stage} of {server}", f"mcpfactory pipeline run {server}")
         return question.record("approved", sign_with)
 
 
-def _confirmed(events: Sequence[Event], stage: str, shown: Mapping[str, str], given: Sequence[str]) -> set[str]:
-    """Return the people who confirmed the valid approvals that agents gave to a stage's output, each once."""
-    about = {"event": "approved", "stage": stage, "shown": dict(shown)}
-    mine = [event for event in events if about.items() <= event.items() and event["actor"] in given]
-    return {str(event["confirmed"]) for event in mine if "confirmed" in event}
+def refuse_repeated(
+    events: Iterable[Event], about: Mapping[str, Any], given: Collection[str], subject: str, hint: str
+) -> None:
+    """Refuse the approval of a person who approved the same before: as one of `given`, or by confirming an agent's approval.
+
+    `about` are the members of the events of these approvals.
+
+    Raises:
+        PromotionError: names the `subject`.
+    """
+    wanted = {**about, "event": "approved"}
+    mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)
+    people = {*given, *(str(event["confirmed"]) for event in mine if "confirmed" in event)}
+    keys = set(map(person_key, people))
+    if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
+        raise PromotionError(f"{again[0]} has already approved {subject}", hint=hint)
 
 
 def reject_stage(
@@ -254,8 +260,8 @@ def stage_blockers(
 ) -> list[Blocker]:
     """Return the approval stages that a candidate needs for a channel and does not have.
 
-    For a candidate that is not the newest, what the stages found about it stands in the history; stages that decide before
-    a candidate is built are about the newest alone.
+    For an older candidate, the results of its stages are in the history; approval stages before the build apply only to
+    the newest candidate.
     """
     found: list[Blocker] = []
     asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final
+from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import JsonRecord, RefusedError, StateError, WorkspaceError
+from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceError
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
@@ -30,26 +29,6 @@ _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".my
 _SUBMODULE: Final = "160000 "  # the mode of a repository inside, in the index
 
 
-@dataclass(frozen=True, slots=True)
-class Removal(JsonRecord):
-    """Result of a removal, or of its dry run.
-
-    `folder` is below the workspace, "" if it was already deleted. `channels` are those that offered the server;
-    `kept` is True if they continue to. `published` and `clients` list the remains elsewhere: sentences, and client
-    entries with the command that removes them.
-    """
-
-    server: str
-    folder: str
-    channels: tuple[str, ...]
-    kept: bool
-    artifacts: str
-    history: str
-    published: tuple[str, ...]
-    clients: tuple[dict[str, str], ...]
-    dry_run: bool
-
-
 def remove(
     workspace: Workspace,
     server: str,
@@ -61,10 +40,11 @@ def remove(
     force: bool = False,
     dry_run: bool = False,
     clock: Clock = utc_now,
-) -> Removal:
+) -> dict[str, Any]:
     """Remove a server, or the remains of one whose folder was deleted.
 
-    A dry run reports the changes without making them. State and history are kept, closed by an event.
+    A dry run reports the changes without making them. State and history are kept, closed by an event. Return the fields
+    of `operations.removal.RemoveResult`.
 
     Raises:
         NotFoundError: the server never existed.
@@ -85,7 +65,7 @@ def remove(
         entries = client_entries(workspace, server, home, project)
         artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
         rest = leftover_projects(workspace, store.state(server)) if not there else []
-        with _set_aside(folder) if there and not dry_run else nullcontext():
+        with set_aside(folder) if there and not dry_run else nullcontext():
             before = close_history(
                 workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
             )
@@ -94,17 +74,17 @@ def remove(
             raise RefusedError(
                 f"{server} was already removed", hint=f"mcpfactory pipeline history {server} shows when, and by whom"
             )
-    return Removal(
-        server=server,
-        folder=f"servers/{server}" if there else "",
-        channels=offered,
-        kept=keep_channels and bool(offered),
-        artifacts=f"pipeline/artifacts/{server}" if artifacts else "",
-        history=store.where(server, "history") if server in store.servers() else "",
-        published=tuple(describe_published(before)),
-        clients=tuple(entries),
-        dry_run=dry_run,
-    )
+    return {
+        "server": server,
+        "folder": f"servers/{server}" if there else "",
+        "channels": offered,
+        "kept": keep_channels and bool(offered),
+        "artifacts": f"pipeline/artifacts/{server}" if artifacts else "",
+        "history": store.where(server, "history") if server in store.servers() else "",
+        "published": tuple(describe_published(before)),
+        "clients": tuple(entries),
+        "dry_run": dry_run,
+    }
 
 
 def client_entries(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:
@@ -121,17 +101,21 @@ def _command(row: Installed) -> str:
 
 
 @contextmanager
-def _set_aside(folder: Path) -> Iterator[None]:
-    """Move the folder out of sight for the block and delete it after; it is back where the block was interrupted or refused."""
+def set_aside(folder: Path, problem: str = "") -> Iterator[None]:
+    """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
+
+    Raises:
+        WorkspaceError: the folder cannot be moved; `problem` says what that prevents.
+    """
     backup = None
     try:
-        backup = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))
+        backup = Path(mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
         folder.rename(backup / folder.name)
     except OSError as error:
         if backup:
             backup.rmdir()
         raise WorkspaceError(
-            f"{folder} cannot be removed: {error.strerror}; nothing was changed",
+            f"{problem or f'{folder} cannot be removed'}: {error.strerror}; nothing was changed",
             hint="make servers/ writable, and run it again",
         ) from error
     try:

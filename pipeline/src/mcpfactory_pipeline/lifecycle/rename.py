@@ -9,46 +9,28 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from mcpfactory_codegen.servers.build import Notify, no_notice
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
 from mcpfactory_codegen.settings import SettingsError
-from mcpfactory_pipeline.base.errors import JsonRecord, RefusedError, WorkspaceError
+from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.delivery.clients.files import Home
-from mcpfactory_pipeline.lifecycle.remove import client_entries, close_history, describe_published, exclusive_access
+from mcpfactory_pipeline.lifecycle.remove import (
+    client_entries,
+    close_history,
+    describe_published,
+    exclusive_access,
+    set_aside,
+)
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class ServerRename(JsonRecord):
-    """Result of a rename, or of its dry run.
-
-    `changed` are the user's files in which names were replaced, `mentions` lines that still contain the old name,
-    `variables` environment variables old → new; the other fields are as in `Removal`.
-    """
-
-    server: str
-    previous: str
-    path: str
-    package: str
-    changed: tuple[str, ...]
-    mentions: tuple[dict[str, Any], ...]
-    variables: dict[str, str]
-    channels: tuple[str, ...]
-    kept: bool
-    holds: tuple[str, ...]
-    published: tuple[str, ...]
-    clients: tuple[dict[str, str], ...]
-    dry_run: bool
 
 
 def rename(
@@ -62,11 +44,11 @@ def rename(
     dry_run: bool = False,
     clock: Clock = utc_now,
     notify: Notify = no_notice,
-) -> ServerRename:
+) -> dict[str, Any]:
     """Give a server another name. A dry run says what that means, and changes nothing.
 
-    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `notify`
-    is called with what takes a while.
+    A folder that was moved by hand is also renamed: `new` is then its name, and `old` the name in its configuration. `notify`
+    is called with what takes a while. Return the fields of `operations.removal.RenameResult`.
 
     Raises:
         NotFoundError: for an unknown server.
@@ -93,21 +75,21 @@ def rename(
         if not dry_run:
             with _moved(folder, renaming, workspace.root / "servers" / new):
                 _record(workspace, store, old, new, keep_channels=keep_channels)
-    return ServerRename(
-        server=new,
-        previous=old,
-        path=f"servers/{new}",
-        package=renaming.new.package,
-        changed=renaming.changed,
-        mentions=tuple(asdict(mention) for mention in renaming.mentions),
-        variables=dict(renaming.variables),
-        channels=tuple(sorted(state.channels)),
-        kept=keep_channels and bool(state.channels),
-        holds=tuple(sorted(state.holds)),
-        published=tuple(describe_published(state)),
-        clients=entries,
-        dry_run=dry_run,
-    )
+    return {
+        "server": new,
+        "previous": old,
+        "path": f"servers/{new}",
+        "package": renaming.new.package,
+        "changed": renaming.changed,
+        "mentions": tuple(asdict(mention) for mention in renaming.mentions),
+        "variables": dict(renaming.variables),
+        "channels": tuple(sorted(state.channels)),
+        "kept": keep_channels and bool(state.channels),
+        "holds": tuple(sorted(state.holds)),
+        "published": tuple(describe_published(state)),
+        "clients": entries,
+        "dry_run": dry_run,
+    }
 
 
 def _source(workspace: Workspace, old: str, new: str) -> Path:
@@ -142,30 +124,23 @@ def _refuse_history(store: Store, new: str) -> None:
 
 @contextmanager
 def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
-    """Put the new folder in the place of the old one; where that or the block fails or is interrupted, the old one is back."""
-    beside = write_renamed(folder, renaming, folder.parent)
-    backup = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
-    kept, done = backup / folder.name, False
+    """Replace the old folder by the new one; if the block fails or is interrupted, restore the old one."""
+    renamed, problem = write_renamed(folder, renaming, folder.parent), f"{place} cannot be created"
     try:
-        try:
-            folder.rename(kept)
-            beside.rename(place)
-        except OSError as error:
-            raise WorkspaceError(
-                f"{place} cannot be created: {error.strerror}", hint="make servers/ writable, and run it again"
-            ) from error
-        yield
-        done = True
-    except BaseException:
-        if kept.exists():
-            if not beside.exists():
+        with set_aside(folder, problem):
+            try:
+                renamed.rename(place)
+            except OSError as error:
+                raise WorkspaceError(
+                    f"{problem}: {error.strerror}", hint="make servers/ writable, and run it again"
+                ) from error
+            try:
+                yield
+            except BaseException:
                 shutil.rmtree(place)
-            kept.rename(folder)
-        raise
+                raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        if done or not kept.exists():
-            shutil.rmtree(backup, ignore_errors=True)
+        shutil.rmtree(renamed, ignore_errors=True)
 
 
 def _record(workspace: Workspace, store: Store, old: str, new: str, *, keep_channels: bool) -> None:

@@ -16,6 +16,7 @@ from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     Candidate,
     Channel,
+    ConfirmedOperation,
     Omitted,
     Operation,
     OperationContext,
@@ -28,6 +29,7 @@ from mcpfactory_pipeline.operations.operation import (
     Server,
     SignWith,
     StageName,
+    param,
 )
 from mcpfactory_pipeline.reporting.lines import pruned_lines
 
@@ -77,6 +79,10 @@ class PromoteResult(DecisionResult):
     promoted: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: the promoted candidates.")
     failed: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: servers with an error and a hint.")
 
+    def errors(self) -> list[tuple[str, str]]:
+        """Return the servers that could not be promoted."""
+        return [(one["error"], one["hint"]) for one in self.failed]
+
     def lines(self) -> list[str]:
         """Return the text for stdout; with `due` a line for each promoted candidate."""
         return super().lines() if self.server else list(self.details)
@@ -97,12 +103,10 @@ class RetireResult(OperationResult):
     retired: bool = False
 
 
-class Decision(Operation):
+class Decision(ConfirmedOperation):
     """A decision about a channel of a server."""
 
     result: ClassVar[type[OperationResult]] = DecisionResult
-    question: ClassVar[str]
-    """Question to a person before an agent decides, with `{what}`, `{server}` and `{channel}`."""
 
     server: Server
     channel: Channel = "production"
@@ -129,6 +133,10 @@ class Decision(Operation):
         if not tried.stage:
             found["candidate"] = tried.candidate or ""
         return self.model_copy(update={name: value for name, value in found.items() if name in type(self).model_fields})
+
+    def subject(self, tried: DecisionResult) -> str:
+        """Return the key of the question, which includes the facts of the trial."""
+        return "-".join((self.id(), self.server, tried.stage or self.channel, tried.precondition))
 
     def _arguments(self, context: OperationContext) -> dict[str, Any]:
         about = {name: getattr(self, name) for name in type(self).model_fields if name not in _SUBJECT}
@@ -172,7 +180,7 @@ class Approve(Decision):
         details = (
             *(f"it lifts the rejection by {one}" for one in made["lifted"]),
             *made["proof"],
-            *decision.stays_closed(self.channel, made["blockers"]),
+            *(f"{self.channel} stays closed to it: {one['message']}" for one in made["blockers"]),
             *self._texts(context),
         )
         sentence = "{server} {version} ({candidate}) is approved for {channel}"
@@ -183,7 +191,7 @@ class Approve(Decision):
         adopted = context.workspace.server(self.server).adopted
         if adopted is None or adopted.kind not in {"url", "pypi", "npm"}:
             return ()
-        return (f"read what it tells models: mcpfactory inspect {self.server} --start --texts",)
+        return (f"read what it tells models: mcpfactory inspect {self.server} --start",)
 
     def _next(self, made: Mapping[str, Any]) -> str:
         kinds = {blocker["kind"] for blocker in made["blockers"]}
@@ -243,11 +251,7 @@ class Promote(Decision):
 
     server: Server = ""
     candidate: Candidate = ""
-    due: Annotated[
-        bool,
-        Field(description="Promote all servers that the policy allows now (for timers)"),
-        Param(omit=AGENTS_DECIDE_SINGLY),
-    ] = False
+    due: bool = param("Promote all servers that the policy allows now (for timers)", False, omit=AGENTS_DECIDE_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
         """Move the candidate, or with `due` that of each server that may move."""
@@ -292,11 +296,9 @@ class Rollback(Decision):
     destructive: ClassVar[bool] = True
 
     reason: RequiredReason
-    candidate: Annotated[
-        str,
-        Field(description="Candidate ID prefix [default: last older candidate in the channel]"),
-        Param(metavar="CANDIDATE"),
-    ] = ""
+    candidate: str = param(
+        "Candidate ID prefix [default: last older candidate in the channel]", "", metavar="CANDIDATE"
+    )
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Move the channel back."""
@@ -408,6 +410,7 @@ class WaiveResult(OperationResult):
     offer: str = ""
     seen: str = ""
     covers: str = Field(default="", description="Drift that the waiver covers.")
+    replaced: str = Field(default="", description="Earlier waiver that this one replaces.")
     file: str = Field(description="File of the waiver, relative to the workspace.")
 
 
@@ -422,13 +425,11 @@ class Waive(Operation):
     result: ClassVar[type[OperationResult]] = WaiveResult
     omit: ClassVar[Omitted] = {"mcp": BY_PEOPLE}
 
-    rule: Annotated[str, Field(description="Rule ID, as shown in reports"), Param(argument=True, metavar="RULE")]
+    rule: str = param("Rule ID, as shown in reports", argument=True, metavar="RULE")
     server: Annotated[Server, Param(metavar="NAME", names="servers")]
-    expires: Annotated[date, Field(description="Last day on which findings are accepted"), Param(metavar="YYYY-MM-DD")]
+    expires: date = param("Last day on which findings are accepted", metavar="YYYY-MM-DD")
     reason: RequiredReason
-    tool: Annotated[
-        str, Field(description="Only findings about this tool [default: all]"), Param(metavar="TOOL", names="tools")
-    ] = ""
+    tool: str = param("Only findings about this tool [default: all]", "", metavar="TOOL", names="tools")
 
     def run(self, context: OperationContext) -> WaiveResult:
         """Record the waiver."""
@@ -446,5 +447,6 @@ class Waive(Operation):
         )
         about = f" for {self.tool}" if self.tool else ""
         message = f"{made['rule']}{about} is waived at {self.server} until {made['until']} by {made['person']}: {made['file']}"
-        details = (made["covers"],) if made.get("covers") else ()
+        details = tuple(filter(None, [made.get("covers")]))
+        details += (f"it replaces the waiver {made['replaced']}",) if "replaced" in made else ()
         return WaiveResult(message=message, details=details, **made)

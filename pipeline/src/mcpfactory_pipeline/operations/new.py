@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from mcpfactory_codegen.select import Selection
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -18,10 +19,11 @@ from mcpfactory_pipeline.operations.operation import (
     OperationContext,
     OperationError,
     OperationResult,
-    Param,
     Server,
+    param,
 )
 from mcpfactory_pipeline.workspace.upstream import api_addresses
+from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_codegen.servers.build import Created
@@ -34,27 +36,26 @@ _TRUSTED: Final[Omitted] = {"mcp": "a person decides about code of other people"
 
 Sources = Annotated[
     tuple[str, ...],
-    Field(
-        description="API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
+    param(
+        "API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
         examples=[["api.yaml"], ["stock=https://example.com/openapi.json", "shop=api/shop.yaml"]],
+        flags=("--from-openapi", "--from"),
+        metavar="[LABEL=]FILE|URL",
     ),
-    Param(flags=("--from-openapi", "--from"), metavar="[LABEL=]FILE|URL"),
 ]
 Template = Annotated[
     str,
-    Field(
-        description="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION"
+    param(
+        "Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
+        metavar="TEMPLATE",
+        names="templates",
     ),
-    Param(metavar="TEMPLATE", names="templates"),
 ]
 Answers = Annotated[
     tuple[str, ...],
-    Field(description="Answer to a template question (repeatable)", examples=[["license=MIT"]]),
-    Param(metavar="NAME=VALUE"),
+    param("Answer to a template question (repeatable)", examples=[["license=MIT"]], metavar="NAME=VALUE"),
 ]
-Trust = Annotated[
-    bool, Field(description="Use a template from git or a package without confirmation"), Param(omit=_TRUSTED)
-]
+Trust = Annotated[bool, param("Use a template from git or a package without confirmation", omit=_TRUSTED)]
 
 
 class ServerResult(OperationResult):
@@ -66,10 +67,22 @@ class ServerResult(OperationResult):
     operations: int
     tokens: int | None = None
     problems: tuple[dict[str, Any], ...] = Field(default=(), description="Problems of the API document.")
+    groups: tuple[dict[str, Any], ...] = Field(default=(), description="Groups of tools to select, if there are many.")
+    address: dict[str, Any] = Field(default_factory=dict, description="The API's URLs, as in the server's report.")
+    addresses: tuple[str, ...] = Field(default=(), description="What to set to reach the API.")
+    recognised: str = Field(default="", description="Kind of the API document.")
+    alike: tuple[str, ...] = Field(default=(), description="Equal security schemes of several documents.")
+    overview: dict[str, Any] | None = Field(default=None, description="Tools that are hard for models, and decisions.")
+    breaking: int = Field(default=0, description="Number of changes that break callers.")
     changes: tuple[dict[str, Any], ...] = Field(default=(), description="Changes for callers.")
     conflicts: tuple[str, ...] = Field(default=(), description="Files that a person must merge.")
-    files: tuple[Any, ...] = Field(default=(), description="Files that changed.")
-    addresses: tuple[str, ...] = Field(default=(), description="What to set to reach the API.")
+    files: tuple[Any, ...] = Field(default=(), description="Files that changed, or that a new server would have.")
+    moved: str = Field(default="", description="Variables that the server no longer reads.")
+
+    @property
+    def exit_code(self) -> Exit:
+        """Return NO if a person must merge files."""
+        return Exit.NO if self.conflicts else Exit.OK
 
 
 class New(Selection, Operation):
@@ -80,39 +93,26 @@ class New(Selection, Operation):
     result: ClassVar[type[OperationResult]] = ServerResult
     omit: ClassVar[Omitted] = _TERMINAL
 
-    name: Annotated[
-        str,
-        Field(description="Server name [default: from the document's title]"),
-        Param(argument=True, flags=("--name",), metavar="NAME"),
-    ] = ""
+    name: str = param(
+        "Server name [default: from the document's title]", "", argument=True, flags=("--name",), metavar="NAME"
+    )
     sources: Sources = ()
     template: Template = ""
     answers: Answers = ()
-    answers_file: Annotated[
-        Path | None,
-        Field(description="File with answers to template questions: TOML, YAML or JSON"),
-        Param(flags=("--answers",), metavar="FILE", omit={"mcp": "an agent sends the answers themselves"}),
-    ] = None
     trust: Trust = False
-    overlays: Annotated[
-        tuple[str, ...],
-        Field(description="OpenAPI overlay to apply to the document (repeatable)"),
-        Param(metavar="[LABEL=]FILE"),
-    ] = ()
-    shared_credentials: Annotated[
-        bool, Field(description="Merge equal security schemes of several documents"), Param(omit=_CREDENTIALS)
-    ] = False
-    mode: Annotated[
-        Literal["", "full", "search"],
-        Field(
-            description="Tool list of a generated server: all tools (full), or three that find, describe and call them (search)"
-        ),
-        Param(metavar="full|search"),
-    ] = ""
-    strict: Annotated[bool, Field(description="Create nothing if the document has a problem")] = False
+    overlays: tuple[str, ...] = param(
+        "OpenAPI overlay to apply to the document (repeatable)", (), metavar="[LABEL=]FILE"
+    )
+    shared_credentials: bool = param("Merge equal security schemes of several documents", False, omit=_CREDENTIALS)
+    mode: Literal["", "full", "search"] = param(
+        "Tool list of a generated server: all tools (full), or three that find, describe and call them (search)",
+        "",
+        metavar="full|search",
+    )
+    strict: bool = param("Create nothing if the document has a problem", False)
 
-    def carry_out(self, context: OperationContext) -> Created:
-        """Create the server.
+    def run(self, context: OperationContext) -> ServerResult:
+        """Create the server, after a person confirmed a template of other people.
 
         Raises:
             OperationError: options contradict each other.
@@ -129,18 +129,18 @@ class New(Selection, Operation):
                 f"{', '.join(given)}: only for servers of an API document",
                 hint="leave it out, or mcpfactory new --from-openapi FILE",
             )
-        from mcpfactory_codegen.servers.answers import load_answers, typed_answers  # noqa: PLC0415 - loads YAML
+        from mcpfactory_codegen.servers.answers import typed_answers  # noqa: PLC0415 - loads YAML
         from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
 
-        file = load_answers(self.answers_file) if self.answers_file else {}
+        _confirm_template(self, context)
         access = _access(context)
         with access.reading():
-            return create_server(
+            made = create_server(
                 context.workspace.root / "servers",
                 name=self.name or None,
                 source=_sources(access, self.sources),
                 template=access.template(self.template) if self.template else None,
-                answers={**file, **typed_answers(list(self.answers))},
+                answers=typed_answers(list(self.answers)),
                 selection=Selection(**{name: getattr(self, name) for name in Selection.model_fields}),
                 overlays=_sources(access, self.overlays) or (),
                 credentials="shared" if self.shared_credentials else "",
@@ -150,13 +150,14 @@ class New(Selection, Operation):
                 dry_run=context.dry_run,
                 notify=context.notify,
             )
-
-    def run(self, context: OperationContext) -> ServerResult:
-        """Create the server."""
-        made = self.carry_out(context)
         verb = "would make" if context.dry_run else "made"
-        message = f"{verb} server {made.server}: {made.tools} tools from {made.operations} operations"
-        return _result(message, made.to_json(dry_run=context.dry_run), f"mcpfactory pipeline run {made.server}")
+        what = (
+            f"from template {self.template}"
+            if self.template
+            else f"{made.tools} tools from {made.operations} operations"
+        )
+        message = f"{verb} server {made.server}: {what}"
+        return _result(message, made, context, f"mcpfactory pipeline run {made.server}")
 
 
 class Update(Operation):
@@ -173,27 +174,22 @@ class Update(Operation):
     omit: ClassVar[Omitted] = _TERMINAL
 
     server: Server
-    sources: Annotated[
-        tuple[str, ...],
-        Field(description="API document [default: its original location]; a new label adds a document (repeatable)"),
-        Param(flags=("--from-openapi", "--from"), metavar="[LABEL=]FILE|URL"),
-    ] = ()
-    apis: Annotated[
-        tuple[str, ...],
-        Field(description="Read only this document of several (repeatable)"),
-        Param(metavar="LABEL"),
-    ] = ()
-    accept_origin: Annotated[
-        bool,
-        Field(description="Allow a new host for the API or its token endpoint; credentials are sent there"),
-        Param(omit=_CREDENTIALS),
-    ] = False
+    sources: tuple[str, ...] = param(
+        "API document [default: its original location]; a new label adds a document (repeatable)",
+        (),
+        flags=("--from-openapi", "--from"),
+        metavar="[LABEL=]FILE|URL",
+    )
+    apis: tuple[str, ...] = param("Read only this document of several (repeatable)", (), metavar="LABEL")
+    accept_origin: bool = param(
+        "Allow a new host for the API or its token endpoint; credentials are sent there", False, omit=_CREDENTIALS
+    )
     template: Template = ""
     answers: Answers = ()
     trust: Trust = False
 
-    def carry_out(self, context: OperationContext) -> Updated:
-        """Update the server.
+    def run(self, context: OperationContext) -> ServerResult:
+        """Update the server, after a person confirmed a template of other people.
 
         Raises:
             ConfigError: the server was adopted, so that it has no document and no template.
@@ -208,9 +204,10 @@ class Update(Operation):
                 f"{self.server} was adopted ({server.adopted.origin}): it has no API document or template to update from",
                 hint=f"mcpfactory adopt {server.adopted.again} --name {self.server} takes the newest version",
             )
+        _confirm_template(self, context)
         access = _access(context)
         with access.reading():
-            return update_server(
+            made = update_server(
                 server.folder,
                 source=_sources(access, self.sources),
                 labels=self.apis,
@@ -221,12 +218,8 @@ class Update(Operation):
                 dry_run=context.dry_run,
                 notify=context.notify,
             )
-
-    def run(self, context: OperationContext) -> ServerResult:
-        """Update the server."""
-        made = self.carry_out(context)
         message = f"{'would update' if context.dry_run else 'updated'} {made.server}"
-        return _result(message, made.to_json(dry_run=context.dry_run), f"mcpfactory diff {made.server}")
+        return _result(message, made, context, f"mcpfactory diff {made.server}")
 
 
 def _access(context: OperationContext) -> Access:
@@ -242,9 +235,26 @@ def _sources(access: Access, given: Sequence[str]) -> list[ApiSource] | None:
     return [ApiSource(access.document(one.place), one.label) for one in sources_of(given)] if given else None
 
 
-def _result(message: str, data: Mapping[str, Any], following: str) -> ServerResult:
-    found = api_addresses(data["address"], os.environ, server=data["server"]) if data.get("address") else []
+def _confirm_template(operation: New | Update, context: OperationContext) -> None:
+    """Ask a person before the code of other people is used; shipped templates and folders need no confirmation."""
+    from mcpfactory_codegen.servers.templates import parse_source  # noqa: PLC0415 - only for operations with a template
+
+    if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).foreign):
+        return
+    tried = operation.run(replace(context, dry_run=True))
+    question = f"Use the third-party template {operation.template}? Its code and tests run when the server is started and tested."
+    context.confirm(question, tried, f"review it with mcpfactory template show {operation.template}, then add --trust")
+
+
+_STEP: Final = ("path", "action", "owner", "note")
+
+
+def _result(message: str, made: Created | Updated, context: OperationContext, following: str) -> ServerResult:
+    data = {name: to_jsonable_python(getattr(made, name)) for name in ServerResult.model_fields if hasattr(made, name)}
+    found = api_addresses(made.address, os.environ, server=made.server) if made.address else []
     addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
-    addresses += filter(None, [data.get("moved", "")])
-    facts = {name: data[name] for name in ServerResult.model_fields if name in data}
-    return ServerResult(message=message, next=following, addresses=tuple(addresses), **facts)
+    data["addresses"] = [*addresses, *filter(None, [data.get("moved")])]
+    steps = (one for one in data["files"] if isinstance(one, str) or one["action"] != "same")
+    data["files"] = [one if isinstance(one, str) else {name: one[name] for name in _STEP} for one in steps]
+    data["breaking"] = sum(one["kind"] == "breaking" for one in data.get("changes", ()))
+    return ServerResult(message=message, next=following, dry_run=context.dry_run, **data).of(made)

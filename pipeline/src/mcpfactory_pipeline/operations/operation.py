@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import Reporter
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.text import LONGEST_REASON
 from mcpfactory_pipeline.plan.stage import Stage
@@ -35,10 +37,16 @@ class OperationError(ConfigError):
     exit_code = Exit.USAGE
 
 
+class DeclinedError(ConfigError):
+    """A person was asked, and did not say yes."""
+
+    exit_code = Exit.NO
+
+
 Surface = Literal["cli", "dashboard", "mcp"]
 Omitted = Mapping[Surface, str]
 """Surfaces that do not offer an operation or a field, each with the reason."""
-Names = Literal["", "servers", "channels", "stages", "templates", "tools"]
+Names = Literal["", "servers", "channels", "stages", "templates", "tools", "targets", "clients"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,23 @@ class Param:
     argument: bool = False
     names: Names = ""
     omit: Omitted = field(default_factory=dict)
+
+
+def param(
+    description: str,
+    default: Any = PydanticUndefined,
+    *,
+    flags: tuple[str, ...] = (),
+    metavar: str = "",
+    argument: bool = False,
+    names: Names = "",
+    omit: Omitted | None = None,
+    **constraints: Any,
+) -> Any:
+    """Return a field of an operation with its presentation (see `Param`); `constraints` are those of pydantic."""
+    info = Field(default, description=description, **constraints)
+    info.metadata.append(Param(flags, metavar, argument, names, omit or {}))
+    return info
 
 
 class Access(Protocol):
@@ -100,16 +125,18 @@ class OperationContext:
     """Workspace and circumstances of an operation.
 
     Attributes:
+        place: the workspace; None outside one.
         dry_run: check everything and write nothing.
         stages: replace the stages of the workspace.
         reporter: receives the events of a run.
         stop: ends a run cleanly when it is set.
         run_id: from `new_id`, for callers that follow a run.
         access: documents and templates that the caller may name; None: none.
-        notify: receives a line at the start of each step.
+        notify: receives a line at the start of each step, and "" before a question.
+        ask: asks a person a question, below the result of a dry run if there is one; None: nobody can be asked.
     """
 
-    workspace: Workspace
+    place: Workspace | None
     dry_run: bool = False
     clock: Clock = utc_now
     stages: Sequence[Stage] | None = None
@@ -118,6 +145,35 @@ class OperationContext:
     run_id: str = ""
     access: Access | None = None
     notify: Callable[[str], None] = lambda _step: None
+    ask: Callable[[str, OperationResult | None], bool | None] = lambda _question, _tried: None
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the workspace.
+
+        Raises:
+            WorkspaceError: there is none around the current folder.
+        """
+        return self.place or Workspace.find(Path.cwd())
+
+    def confirm(self, question: str, tried: OperationResult, command: str) -> None:
+        """Ask a person before an operation is carried out.
+
+        Args:
+            question: to ask.
+            tried: the result of a dry run, shown before the question.
+            command: does the same without a question.
+
+        Raises:
+            OperationError: nobody can be asked.
+            DeclinedError: the answer is no.
+        """
+        self.notify("")
+        answer = self.ask(question, tried)
+        if answer is None:
+            raise OperationError("nothing was changed: confirmation is required", hint=command)
+        if not answer:
+            raise DeclinedError("nothing was changed")
 
 
 class OperationResult(BaseModel):
@@ -129,6 +185,26 @@ class OperationResult(BaseModel):
     details: tuple[str, ...] = Field(default=(), description="What to know before confirming it, one line each.")
     next: str = Field(default="", description="Command to run next.")
     dry_run: bool = Field(default=False, description="Nothing was written.")
+    _record: Any = PrivateAttr(default=None)
+
+    @property
+    def record(self) -> Any:
+        """Return what the operation made, for presentations that show more of it than the fields."""
+        return self._record
+
+    def of(self, record: Any) -> Self:
+        """Keep what the operation made."""
+        self._record = record
+        return self
+
+    @property
+    def exit_code(self) -> Exit:
+        """Return the exit code of the command."""
+        return Exit.NO if self.errors() else Exit.OK
+
+    def errors(self) -> Sequence[tuple[str, str]]:
+        """Return what was refused, each with a hint."""
+        return ()
 
     def lines(self) -> list[str]:
         """Return the text for stdout."""
@@ -212,6 +288,25 @@ class Operation(BaseModel):
         return " ".join(["mcpfactory", self.command, *words, *options])
 
 
+class ConfirmedOperation(Operation):
+    """An operation that an agent carries out after a person confirmed a dry run."""
+
+    question: ClassVar[str]
+    """Question to the person, with fields of the operation and of the tried result."""
+
+    def ask(self, tried: Any) -> str:
+        """Return the question about an operation that was tried."""
+        return self.question.format(**{**dict(self), **dict(tried)})
+
+    def bind(self, tried: Any) -> Self:
+        """Return the operation on exactly what was tried."""
+        return self
+
+    def subject(self, tried: Any) -> str:
+        """Return the key of the question: an answer to another question does not count."""
+        return f"{self.id()}-{hash_bytes(tried.model_dump_json().encode())}"
+
+
 def param_of(info: FieldInfo) -> Param:
     """Return the presentation of a field: the last one, which overrides that of a shared type."""
     return next((one for one in reversed(info.metadata) if isinstance(one, Param)), _PLAIN)
@@ -265,48 +360,50 @@ BY_PEOPLE: Final = "people are responsible for it, not agents"
 _AT_ONCE: Final = "a person at a terminal reads and decides in one step"
 
 Server = Annotated[
-    str,
-    Field(description="Server in this workspace", examples=["bookshop"]),
-    Param(argument=True, metavar="NAME", names="servers"),
+    str, param("Server in this workspace", examples=["bookshop"], argument=True, metavar="NAME", names="servers")
 ]
 Servers = Annotated[
     tuple[str, ...],
-    Field(description="Servers in this workspace [default: all]", examples=[["bookshop"]]),
-    Param(argument=True, metavar="NAME", names="servers"),
+    param(
+        "Servers in this workspace [default: all]",
+        examples=[["bookshop"]],
+        argument=True,
+        metavar="NAME",
+        names="servers",
+    ),
 ]
-Channel = Annotated[str, Field(description="Channel name"), Param(metavar="CHANNEL", names="channels")]
+Channel = Annotated[str, param("Channel name", metavar="CHANNEL", names="channels")]
 Candidate = Annotated[
-    str,
-    Field(description="Candidate ID prefix [default: candidate in the previous channel]"),
-    Param(metavar="CANDIDATE"),
+    str, param("Candidate ID prefix [default: candidate in the previous channel]", metavar="CANDIDATE")
 ]
-StageName = Annotated[
-    str,
-    Field(description="Approval stage, instead of a channel"),
-    Param(metavar="STAGE", names="stages"),
-]
+StageName = Annotated[str, param("Approval stage, instead of a channel", metavar="STAGE", names="stages")]
 Reason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON),
-    Field(description="Reason, recorded with the decision"),
-    Param(flags=("--reason", "-m")),
+    param("Reason, recorded with the decision", flags=("--reason", "-m")),
 ]
+Yes = Annotated[bool, param("Skip the confirmation prompt", flags=("--yes", "-y"), omit={"mcp": BY_PEOPLE})]
+KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove them]")]
 SignWith = Annotated[
     Path | None,
-    Field(description="SSH key to sign with, for channels and stages with `signed`"),
-    Param(metavar="KEY", omit={"dashboard": _KEY, "mcp": _KEY}),
+    param(
+        "SSH key to sign with, for channels and stages with `signed`",
+        metavar="KEY",
+        omit={"dashboard": _KEY, "mcp": _KEY},
+    ),
 ]
 Precondition = Annotated[
     str,
-    Field(description="`precondition` of the inbox or the status: refuses the decision if the facts changed since"),
-    Param(omit={"cli": _AT_ONCE}),
+    param(
+        "`precondition` of the inbox or the status: refuses the decision if the facts changed since",
+        omit={"cli": _AT_ONCE},
+    ),
 ]
 
 RequiredReason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON),
-    Field(description="Reason, recorded with the decision"),
-    Param(flags=("--reason", "-m")),
+    param("Reason, recorded with the decision", flags=("--reason", "-m")),
 ]
 AGENTS_DECIDE_SINGLY: Final[Omitted] = {
     "dashboard": "the inbox selects several candidates",

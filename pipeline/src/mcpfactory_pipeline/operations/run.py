@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Final
+from typing import ClassVar, Final
 
 from pydantic import Field
 
@@ -13,8 +13,8 @@ from mcpfactory_pipeline.operations.operation import (
     Operation,
     OperationContext,
     OperationResult,
-    Param,
     Servers,
+    param,
 )
 from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.run.run import RunOutcome, plan_servers, run_pipeline
@@ -59,23 +59,23 @@ class Run(Operation):
     result: ClassVar[type[OperationResult]] = RunResult
 
     servers: Servers = ()
-    until: Annotated[str, Field(description="Stop after this stage"), Param(metavar="STAGE", names="stages")] = ""
-    again: Annotated[
-        str,
-        Field(description="Run this stage and its dependents again, even if up to date or failed with the same inputs"),
-        Param(metavar="STAGE", names="stages"),
-    ] = ""
-    force: Annotated[bool, Field(description="Also run stages that are up to date")] = False
-    jobs: Annotated[
-        int,
-        Field(ge=0, description="Servers to run in parallel (0: as many as cores and memory allow)"),
-        Param(flags=("--jobs", "-j"), omit=_HERE),
-    ] = 0
-    executor: Annotated[
-        str,
-        Field(description="Where to run stages: here, on a new dask cluster, or on a cluster at ADDRESS"),
-        Param(metavar="local|dask|ADDRESS", omit=_HERE),
-    ] = ""
+    until: str = param("Stop after this stage", "", metavar="STAGE", names="stages")
+    again: str = param(
+        "Run this stage and its dependents again, even if up to date or failed with the same inputs",
+        "",
+        metavar="STAGE",
+        names="stages",
+    )
+    force: bool = param("Also run stages that are up to date", False)
+    jobs: int = param(
+        "Servers to run in parallel (0: as many as cores and memory allow)", 0, ge=0, flags=("--jobs", "-j"), omit=_HERE
+    )
+    executor: str = param(
+        "Where to run stages: here, on a new dask cluster, or on a cluster at ADDRESS",
+        "",
+        metavar="local|dask|ADDRESS",
+        omit=_HERE,
+    )
 
     def plan(self, context: OperationContext) -> list[PlanStep]:
         """Return the steps of the run without running them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, Final
 
+from mcpfactory_pipeline.operations.adopt import Adopt
 from mcpfactory_pipeline.operations.decisions import (
     Approve,
     Decision,
@@ -17,12 +18,24 @@ from mcpfactory_pipeline.operations.decisions import (
     Unhold,
     Waive,
 )
+from mcpfactory_pipeline.operations.install import Install, Uninstall
 from mcpfactory_pipeline.operations.new import New, Update
-from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list, option_names
+from mcpfactory_pipeline.operations.operation import (
+    ConfirmedOperation,
+    Operation,
+    OperationError,
+    is_list,
+    option_names,
+)
+from mcpfactory_pipeline.operations.publish import Publish
+from mcpfactory_pipeline.operations.removal import Remove, Rename
 from mcpfactory_pipeline.operations.run import Run
 
 DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollback, Hold, Unhold)
-OPERATIONS: Final[tuple[type[Operation], ...]] = (New, Update, Run, *DECISIONS, Retire, Revive, Waive)
+CONFIRMED: Final[tuple[type[ConfirmedOperation], ...]] = (*DECISIONS, Publish, Install)
+OPERATIONS: Final[tuple[type[Operation], ...]] = (
+    New, Adopt, Update, Run, *DECISIONS, Retire, Revive, Waive, Publish, Install, Uninstall, Rename, Remove,
+)  # fmt: skip
 
 
 def read_command(command: str) -> Operation | None:

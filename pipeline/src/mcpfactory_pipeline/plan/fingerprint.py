@@ -78,13 +78,13 @@ def _generated(subject: InputReader) -> str:
 
 def _source(subject: InputReader) -> str:
     """Return the hash of the candidate's sources; a wheel is built from a copy of exactly these files."""
-    beside = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
-    return joined_sources(beside, own_files(subject.server))
+    files = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
+    return joined_sources(files, own_files(subject.server))
 
 
-def joined_sources(beside: str, own: str) -> str:
+def joined_sources(files: str, own: str) -> str:
     """Return one hash for the files in a server's folder and its files elsewhere (`own_files`)."""
-    return beside if own == ABSENT else hash_record({"beside": beside, "own": own})
+    return files if own == ABSENT else hash_record({"beside": files, "own": own})
 
 
 def own_files(server: WorkspaceServer) -> str:
@@ -247,37 +247,35 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
 
 # A person who promotes need not have the Python version of the checks; drift is reported by the blockers
 # (`decisions.drift`).
-_NOT_DUE: Final = ("python", "drift")
+_NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 
 
-def due_stages(stages: Iterable[Stage], required: Iterable[Stage]) -> list[Stage]:
-    """Return the stages that `due_checks` judges.
-
-    These are the checks that a channel requires, and the stage that generates from the API document.
-    """
-    return [*(stage for stage in stages if "document" in stage.reads and not stage.check), *required]
-
-
-def due_checks(
-    stages: Iterable[Stage], state: ServerState, candidate: str, inputs: Mapping[str, Mapping[str, str]]
+def stale_checks(
+    stages: Iterable[Stage],
+    required: Iterable[Stage],
+    state: ServerState,
+    candidate: str,
+    inputs: Mapping[str, Mapping[str, str]],
 ) -> list[str]:
     """Describe the checks of the candidate that must run again, each with the reasons; empty if all are valid.
 
-    `inputs` are the current inputs of each stage (`read_inputs`). An older candidate was checked against sources that
-    no longer exist, so it is not judged. If the API document changed, the files generated from it are also stale.
+    `required` are the checks that a channel requires, and `inputs` the current inputs of each stage (`read_inputs`).
+    An older candidate was checked against sources that no longer exist, so it is not judged. If the API document
+    changed, the files generated from it are also stale.
     """
     if candidate != state.candidate:
         return []
     found = []
-    for stage in stages:
+    generating = (stage for stage in stages if "document" in stage.reads and not stage.check)
+    for stage in (*generating, *required):
         record = state.stages.get(stage.name)
         if record is not None and "document" in stage.reads and _differs(record.inputs, inputs[stage.name], "document"):
             found.append(f"{stage.name} is due: the API document has changed since")
         if not stage.check or record is None or record.candidate != candidate:
             continue
         now = inputs[stage.name]
-        compared = [name for name in record.inputs if name in now and name not in _NOT_DUE]
+        compared = [name for name in record.inputs if name in now and name not in _NOT_COMPARED]
         reasons = [
             describe_change(name, record.inputs[name], now[name])
             for name in compared

@@ -40,19 +40,24 @@ class _RecordedRate:
 
 
 def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any]:
-    return lambda candidate, _offered: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
+    return lambda candidate, _offered: candidate.summary(stage).get(fact)
 
 
 def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
     return lambda candidate, offered: (_summary("validate", "measured")(candidate, offered) or {}).get(COSTS[limit])
 
 
+def breaking_changes(candidate: Candidate, offered: Release) -> int | None:
+    """Return the number of changes that break callers of a release; None if unknown."""
+    known = candidate.summary("validate").get("contract")
+    return known.get(offered.candidate) if isinstance(known, Mapping) else None
+
+
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
     """Describe the contract changes that break callers of the channel's release; return "" without any."""
     if offered is None:
         return ""
-    known = _summary("validate", "contract")(candidate, offered)
-    breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
+    breaking = breaking_changes(candidate, offered)
     if breaking is None:
         return None
     if not breaking or permits(offered.version, candidate.version, "major"):

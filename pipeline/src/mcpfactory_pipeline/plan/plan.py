@@ -154,10 +154,8 @@ def _approval_verdict(
 
 
 def _offers_other(channel: ChannelPolicy, state: ServerState) -> list[str]:
-    release = state.channels.get(channel.name)
-    if release is not None and release.candidate == state.candidate:
-        return []
-    return [f"{channel.name} offers {'nothing' if release is None else release.candidate}"]
+    offered = state.offered(channel.name)
+    return [] if offered and offered == state.candidate else [f"{channel.name} offers {offered or 'nothing'}"]
 
 
 def _unless_held(

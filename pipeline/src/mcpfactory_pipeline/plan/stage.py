@@ -24,38 +24,35 @@ from mcpfactory_pipeline.workspace.settings import LimitSettings, PipelineSettin
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
+def current_decision(made: StageDecision | None, shown: Mapping[str, str]) -> StageDecision | None:
+    """Return the decisions about the content shown now; None if they are about other content."""
+    return made if made is not None and dict(made.shown) == dict(shown) else None
+
+
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:
     """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
-    if made is None or dict(made.shown) != dict(shown):
-        return []
-    people = {person_key(who): who for who in sorted(made.approvals, reverse=True)}  # one in several spellings is one
+    given = current.approvals if (current := current_decision(made, shown)) else ()
+    people = {person_key(who): who for who in sorted(given, reverse=True)}  # one in several spellings is one
     allowed = {person_key(who) for who in policy.approvers}
     return sorted(who for key, who in people.items() if not allowed or key in allowed)
 
 
 def rejected_by(made: StageDecision | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the people who rejected the content shown now, each with the reason."""
-    if made is None or dict(made.shown) != dict(shown):
-        return []
-    return sorted(made.rejections.items())
+    return sorted(current.rejections.items()) if (current := current_decision(made, shown)) else []
 
 
 def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> str:
     """Describe the missing approvals: `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
-    given = approved_by(policy, made, shown)
-    missing = missing_approvals(policy.approvals, given, policy.approvers)
-    if not missing:
-        return ""
-    before = made is not None and made.approvals and dict(made.shown) != dict(shown)
-    again = "; what was approved before has changed" if before else ""
-    return missing + again
+    missing = missing_approvals(policy.approvals, approved_by(policy, made, shown), policy.approvers)
+    changed = missing and made is not None and made.approvals and current_decision(made, shown) is None
+    return missing + ("; what was approved before has changed" if changed else "")
 
 
 # passed and failed are judgments; errored: the machinery broke; interrupted: the process died; inconclusive: no
 # judgment is possible. Only errored and interrupted are retried automatically.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
 RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
 

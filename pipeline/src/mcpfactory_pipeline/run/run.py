@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -25,9 +24,10 @@ from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage, level_here
 from mcpfactory_pipeline.reporting import NotifyingReporter, make_notifier
 from mcpfactory_pipeline.run.executor import Executor, LocalExecutor
-from mcpfactory_pipeline.run.runner import Runner, ServerResult, broken_off, server_plan, with_broken_off
+from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
 from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
 from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import extend
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import (
     CONFIG,
@@ -113,7 +113,7 @@ def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[Wor
 def _plan_one(
     workspace: Workspace, store: Store, server: WorkspaceServer, stages: Sequence[Stage], forced: Sequence[str]
 ) -> tuple[PlanStep, ...]:
-    state = with_broken_off(store.state(server.name), broken_off(store, server.name))
+    state = extend(store.state(server.name), store.crashed_stages(server.name))
     return server_plan(workspace, server, stages, state, forced)
 
 
@@ -161,50 +161,32 @@ def run_pipeline(
             reporter.emit(event)
 
     slots = max(1, jobs or executor.slots)
-    runner = _runner(workspace, tuple(stages), executor, emit, run_id=run_id or new_id(), slots=slots)
+    runner = Runner(
+        workspace=workspace,
+        stages=tuple(stages),
+        store=Store(workspace),
+        executor=executor,
+        emit=emit,
+        run_id=run_id or new_id(),
+        attempts=workspace.settings.pipeline.attempts,
+        backoff=workspace.settings.pipeline.backoff,
+        slots=threading.Semaphore(slots),
+        width=slots,
+    )
     started = time.monotonic()
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages), level))
     try:
         with _interrupt_on_signals(), register_run(runner.store.locks, runner.run_id):
             results = _run_all(runner, servers, forced, slots, stop or threading.Event())
             results += [_report_broken(runner, one) for one in broken]
-        outcome = _outcome(runner, results, level)
+        outcomes, ran = {one.server: one.outcome for one in results}, sum(len(one.ran) for one in results)
+        outcome = RunOutcome(outcomes, ran, runner.store.recorded, level)
         pruned = prune_by_policy(workspace, [result.server for result in results if result.ran])
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3), pruned))
     finally:
         executor.close()
         reporter.close()
     return outcome
-
-
-def _outcome(runner: Runner, results: Sequence[ServerResult], level: str) -> RunOutcome:
-    outcomes = {result.server: result.outcome for result in results}
-    return RunOutcome(outcomes, sum(len(result.ran) for result in results), runner.store.recorded, level)
-
-
-def _runner(
-    workspace: Workspace,
-    stages: tuple[Stage, ...],
-    executor: Executor,
-    emit: Callable[[RunEvent], None],
-    *,
-    run_id: str,
-    slots: int,
-) -> Runner:
-    return Runner(
-        workspace=workspace,
-        stages=stages,
-        store=Store(workspace),
-        executor=executor,
-        emit=emit,
-        run_id=run_id,
-        pid=os.getpid(),
-        attempts=workspace.settings.pipeline.attempts,
-        backoff=workspace.settings.pipeline.backoff,
-        stopped=threading.Event(),
-        slots=threading.Semaphore(slots),
-        width=slots,
-    )
 
 
 def _run_all(

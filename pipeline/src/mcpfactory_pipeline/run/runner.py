@@ -1,16 +1,12 @@
-"""Run the stages of one server.
-
-History and state do not record a running stage yet. A note next to the locks records the process that holds a server,
-or that held it when the process died. The history is read only if there is a note. A run on another machine leaves no
-note here, so its progress is unknown on this machine.
-"""
+"""Run the stages of one server."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -30,45 +26,24 @@ from mcpfactory_pipeline.base.events import (
 )
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
-from mcpfactory_pipeline.base.locks import read_holder, run_lock
+from mcpfactory_pipeline.base.locks import run_lock
 from mcpfactory_pipeline.base.text import LONGEST_REASON, format_duration, on_one_line, truncate
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
 from mcpfactory_pipeline.decisions.decision import hold
 from mcpfactory_pipeline.decisions.promote import rollback
 from mcpfactory_pipeline.decisions.signatures import without_unsigned
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
-from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
+from mcpfactory_pipeline.plan.plan import BLOCKED, HELD, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import describe_decision, version_fault
-from mcpfactory_pipeline.plan.stage import RETRIED, RUN_DIED, Artifact, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.state.schema import Event, misplaced
-from mcpfactory_pipeline.state.state import ServerState, apply
+from mcpfactory_pipeline.state.schema import RUN_DIED, Event, invalid_order
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-
-
-def broken_off(store: Store, server: str) -> tuple[Event, ...]:
-    """Return `stage.interrupted` events for stages whose process died, with the time of their start.
-
-    Raises:
-        StateError: the history cannot be read.
-    """
-    holder = read_holder(store.locks, server)
-    if not holder or holder["alive"]:
-        return ()
-    starts = (start for start in store.folded(server).starts if start["run"] == holder.get("run"))
-    return tuple({**start, "event": "stage.interrupted", "message": RUN_DIED} for start in starts)
-
-
-def with_broken_off(state: ServerState, found: Iterable[Event]) -> ServerState:
-    """Return the state as it will be once what `broken_off` found is recorded."""
-    for event in found:
-        state = apply(state, event)
-    return state
-
 
 _SHOWN: Final = 15  # lines
 
@@ -140,7 +115,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds
+_LONGEST_PAUSE: Final = 60.0  # seconds; the pause before each further attempt is twice as long
 
 
 @dataclass(slots=True)
@@ -169,9 +144,9 @@ def server_plan(
     return plan(stages, state, inputs, force=force, present=present)
 
 
-def retry_delay(attempt: int, backoff: float) -> float:
-    """Seconds to wait before an attempt (the second is the first that waits): doubled each time, one minute at most."""
-    return min(backoff * float(1 << max(0, attempt - 2)), _LONGEST_PAUSE)
+def log_file(workspace: Workspace, server: str, stage: str) -> Path:
+    """Return the path of a stage's log."""
+    return workspace.artifacts / server / "logs" / f"{stage}.log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +159,11 @@ class Runner:
     executor: Executor
     emit: Callable[[RunEvent], None]
     run_id: str
-    pid: int
     attempts: int
     backoff: float
-    stopped: threading.Event
     slots: threading.Semaphore
     width: int
+    stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerResult:
         """Run the stages of one server that are due, and those that are `forced`. What goes wrong is reported and is its outcome; other servers go on."""
@@ -213,10 +187,9 @@ class Runner:
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
         """Return the result for a server that is settled and where all is up to date: no lock, no history."""
-        state = self.store.settled(server.name)
-        if state is None:
+        if not self.store.is_settled(server.name):
             return None
-        steps = server_plan(self.workspace, server, self.stages, state)
+        steps = server_plan(self.workspace, server, self.stages, self.store.state(server.name))
         if any(step.verdict != UP_TO_DATE for step in steps):
             return None
         for step in steps:
@@ -226,7 +199,7 @@ class Runner:
     def _recover(self, server: WorkspaceServer) -> None:
         """Record stages that never ended: we hold the run lock, so their process is dead."""
         with self.store.transaction(server.name) as transaction:
-            for event in transaction.starts:
+            for event in transaction.state.begun.values():
                 transaction.append(
                     "stage.interrupted",
                     stage=event["stage"],
@@ -240,8 +213,10 @@ class Runner:
     ) -> ServerResult:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
-            state = self.store.folded(server.name).state
-            if self._move_back(state):
+            state = self.store.state(server.name)
+            if moved := move_back(self.workspace, self.stages, state, self.store):
+                for words in moved:
+                    self.emit(ServerTrouble(state.server, words, "mcpfactory inbox"))
                 continue
             steps = server_plan(self.workspace, server, self.stages, state, force)
             due = self._due(steps, result.ran)
@@ -254,13 +229,6 @@ class Runner:
             result.ran += names
         result.outcome = "interrupted"
         return result
-
-    def _move_back(self, state: ServerState) -> bool:
-        """Move channels back whose candidate failed while they offered it; whether there was one. A run that broke off leaves that to the next."""
-        done = move_back(self.workspace, self.stages, state, self.store)
-        for words in done:
-            self.emit(ServerTrouble(state.server, words, "mcpfactory inbox"))
-        return bool(done)
 
     def _due(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> list[PlanStep]:
         """Return the steps that are due, were not run yet, and whose needs are satisfied: as many as may run side by side."""
@@ -277,7 +245,7 @@ class Runner:
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
         """Report what did not run, and take the worst outcome: a stage that still must run did not pass."""
-        state = self.store.folded(result.server).state
+        state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}
         for step in steps:
@@ -297,9 +265,9 @@ class Runner:
                 verdict = WAITING
                 waiting.add(step.stage)
             self.emit(StepSkipped(result.server, step.stage, verdict, step.reasons))
-            if verdict == BLOCKED:
-                found.add("blocked")
-        order = ("interrupted", "errored", "failed", "inconclusive", "blocked")
+            if verdict in {BLOCKED, HELD}:
+                found.add(verdict)
+        order = ("interrupted", "errored", "failed", "inconclusive", BLOCKED, HELD)
         result.outcome = next((outcome for outcome in order if outcome in found), "passed")
 
     def _run_steps(
@@ -311,9 +279,9 @@ class Runner:
         without an end unless the stage is at work.
         """
         for attempt in range(1, self.attempts + 1):
-            if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):
+            if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):
                 return
-            state = self.store.folded(server.name).state
+            state = self.store.state(server.name)
             reader, begun = InputReader(server, state), []
             at_work = [step.stage for step in steps]
             announce(at_work)
@@ -321,7 +289,12 @@ class Runner:
                 stage = next(stage for stage in self.stages if stage.name == step.stage)
                 begun.append((step, stage, stage_inputs(stage, reader)))
                 self._record(
-                    server, "stage.started", stage=stage.name, run=self.run_id, pid=self.pid, reasons=list(step.reasons)
+                    server,
+                    "stage.started",
+                    stage=stage.name,
+                    run=self.run_id,
+                    pid=os.getpid(),
+                    reasons=list(step.reasons),
                 )
                 self.emit(StepStarted(server.name, stage.name, step.reasons, attempt))
             again = []
@@ -407,7 +380,7 @@ class Runner:
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
         """Record how a stage ended, and move the channel that it fills; what came of it may be another outcome."""
-        state = self.store.folded(server.name).state
+        state = self.store.state(server.name)
         after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
         candidate = artifact_of(self.workspace, state) if "candidate" in stage.reads else None
@@ -449,7 +422,7 @@ class Runner:
         if stopped:
             word = "retired" if state.retired else "held"
             return StageOutputs("inconclusive", f"while the stage ran, it was {describe_decision(word, stopped)}")
-        if wrong := next(misplaced(transaction.events), ""):
+        if wrong := next(invalid_order(transaction.events), ""):
             words = f"its history has what no run can have recorded: {wrong}"
             return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline verify {state.server}")
         if words := version_fault(channel, state.candidates[candidate.id], candidate.id, transaction.events):
@@ -470,7 +443,7 @@ class Runner:
         return self.workspace.artifacts / server.name / (candidate.id if candidate else "reports") / stage.name
 
     def _log(self, server: WorkspaceServer, stage: Stage) -> Path:
-        return self.workspace.artifacts / server.name / "logs" / f"{stage.name}.log"
+        return log_file(self.workspace, server.name, stage.name)
 
     def _work(self, server: WorkspaceServer) -> Path:
         return self.workspace.artifacts / ".work" / server.name

@@ -1,4 +1,4 @@
-"""Tools that work: making servers, updating them, running the pipeline. They move no channel but the one that runs fill."""
+"""Tools of operations that need no confirmation: they move no channel but the one that runs fill."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.events import (
 )
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext, OperationResult
 from mcpfactory_pipeline.operations.run import Run, RunResult, StepRun
-from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS
+from mcpfactory_pipeline.operations.table import CONFIRMED, OPERATIONS
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, in_stoppable_thread
 from mcpfactory_pipeline.serve.operation_tool import tool_of
 from mcpfactory_runtime import Context, Server
@@ -32,9 +32,9 @@ class PipelineTools:
         self._access = access
 
     def register(self, server: Server) -> None:
-        """Offer a tool for each operation that is not a decision."""
+        """Offer a tool for each operation that no person confirms."""
         for operation in OPERATIONS:
-            if "mcp" in operation.omit or operation in DECISIONS:
+            if "mcp" in operation.omit or operation in CONFIRMED:
                 continue
             hints = {"readOnlyHint": False, "destructiveHint": operation.destructive, "openWorldHint": True}
             hints["idempotentHint"] = operation.idempotent

@@ -13,21 +13,18 @@ from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, in_own_loop
 from mcpfactory_pipeline.serve.results import (
     ConfusedTools,
-    ConfusionRow,
     Examination,
     FindingList,
     FindingRow,
     InboxResult,
-    InboxRow,
     PlanResult,
     ServerList,
     ServerRow,
     SourceDiff,
     StageLog,
     StatusList,
-    StepRow,
 )
-from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
+from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.status import list_servers, read_log, read_report, status
 from mcpfactory_runtime import Server
 
@@ -85,8 +82,7 @@ class ReadTools:
             force: also plan stages that are up to date.
         """
         steps = await self._access.read(plan_servers, servers or None, until=until or None, force=force)
-        rows = [StepRow(step.server, step.stage, step.verdict, list(step.reasons)) for step in steps]
-        return PlanResult(sum(row.verdict == "run" for row in rows), rows)
+        return PlanResult(sum(step.verdict == "run" for step in steps), steps)
 
     async def inbox(self, servers: SomeServers = ()) -> InboxResult:
         """List pending work, the most blocking first, each with the next command.
@@ -94,7 +90,7 @@ class ReadTools:
         Args:
             servers: their names; empty means all.
         """
-        return _inbox(await self._access.read(read_inbox, servers or None))
+        return InboxResult(await self._access.read(read_inbox, servers or None))
 
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
         """List pending work as `inbox` does, after checking the origins: API documents, adopted servers, packages.
@@ -105,7 +101,7 @@ class ReadTools:
         Args:
             servers: their names; empty means all.
         """
-        return _inbox(await self._access.read(read_inbox, servers or None, refresh=True))
+        return InboxResult(await self._access.read(read_inbox, servers or None, refresh=True))
 
     async def findings(
         self,
@@ -171,13 +167,8 @@ class ReadTools:
         known = self._access.workspace().server(server)
         reports = read_reports(known.folder)
         tools = await in_own_loop(lambda: server_tools(known))
-        rows = [
-            ConfusionRow(
-                one.expected, one.chosen, one.times, dict(one.texts), dict(one.questions), list(one.models), one.advice
-            )
-            for one in confused_pairs(tools, reports)
-        ]
-        return ConfusedTools(server, [one.model for one in reports], rows)
+        pairs = [one.to_json() for one in confused_pairs(tools, reports)]
+        return ConfusedTools(server, [one.model for one in reports], pairs)
 
     async def validate(self, server: OneServer) -> Examination:
         """Examine a server as its sources are now, without a run: start it, call its tools, judge it by the rules.
@@ -192,10 +183,6 @@ class ReadTools:
         report = await in_own_loop(lambda: validate_source(self._access.workspace(), server))
         rows = _rows([finding.to_json() for finding in report.findings], 50)
         return Examination(server, report.score, report.passed, list(report.failed_gates), rows)
-
-
-def _inbox(items: Iterable[InboxItem]) -> InboxResult:
-    return InboxResult([InboxRow(**item.to_json()) for item in items])
 
 
 def _rows(findings: Iterable[Mapping[str, Any]], limit: int) -> list[FindingRow]:

@@ -32,6 +32,7 @@ from mcpfactory_pipeline.launch.command import read_failure
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.jsonrpc import encode
+from mcpfactory_runtime.schemas.walk import APPLICATORS
 from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
 from mcpfactory_runtime.server.remote import relay
 from mcpfactory_runtime.server.remote.relay import forward
@@ -334,7 +335,7 @@ def relayed_template(server: str, wire: Mapping[str, Any], call: Call) -> Templa
     return relay.relayed_template(wire, partial(call, server), matches, _OuterNames(server))
 
 
-class _OuterNames:
+class _OuterNames(relay.RelayNames):
     """Names and URIs of a server as seen behind the gateway."""
 
     def __init__(self, server: str) -> None:
@@ -357,7 +358,6 @@ class _OuterNames:
 
 _MAX_TEXT: Final = 20_000  # characters of one text that is shown to models before any call
 _LOST: Final = f"hidden characters, or what is beyond {_MAX_TEXT:,} characters left out"
-_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _EXAMPLES: Final = frozenset({"default", "example", "examples"})  # for readers only, so they can be dropped
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
 _WORDS: Final = _VALUES | {
@@ -426,7 +426,7 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    if isinstance(value, Mapping) and key in _NAMED:  # keys are argument names and can be any string
+    if isinstance(value, Mapping) and APPLICATORS.get(key) == "map":  # keys are argument names and can be any string
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Mapping):
         kept = {name: one for name, one in value.items() if not (name in _EXAMPLES and _is_foul(one))}

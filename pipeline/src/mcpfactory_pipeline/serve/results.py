@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcpfactory_pipeline.operations.decisions import DecisionResult
+from mcpfactory_pipeline.plan.plan import PlanStep
+from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_runtime.types import Json
 
 
@@ -36,21 +37,11 @@ class StatusList:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
-    """A stage of a server: `run`, `up-to-date`, `blocked`, `held` or `waiting`, and why; `broken` for a server whose files cannot be read."""
-
-    server: str
-    stage: str
-    verdict: str
-    reasons: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class PlanResult:
     """Stages that a run would execute."""
 
     due: int
-    steps: list[StepRow]
+    steps: list[PlanStep]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +84,12 @@ class Examination:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfusionRow:
-    """Two tools that were confused: `texts` are what both say of themselves now, `questions` those that confused them, each with how often.
-
-    `times` is 0, and `questions` empty, for tools whose texts compete and that no model confused yet.
-    """
-
-    expected: str
-    chosen: str
-    times: int
-    texts: dict[str, str]
-    questions: dict[str, int]
-    models: list[str]
-    advice: str
-
-
-@dataclass(frozen=True, slots=True)
 class ConfusedTools:
-    """The pairs, the most often confused first; `reports` names the models whose reports there are."""
+    """Confused pairs in the shape of `evaluate --suggest --json`, most frequent first; `reports` names the models with reports."""
 
     server: str
     reports: list[str]
-    pairs: list[ConfusionRow]
+    pairs: list[Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +108,10 @@ class SourceDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class InboxRow:
-    """One thing that waits, and the command that comes next; `waited` is in seconds. `precondition` is what a decision about it may be bound to."""
-
-    kind: str
-    server: str
-    about: str
-    message: str
-    command: str
-    since: str | None
-    waited: float | None
-    precondition: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class InboxResult:
     """Everything that waits, the most blocking first."""
 
-    items: list[InboxRow]
+    items: list[InboxItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +120,3 @@ class StageLog:
 
     text: str
     cut: bool
-
-
-class ConfirmedDecision(DecisionResult):
-    """A decision of an agent, and the person who confirmed it."""
-
-    decision: str
-    actor: str
-    confirmed: str

@@ -139,30 +139,28 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
     return size, tail[tail.rfind(b"\n") + 1 :]
 
 
-def half_written(file: Path) -> int:
-    """Return the number of bytes of an incomplete last line, which `read` leaves out; 0 if complete.
+def half_written(file: Path, *, remove: bool = False) -> bytes:
+    """Return an incomplete last line, which `read` leaves out; empty if there is none.
 
-    A write in progress also has such a line.
+    A write in progress also has such a line. With `remove`, the caller holds the state lock.
     """
+    flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(file, flags)
     except OSError:
-        return 0
+        if remove:
+            raise
+        return b""  # the reader of the history reports the error
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return 0
-        tail = _last_line(descriptor)[1]
-    except OSError:  # for example a folder, which the reader reports
-        return 0
+        size, tail = _last_line(descriptor) if stat.S_ISREG(os.fstat(descriptor).st_mode) else (0, b"")
+        if not tail.strip() or _is_json(tail):
+            return b""
+        if remove:
+            os.ftruncate(descriptor, size - len(tail))
+            os.fsync(descriptor)
+        return tail
     finally:
         os.close(descriptor)
-    return len(tail) if tail.strip() and not _is_json(tail) else 0
-
-
-def without_half_line(data: bytes) -> bytes:
-    """Return the content of a history without an incomplete last line."""
-    whole = data.rfind(b"\n") + 1
-    return data if not data[whole:].strip() or _is_json(data[whole:]) else data[:whole]
 
 
 def _is_json(line: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Validation of events and state files, and the order of events.
+"""Validation of events, and their order.
 
 Unknown members are kept, because a newer mcpfactory may have written them. An unknown kind is reported.
 """
@@ -20,7 +20,6 @@ from pydantic_core.core_schema import (
     int_schema,
     list_schema,
     literal_schema,
-    nullable_schema,
     str_schema,
     tagged_union_schema,
     typed_dict_field,
@@ -116,72 +115,6 @@ _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
-def _by_name(member: CoreSchema) -> CoreSchema:
-    return dict_schema(_TEXT, member, strict=True)
-
-
-_PERHAPS_TEXT: Final = nullable_schema(_TEXT)
-_BY_WHO: Final = _by_name(_TEXT_BY_NAME)
-_PUBLICATION: Final = _record(
-    dict.fromkeys(("candidate", "version", "channel", "actor"), _TEXT),
-    {"digest": _TEXT, "evidence": _TEXT_BY_NAME},
-)
-# Members of each record of a state file. The record's class rejects unknown ones.
-RECORDS: Final[Mapping[str, CoreSchema]] = {
-    "stages": _record(
-        {"outcome": _OUTCOME},
-        {
-            "fingerprint": _TEXT,
-            "inputs": _TEXT_BY_NAME,
-            "candidate": _PERHAPS_TEXT,
-            "message": _TEXT,
-            "summary": _SUMMARY,
-            "artifacts": _TEXT_BY_NAME,
-        },
-    ),
-    "candidates": _record(
-        {"version": _TEXT, "number": _COUNT, "files": _TEXT_BY_NAME},
-        {
-            "inputs": _TEXT_BY_NAME,
-            "checks": _by_name(_record({}, {"outcome": _OUTCOME, "fingerprint": _TEXT, "summary": _SUMMARY})),
-            "facts": _ANYTHING,
-            "channels": _TEXTS,
-            "approvals": _BY_WHO,
-            "rejections": _BY_WHO,
-        },
-    ),
-    "channels": _record({"candidate": _TEXT, "version": _TEXT}, {"before": _TEXTS}),
-    "holds": _TEXT_BY_NAME,
-    "published": _PUBLICATION,
-    "publishing": _PUBLICATION,
-    "decisions": _record(
-        {"shown": _TEXT_BY_NAME},
-        {"candidate": _PERHAPS_TEXT, "approvals": _TEXT_BY_NAME, "rejections": _TEXT_BY_NAME},
-    ),
-    "sent_back": _TEXT_BY_NAME,
-}
-OPTIONAL: Final = ("published", "publishing", "decisions", "sent_back")  # tables that are left out when empty
-
-
-@functools.cache
-def _states() -> SchemaValidator:
-    tables = {name: _by_name(record) for name, record in RECORDS.items()}
-    needed = {name: table for name, table in tables.items() if name not in OPTIONAL}
-    optional = {name: tables[name] for name in OPTIONAL}
-    facts = {"server": _TEXT, "candidate": _PERHAPS_TEXT, "retired": nullable_schema(_TEXT_BY_NAME)}
-    return SchemaValidator(_record({"state": _COUNT, **facts, **needed}, optional))
-
-
-def read_state(text: str) -> dict[str, Any]:
-    """Return the content of a state file.
-
-    Raises:
-        ValidationError: the file is invalid; `explain` gives the reason.
-    """
-    content: dict[str, Any] = _states().validate_json(text)
-    return content
-
-
 @functools.cache
 def _events() -> SchemaValidator:
     kinds = {
@@ -236,12 +169,11 @@ def unknown_kind(error: ValueError) -> str:
     return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
 
 
-def explain(error: ValueError, *, in_event: bool = True) -> str:
-    """Describe the first invalid member of an event, or of a state: its fields can have the names of kinds."""
+def explain(error: ValueError) -> str:
+    """Describe the first invalid member of an event."""
     if not (found := _first(error)):
         return str(error)
-    path = found["loc"][1:] if in_event else found["loc"]
-    member = ".".join(str(part) for part in path)
+    member = ".".join(str(part) for part in found["loc"][1:])
     if found["type"] == "missing":
         return f"{member} is missing"
     if found["type"] == "string_pattern_mismatch":
@@ -257,55 +189,31 @@ def _first(error: ValueError) -> Mapping[str, Any]:
 
 
 BEGINS: Final = "stage.started"
+RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 _ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
-Step = tuple[object, object]
+Step = tuple[object, object]  # a stage, and the run that executes it
 
 
-class StagesUnderWay:
-    """The stages of runs that began and came to no end, by their starts, oldest first."""
-
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._starts: dict[Step, Event] = {}
-        for event in events:
-            self.take(event)
-
-    @property
-    def starts(self) -> tuple[Event, ...]:
-        """The events with which they began."""
-        return tuple(self._starts.values())
-
-    def has(self, event: Event) -> bool:
-        """Return True if the event's stage is under way in the event's run."""
-        return _step(event) in self._starts
-
-    def take(self, event: Event) -> None:
-        """Go on with one more event."""
-        if event["event"] == BEGINS:
-            self._starts[_step(event)] = event
-        elif event["event"] in _ENDS:
-            self._starts.pop(_step(event), None)
+def step_of(event: Event) -> Step:
+    """Return the stage of an event, and its run."""
+    return event.get("stage"), event.get("run")
 
 
-def misplaced(events: Iterable[Event]) -> Iterator[str]:
+def invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe events that no run can have recorded: stages that ended without a start, or twice.
 
     Two clones may record the same crashed run as interrupted, and one of them may have continued it. So an end after
     an interruption, and an interruption after any end, are valid.
     """
-    under_way, ended = StagesUnderWay(), dict[Step, str]()
+    ended = dict[Step, str]()  # the last end of each step; "" while it runs
     for event in events:
-        if event["event"] in _ENDS and not under_way.has(event):
-            last = ended.get(_step(event))
-            if last is None or (last == event["event"] == "stage.finished"):
+        step, kind = step_of(event), str(event["event"])
+        if kind in _ENDS:
+            last = ended.get(step)
+            if last is None or (last == kind == "stage.finished"):
                 word = "did not begin" if last is None else "had ended"
-                yield f"{event['event']} ({event['id']}): {event['stage']} {word} in run {event['run']}"
-        under_way.take(event)
-        if event["event"] in _ENDS:
-            ended[_step(event)] = str(event["event"])
-        elif event["event"] == BEGINS:
-            ended.pop(_step(event), None)
-
-
-def _step(event: Event) -> Step:
-    return event.get("stage"), event.get("run")
+                yield f"{kind} ({event['id']}): {event['stage']} {word} in run {event['run']}"
+            ended[step] = kind
+        elif kind == BEGINS:
+            ended[step] = ""

@@ -2,7 +2,7 @@
 
 The rules of the fold (docs/reference/state.md):
 
-- `stage.started` has no result and changes nothing.
+- `stage.started` has no result: it only marks the stage as begun, in this run, until one of the next two.
 - `stage.finished` replaces the stage's record. With `built` it also makes a candidate, which becomes the server's;
   with `channel` it also moves a channel; otherwise, if it names a candidate, it is a check of that candidate.
 - `stage.interrupted` replaces the stage's record: the previous record no longer describes the files on disk.
@@ -23,14 +23,14 @@ offers or offered before, and those that are published.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_text
-from mcpfactory_pipeline.state.schema import OPTIONAL, UPGRADE, Event, explain, read_state
+from mcpfactory_pipeline.state.schema import UPGRADE, Event, Step, step_of
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
@@ -71,6 +71,11 @@ class Candidate:
     channels: tuple[str, ...] = ()
     approvals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def summary(self, stage: str) -> Mapping[str, Any]:
+        """Return the facts of a stage's check; empty if it did not run."""
+        found: Mapping[str, Any] = self.checks.get(stage, {}).get("summary", {})
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,8 @@ class ServerState:
     retired server, with `gone` if its folder was also removed. `published` is target → release there; `publishing` is
     target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
     latest content; `sent_back` is stage → who sent the work back to it, and why.
+
+    The state file omits `begun`, the starts of stages without an end, and `last`, the ID of the newest event.
     """
 
     server: str
@@ -133,13 +140,36 @@ class ServerState:
     decisions: Mapping[str, StageDecision] = field(default_factory=dict)
     sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
+    begun: Mapping[Step, Event] = field(default_factory=dict, compare=False)
+    last: str = field(default="", compare=False)
+
     def to_json(self) -> dict[str, Any]:
-        """Return the state as plain data, the shape of the file. What came later than the schema is mentioned where there is some."""
-        data = {"state": SCHEMA, **asdict(self)}
-        return {key: value for key, value in data.items() if value or key not in OPTIONAL}
+        """Return the content of the state file. Tables in `_OPTIONAL` are omitted if empty; the values are shared."""
+        found: dict[str, Any] = {"state": SCHEMA}
+        for name in _STORED:
+            value = getattr(self, name)
+            if name in _RECORDS:
+                value = {key: {part: getattr(one, part) for part in one.__slots__} for key, one in value.items()}
+            if value or name not in _OPTIONAL:
+                found[name] = value
+        return found
+
+    def offered(self, channel: str | None) -> str:
+        """Return the candidate that a channel offers; "" if none."""
+        release = self.channels.get(channel or "")
+        return release.candidate if release else ""
 
 
-_RECORDS: Final = (StageRecord, Candidate, Release, Publication, StageDecision)
+_STORED: Final = tuple(one.name for one in fields(ServerState) if one.compare)
+_OPTIONAL: Final = ("published", "publishing", "decisions", "sent_back")
+_RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
+    "stages": StageRecord,
+    "candidates": Candidate,
+    "channels": Release,
+    "published": Publication,
+    "publishing": Publication,
+    "decisions": StageDecision,
+}
 
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
@@ -148,14 +178,19 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
     Raises:
         StateError: on an event that this version does not know.
     """
-    state = ServerState(server)
+    return extend(ServerState(server), events)
+
+
+def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
+    """Return the state after more events, as `fold` does."""
+    last = state.last
     for event in events:
-        state = apply(state, event)
-    return state
+        state, last = apply(state, event), str(event.get("id"))
+    return replace(state, last=last)
 
 
 def apply(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event."""
+    """Return the state after one more event, without its ID in `last`."""
     kind = event.get("event")
     rule = RULES.get(str(kind))
     if rule is None:
@@ -169,8 +204,15 @@ def apply(state: ServerState, event: Event) -> ServerState:
         ) from error
 
 
-def _unchanged(state: ServerState, _event: Event) -> ServerState:
-    return state
+def _started(state: ServerState, event: Event) -> ServerState:
+    return replace(state, begun={**state.begun, step_of(event): event})
+
+
+def _ended(state: ServerState, event: Event, record: StageRecord) -> ServerState:
+    """Replace the record of a stage, which is no longer begun."""
+    step = step_of(event)
+    begun = {key: start for key, start in state.begun.items() if key != step} if step in state.begun else state.begun
+    return replace(state, stages={**state.stages, str(event["stage"]): record}, begun=begun)
 
 
 def finished_record(event: Event) -> StageRecord:
@@ -188,8 +230,9 @@ def finished_record(event: Event) -> StageRecord:
 
 def _finished(state: ServerState, event: Event) -> ServerState:
     stage, candidate, record = str(event["stage"]), event.get("candidate"), finished_record(event)
-    waiting = {name: who for name, who in state.sent_back.items() if name != stage}
-    state = replace(state, stages={**state.stages, stage: record}, sent_back=waiting)
+    state = _ended(state, event, record)
+    if stage in state.sent_back:
+        state = replace(state, sent_back={name: who for name, who in state.sent_back.items() if name != stage})
     if (built := event.get("built")) is not None:
         return _with_candidate(state, str(candidate), built, record.inputs)
     if (channel := event.get("channel")) is not None:
@@ -200,8 +243,7 @@ def _finished(state: ServerState, event: Event) -> ServerState:
 
 
 def _interrupted(state: ServerState, event: Event) -> ServerState:
-    record = StageRecord("interrupted", message=str(event.get("message", "")))
-    return replace(state, stages={**state.stages, str(event["stage"]): record})
+    return _ended(state, event, StageRecord("interrupted", message=str(event.get("message", ""))))
 
 
 def _promoted(state: ServerState, event: Event) -> ServerState:
@@ -284,7 +326,7 @@ def _who(event: Event) -> dict[str, str]:
 
 
 RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    "stage.started": _unchanged,
+    "stage.started": _started,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,
@@ -296,7 +338,7 @@ RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
     "retired": _retired,
     "revived": _revived,
     "renamed": _revived,
-    "waived": _unchanged,  # it concerns data in a separate file, waivers.toml
+    "waived": lambda state, _event: state,  # it concerns data in a separate file, waivers.toml
     "publish.started": _publishing,
     "published": _published,
 }
@@ -329,33 +371,23 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
     return _pruned(replace(state, channels=channels, candidates=candidates))
 
 
-def _pruned(state: ServerState) -> ServerState:
-    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-_KEPT:]
+def referenced(state: ServerState, keep: int) -> set[str]:
+    """Return the newest candidates, as many as `keep`, and those that are current, published, or in a channel, now or before."""
+    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
-    kept = {*newest, state.candidate, *offered, *published}
-    return replace(state, candidates={name: c for name, c in state.candidates.items() if name in kept})
+    return {name for name in (*newest, state.candidate, *offered, *published) if name}
+
+
+def _pruned(state: ServerState) -> ServerState:
+    kept = referenced(state, _KEPT)
+    left = {name: candidate for name, candidate in state.candidates.items() if name in kept}
+    return state if len(left) == len(state.candidates) else replace(state, candidates=left)
 
 
 def to_text(state: ServerState) -> str:
     """Return the canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
-    return canonical_text(_shallow(state)) + "\n"
-
-
-def _shallow(state: ServerState) -> dict[str, Any]:
-    """Return `to_json` with shared values: read-only."""
-    found: dict[str, Any] = {"state": SCHEMA}
-    for name in ServerState.__slots__:
-        value = getattr(state, name)
-        records = isinstance(value, dict) and any(isinstance(one, _RECORDS) for one in value.values())
-        plain = (
-            {key: {part: getattr(one, part) for part in one.__slots__} for key, one in value.items()}
-            if records
-            else value
-        )
-        if plain or name not in OPTIONAL:
-            found[name] = plain
-    return found
+    return canonical_text(state.to_json()) + "\n"
 
 
 def repair_hint(where: str) -> str:
@@ -366,56 +398,39 @@ def repair_hint(where: str) -> str:
 
 def newer_schema(text: str) -> bool:
     """Return True if a newer mcpfactory wrote a state file."""
-    try:
-        schema = from_json(text)["state"]
-    except (ValueError, TypeError, KeyError):
-        return False
+    schema = _schema_of(text)
     return isinstance(schema, int) and schema > SCHEMA
 
 
-def parse(text: str, where: str) -> ServerState:
-    """Return the state in a file's text; `where` is the path that a `StateError` names."""
-    hint = repair_hint(where)
+def _schema_of(text: str) -> Any:
     try:
-        data = read_state(text)
-        if data["state"] != SCHEMA:
-            raise _no_state(text, where)
-        return ServerState(
-            server=data["server"],
-            candidate=data["candidate"],
-            stages={name: StageRecord(**record) for name, record in data["stages"].items()},
-            candidates={name: Candidate(**_tuples(record)) for name, record in data["candidates"].items()},
-            channels={name: Release(**_tuples(release)) for name, release in data["channels"].items()},
-            holds=data["holds"],
-            retired=data["retired"],
-            **{
-                key: {target: Publication(**record) for target, record in data.get(key, {}).items()}
-                for key in ("published", "publishing")
-            },
-            decisions={name: StageDecision(**record) for name, record in data.get("decisions", {}).items()},
-            sent_back=data.get("sent_back", {}),
-        )
-    except ValueError as error:
-        raise _no_state(text, where, explain(error, in_event=False)) from error
-    except TypeError as error:
-        raise StateError(f"{where} is not a valid state: {error}", hint=hint) from error
+        return from_json(text)["state"]
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
-def _no_state(text: str, where: str, why: str = "") -> StateError:
-    """Return the error for a text: a merge or another schema is a better reason than what follows from it."""
+def parse(text: str, where: str) -> ServerState:
+    """Return the state in a file's text; `where` is the path that a `StateError` names.
+
+    This reads what `to_text` wrote. Other text has to be compared with the history (`store`).
+    """
     hint = repair_hint(where)
     if "\n<<<<<<<" in f"\n{text}":
-        return StateError(f"{where} contains merge conflict markers", hint=hint)
+        raise StateError(f"{where} contains merge conflict markers", hint=hint)
+    if (schema := _schema_of(text)) not in {SCHEMA, None}:
+        raise StateError(
+            f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
+            hint=UPGRADE if newer_schema(text) else hint,
+        )
     try:
-        schema = from_json(text)["state"]
-    except (ValueError, TypeError, KeyError):
-        schema = SCHEMA
-    if schema == SCHEMA:
-        return StateError(f"{where} is not a valid state: {why}", hint=hint)
-    return StateError(
-        f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
-        hint=UPGRADE if newer_schema(text) else hint,
-    )
+        content: dict[str, Any] = from_json(text)
+        for name, record in _RECORDS.items():
+            content[name] = {key: record(**_tuples(one)) for key, one in content.get(name, {}).items()}
+        return ServerState(**{name: content[name] for name in _STORED if name in content or name not in _OPTIONAL})
+    except KeyError as error:
+        raise StateError(f"{where} is not a valid state: {error.args[0]} is missing", hint=hint) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StateError(f"{where} is not a valid state: {error}", hint=hint) from error
 
 
 def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:

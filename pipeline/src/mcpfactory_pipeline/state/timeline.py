@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,13 +17,18 @@ _MOVES: Final = ("promoted", "rolled-back")
 _DECISIONS: Final = ("approved", "rejected")
 
 
+def _is_move(event: Event) -> bool:
+    """Return True if an event about a channel changes what it offers."""
+    return event["event"] in _MOVES or event["event"] == "stage.finished"
+
+
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
     """Each change of what a channel offers: when, and the candidate; None when it offers nothing any more."""
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
             yield parse_time(str(event["at"])), None
-        elif event.get("channel") == channel and (kind in _MOVES or kind == "stage.finished"):
+        elif event.get("channel") == channel and _is_move(event):
             yield parse_time(str(event["at"])), str(event.get("candidate"))
 
 
@@ -88,8 +93,7 @@ def offered_versions(events: Iterable[Event], channel: str = "") -> dict[str, se
     """
     found = dict[str, set[str]]()
     for event in events:
-        moved = event["event"] in _MOVES or event["event"] == "stage.finished"
-        if moved and event.get("version") and channel in {"", event.get("channel")}:
+        if _is_move(event) and event.get("version") and channel in {"", event.get("channel")}:
             found.setdefault(canonicalize_version(str(event["version"])), set()).add(str(event["candidate"]))
     return found
 
@@ -107,52 +111,48 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
     return since
 
 
+def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Event, str, str]]:
+    """Yield each event about a candidate and a channel, with the candidate, and the one that the channel offered before."""
+    offered = ""
+    for event in events:
+        if event.get("channel") == channel and event.get("candidate") is not None:
+            candidate = str(event["candidate"])
+            yield event, candidate, offered
+            if _is_move(event):
+                offered = candidate
+
+
 def withdrawals(events: Iterable[Event], channel: str) -> dict[str, Event]:
     """Return the candidates that were rolled back out of a channel, each with the event of the rollback.
 
-    An approval for the channel that came later takes a candidate off the list, and so does its return into the channel.
+    A later approval for the channel removes a candidate from the result, and so does its return into the channel.
     """
-    offered, found = "", dict[str, Event]()
-    for event in events:
-        if event.get("channel") != channel or event.get("candidate") is None:
-            continue
-        kind, candidate = event["event"], str(event["candidate"])
-        if kind == "rolled-back" and offered != candidate:
+    found = dict[str, Event]()
+    for event, candidate, offered in _channel_events(events, channel):
+        if event["event"] == "rolled-back" and offered != candidate:
             found[offered] = event
-        if kind in _MOVES or kind == "stage.finished":
-            offered = candidate
-            found.pop(candidate, None)
-        elif kind == "approved":
+        if _is_move(event) or event["event"] == "approved":
             found.pop(candidate, None)
     return found
 
 
-def rollbacks(events: Iterable[Event]) -> dict[tuple[str, str], Event]:
-    """Return the events by which candidates were rolled back out of channels, the last of each, by (channel, candidate)."""
-    offered, found = dict[str, str](), dict[tuple[str, str], Event]()
-    for event in events:
-        channel, candidate = event.get("channel"), event.get("candidate")
-        if channel is None or candidate is None:
-            continue
-        before = offered.get(str(channel))
-        if event["event"] == "rolled-back" and before not in {None, str(candidate)}:
-            found[str(channel), str(before)] = event
-        if event["event"] in _MOVES or event["event"] == "stage.finished":
-            offered[str(channel)] = str(candidate)
-    return found
+def rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
+    """Return the last rollback of each candidate out of a channel, by (channel, candidate)."""
+    channels = dict.fromkeys(str(event["channel"]) for event in events if event["event"] == "rolled-back")
+    return {
+        (channel, offered): event
+        for channel in channels
+        for event, candidate, offered in _channel_events(events, channel)
+        if event["event"] == "rolled-back" and offered not in {"", candidate}
+    }
 
 
 def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
-    """Yield what people decided about a candidate for a channel, and what rolled it back out of that: any but an approval takes approvals back."""
-    offered = ""
-    for event in events:
-        if event.get("channel") != channel or event.get("candidate") is None:
-            continue
-        kind, about = event["event"], str(event["candidate"])
-        if (kind == "rolled-back" and offered == candidate != about) or (kind in _DECISIONS and about == candidate):
+    """Yield the decisions about a candidate for a channel, and its rollbacks; all except approvals revoke approvals."""
+    for event, about, offered in _channel_events(events, channel):
+        rolled_back = event["event"] == "rolled-back" and offered == candidate != about
+        if rolled_back or (event["event"] in _DECISIONS and about == candidate):
             yield event
-        if kind in _MOVES or kind == "stage.finished":
-            offered = about
 
 
 def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:

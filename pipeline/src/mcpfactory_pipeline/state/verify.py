@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -23,53 +24,64 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
-from mcpfactory_pipeline.state.schema import Event, misplaced
+from mcpfactory_pipeline.state.schema import Event, invalid_order
 from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
-from mcpfactory_pipeline.state.store import Store, is_older
-from mcpfactory_pipeline.workspace.workspace import Workspace, explain_broken
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, contain
 
 _HISTORIES: Final = "pipeline/history"
+_UNWRITABLE: Final = "free space, or make the folder writable"
+Difference = dict[str, Any]
 
 
-def events_at(
-    workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
-) -> dict[str, dict[str, Event]]:
-    """Return the events that a commit has of servers (of all, when none is named) whose files are other files now: server → id → event.
-
-    `blobs` is what `head_histories` gave, where that commit is meant and many servers are asked for one after another.
-
-    Raises:
-        NotFoundError: there is no such commit.
-    """
-    store, found = Store(workspace), {}
-    listed = _blobs(workspace, ref, names) if blobs is None else blobs
-    for server, blob in listed.items():
-        if names and server not in names:
-            continue
-        if not _is_blob(_read(store, server), blob):
-            found[server] = _by_id(_git(workspace, ref, "cat-file", "blob", blob))
-    return found
+def difference(server: str, message: str, hint: str, changes: Iterable[str] = (), **more: Any) -> Difference:
+    """Return a difference as plain data: a `message`, a `hint`, and the changes, one line each."""
+    return {"server": server, "message": message, "hint": hint, "changes": list(changes), **more}
 
 
-def brought(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
+def added(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
     """Return the events that a commit does not have, by server, oldest first.
 
     Raises:
-        NotFoundError: there is no such commit.
+        NotFoundError: the commit does not exist.
     """
-    store, there, changed = Store(workspace), _blobs(workspace, ref), events_at(workspace, ref)
-    found = {}
+    store, blobs = Store(workspace), _blobs(workspace, ref)
+    changed, found = _changed(workspace, ref, blobs), {}
     for server in store.servers():
-        if server in there and server not in changed:
-            continue
-        now, before = _by_id(_read(store, server)), changed.get(server, {})
-        if new := [now[key] for key in sorted(now) if key not in before]:
-            found[server] = new
+        if server not in blobs or server in changed:
+            now, before = _by_id(_read(store, server)), changed.get(server, {})
+            if new := [now[key] for key in sorted(now) if key not in before]:
+                found[server] = new
+    return found
+
+
+def missing(
+    workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
+) -> list[Difference]:
+    """Return the servers whose histories lack events of a commit, or have others in their place.
+
+    `blobs` is the result of `head_histories`, if that commit is meant and many servers are read one after another.
+
+    Raises:
+        NotFoundError: the commit does not exist.
+    """
+    store, found = Store(workspace), []
+    listed = _blobs(workspace, ref, names) if blobs is None else blobs
+    wanted = {server: blob for server, blob in listed.items() if not names or server in names}
+    for server, before in sorted(_changed(workspace, ref, wanted).items()):
+        now = _by_id(_read(store, server))
+        gone = [_describe("lacks", event) for key, event in before.items() if key not in now]
+        gone += [_describe("has another", event) for key, event in before.items() if now.get(key, event) != event]
+        if gone:
+            where = store.where(server, "history")
+            message = f"{where} is not what {ref} has, and more: {pluralize(len(gone), 'event')} missing or changed"
+            hint = f"histories only grow: git checkout {ref} -- {where} brings them back"
+            found.append(difference(server, message, hint, gone))
     return found
 
 
 def head_histories(workspace: Workspace, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the histories of the commit that is checked out: server → git's name of the file's bytes; none where nothing is committed."""
+    """Return the blob IDs of the histories in the checked-out commit, by server; empty without a commit."""
     if not git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD"):
         return {}
     return _blobs(workspace, "HEAD", names)
@@ -85,6 +97,17 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
     return {PurePosixPath(path).stem: about.split()[2] for about, _, path in entries}
 
 
+def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
+    """Return the committed events, by ID, of the servers whose files differ from these blobs."""
+    store, found = Store(workspace), {}
+    for server, blob in blobs.items():
+        data = _read(store, server)
+        make = hashlib.sha1 if len(blob) == 40 else hashlib.sha256
+        if make(b"blob %d\0" % len(data) + data).hexdigest() != blob:
+            found[server] = _by_id(_git(workspace, ref, "cat-file", "blob", blob))
+    return found
+
+
 def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
     """Return Git's output about an existing commit; an unreadable object raises an error instead of seeming empty."""
     if (printed := git_output(workspace.root, *arguments)) is None:
@@ -94,30 +117,7 @@ def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
     return printed
 
 
-def lost(
-    workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """Return the servers whose histories lack events of a commit, or have others in their place, as `verify` returns differences.
-
-    `blobs` is as in `events_at`.
-
-    Raises:
-        NotFoundError: there is no such commit.
-    """
-    store, found = Store(workspace), []
-    for server, before in sorted(events_at(workspace, ref, names, blobs=blobs).items()):
-        now = _by_id(_read(store, server))
-        gone = [_told("lacks", event) for key, event in before.items() if key not in now]
-        gone += [_told("has another", event) for key, event in before.items() if now.get(key, event) != event]
-        if gone:
-            where = store.where(server, "history")
-            message = f"{where} is not what {ref} has, and more: {pluralize(len(gone), 'event')} missing or changed"
-            hint = f"histories only grow: git checkout {ref} -- {where} brings them back"
-            found.append({"server": server, "message": message, "hint": hint, "changes": gone})
-    return found
-
-
-def _told(what: str, event: Event) -> str:
+def _describe(what: str, event: Event) -> str:
     about = ", ".join(str(event[key]) for key in ("stage", "channel", "candidate") if event.get(key))
     return (
         f"{what} {event['id']} ({event.get('event')}{' ' if about else ''}{about}, {event.get('actor')}, "
@@ -133,12 +133,8 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    return {str(event["id"]): event for event in _lines(data)}
-
-
-def _lines(data: bytes) -> list[Event]:
-    """Return the events of a file in the order of its lines; skip invalid lines, which `verify` reports."""
-    return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
+    """Return the events of a history by ID; skip invalid lines, which `verify` reports."""
+    return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
 
 
 def _event(line: bytes) -> Event | None:
@@ -150,51 +146,45 @@ def _event(line: bytes) -> Event | None:
     return event if isinstance(event, dict) and isinstance(event["id"], str) else None
 
 
-def _is_blob(data: bytes, blob: str) -> bool:
-    make = hashlib.sha1 if len(blob) == 40 else hashlib.sha256
-    return make(b"blob %d\0" % len(data) + data).hexdigest() == blob
-
-
 def verify(
     workspace: Workspace,
     names: Sequence[str] | None = None,
     *,
-    against: str = "",
     head: Mapping[str, str] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Difference]:
     """Derive every state from its history again and return the differences. Change nothing.
 
-    Every event of the checked-out commit, and of the commit `against` if given, must still exist unchanged.
+    Every event of the checked-out commit must still exist unchanged.
 
-    Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines with the actual and the
-    expected content of the state file. `names` are present or past servers of the workspace. `head` is the result of
-    `head_histories`, which is called if `head` is not given.
+    `changes` are lines with the actual and the expected content of the state file. `names` are present or past
+    servers of the workspace. `head` is the result of `head_histories`, which is called if `head` is not given.
 
     Raises:
-        NotFoundError: the server never existed, or the commit is unknown.
+        NotFoundError: the server never existed.
     """
-    store, found = Store(workspace), _lost(workspace, names, against, head)
+    store, found = Store(workspace), _missing(workspace, names, head)
     known = store.servers()
     for server in names or known:
         if server not in known:
             workspace.server(server)
-        if (wrong := _lasting_mismatch(store, server)) is not None:
-            message, changes = str(wrong), list(_changes(store, server))
-            found.append({"server": server, "message": message, "hint": wrong.hint, "changes": changes})
+        if _mismatch(store, server) is not None:  # a write in progress causes a harmless one
+            with store.unchanging(server):
+                if (wrong := _mismatch(store, server)) is not None:
+                    found.append(difference(server, wrong.message, wrong.hint, _changes(store, server)))
     return found
 
 
-def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
+def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Repair the differences that `verify` finds; return them with `mended`: True if the server's files now agree.
 
     An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, events that cannot be read, files
     that cannot be written. A state is never written from a history that lacks events of a commit, because it would
     confirm their loss.
     """
-    store, found = Store(workspace), _lost(workspace, names, against)
+    store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}
     found = [{**wrong, "mended": False} for wrong in found]
-    for wrong in verify(workspace, names, against=against):
+    for wrong in verify(workspace, names):
         if wrong["server"] in shortened:
             continue
         try:
@@ -209,86 +199,58 @@ def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: s
     ]
 
 
-def _drop_half_line(store: Store, server: str) -> Iterator[dict[str, Any]]:
-    """Take a last line away that never was whole, and say so."""
-    half = store.half_written(server)
-    if half is None:
+def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
+    """Remove an incomplete last line, and report it."""
+    if (half := store.half_written(server)) is None:
         return
     try:
         with file_lock(store.locks / f"{server}.lock"):
-            data = read_regular(store.history_file(server), LARGEST)
-            replace_file(store.history_file(server), history.without_half_line(data))
-        yield {
-            "server": server,
-            **half,
-            "changes": [repr(data[data.rfind(b"\n") + 1 :][:60].decode(errors="replace"))],
-            "mended": True,
-        }
+            line = history.half_written(store.history_file(server), remove=True)
+        yield difference(server, **half, changes=[repr(line[:60].decode(errors="replace"))], mended=True)
     except OSError as error:
         message = f"{store.where(server, 'history')} cannot be written: {error.strerror}"
-        yield {
-            "server": server,
-            "message": message,
-            "hint": "free space, or make the folder writable",
-            "changes": [],
-            "mended": False,
-        }
+        yield difference(server, message, _UNWRITABLE, mended=False)
 
 
-def _lost(
-    workspace: Workspace, names: Sequence[str] | None, against: str, head: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """Return the results of `lost` for the checked-out commit, if any, and for `against`; each server once."""
-    found = lost(workspace, against, names) if against else []
-    named = {wrong["server"] for wrong in found}
-    blobs = head_histories(workspace, names) if head is None else head
-    return found + [wrong for wrong in lost(workspace, "HEAD", names, blobs=blobs) if wrong["server"] not in named]
+def _missing(
+    workspace: Workspace, names: Sequence[str] | None, head: Mapping[str, str] | None = None
+) -> list[Difference]:
+    """Return the results of `missing` for the checked-out commit, if any."""
+    return missing(workspace, "HEAD", names, blobs=head_histories(workspace, names) if head is None else head)
 
 
-def _lasting_mismatch(store: Store, server: str) -> StateError | None:
-    """Return a mismatch that persists under the lock: a write in progress causes a harmless one."""
-    if (wrong := _mismatch(store, server)) is None:
-        return None
-    try:
-        with file_lock(store.locks / f"{server}.lock"):
-            return _mismatch(store, server)
-    except StateError:  # if we cannot take the lock, no other process is writing
-        return wrong
+def _mismatch(store: Store, server: str) -> BrokenServer | None:
+    """Return the difference between a server's state file and its history; None if they agree."""
+    return contain(server, partial(_compare, store, server))
 
 
-def _mismatch(store: Store, server: str) -> StateError | None:
-    """Return the difference between a server's state file and history as the writer's error; None if they agree."""
-    where = store.where(server, "state")
-    try:
-        events, text = store.history(server), store.state_text(server)
-        state = fold(server, events)
-    except StateError as error:
-        return error
-    except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
-        broken = explain_broken(server, error)
-        return StateError(broken.message, hint=broken.hint)
-    if wrong := next(misplaced(events), ""):
-        return _no_order(store, server, wrong)
+def _compare(store: Store, server: str) -> None:
+    """Raise StateError unless the state file is the fold of the history, and a run can have recorded that."""
+    where, events, text = store.where(server, "state"), store.history(server), store.state_text(server)
+    state = fold(server, events)
+    _require_order(store, server, events)
+    if text == to_text(state) or (text is None and not events):
+        return
     if text is None:
-        return StateError(f"{where} is missing", hint="run the pipeline to write it") if events else None
-    if text == to_text(state):
-        return None
-    if is_older(server, text, events):
-        return StateError(f"{where} is older than its history", hint="run the pipeline to update it")
-    return store.contradiction(server, text, events)
+        raise StateError(f"{where} is missing", hint="run the pipeline to write it")
+    store.require_older(server, text, events)
+    raise StateError(f"{where} is older than its history", hint="run the pipeline to update it")
 
 
-def _no_order(store: Store, server: str, wrong: str) -> StateError:
-    """Return the error for a history that has what no run recorded; it is not repaired, for that would be to believe it."""
-    where = store.where(server, "history")
-    hint = f"a run did not write that; see who did: git log -p -- {where}, and take the line back (git revert)"
-    return StateError(f"{where} has a result of a stage that no run can have recorded: {wrong}", hint=hint)
+def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
+    """Refuse a history with events that no run recorded; repairing it would be to believe it."""
+    if wrong := next(invalid_order(events), ""):
+        where = store.where(server, "history")
+        raise StateError(
+            f"{where} has a result of a stage that no run can have recorded: {wrong}",
+            hint=f"a run did not write that; see who did: git log -p -- {where}, and take the line back (git revert)",
+        )
 
 
 def _changes(store: Store, server: str) -> Iterator[str]:
     try:
-        text, wanted = store.state_text(server, broken=""), fold(server, store.history(server))
-        there, derived = _facts(from_json(text or "")), _facts(wanted.to_json())
+        text, wanted = store.state_text(server, broken=""), to_text(fold(server, store.history(server)))
+        there, derived = _facts(from_json(text or "")), _facts(from_json(wanted))
     except (ValueError, StateError):
         return
     for name in sorted(there.keys() | derived.keys()):
@@ -307,22 +269,21 @@ def _facts(value: Any, name: str = "") -> dict[str, str]:
 
 def _repair(store: Store, server: str) -> list[str]:
     with file_lock(store.locks / f"{server}.lock"):
-        marks = _without_marks(store, server)
+        markers = _remove_markers(store, server)
         store.snapshot_file(server).unlink(missing_ok=True)  # safe to delete: the next command writes a new one
         if not (events := store.history(server)):
             raise store.without_history(server)
-        if wrong := next(misplaced(events), ""):
-            raise _no_order(store, server, wrong)
+        _require_order(store, server, events)
         text = store.state_text(server, broken="")
         if text and newer_schema(text):
             raise StateError(
                 f"{store.where(server, 'state')} was written by a newer mcpfactory", hint="update mcpfactory"
             )
         store.write_state(server, to_text(fold(server, events)))
-    return marks
+    return markers
 
 
-def _without_marks(store: Store, server: str) -> list[str]:
+def _remove_markers(store: Store, server: str) -> list[str]:
     file, where = store.history_file(server), store.where(server, "history")
     try:
         lines = read_regular(file, LARGEST).splitlines(keepends=True)
@@ -332,9 +293,7 @@ def _without_marks(store: Store, server: str) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise StateError(
-            f"{where} cannot be written: {error.strerror}", hint="free space, or make the folder writable"
-        ) from error
+        raise StateError(f"{where} cannot be written: {error.strerror}", hint=_UNWRITABLE) from error
     return [
         f"{where}, line {number}: a mark of a merge, taken out"
         for number, line in enumerate(lines, 1)

@@ -18,6 +18,7 @@ from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.operations.table import read_command
 from mcpfactory_pipeline.plan.policy import find_channel, person_key
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -59,7 +60,10 @@ class Adviser:
             if operation := read_command(command):
                 self._try(operation)
             elif log := _LOG.fullmatch(command):
-                self._require_log(log["server"], log["stage"])
+                server, stage = log["server"], log["stage"]
+                if not log_file(self.workspace, server, stage).is_file():
+                    again = f"mcpfactory pipeline run {server} --force"
+                    return NotFoundError(f"no log of {stage} of {server} on this machine", hint=again)
         except PipelineError as error:
             return error
         return None
@@ -88,13 +92,7 @@ class Adviser:
         elif isinstance(operation, _TRIED) and getattr(operation, "sign_with", None) is None:
             operation.run(context)
 
-    def _require_log(self, server: str, stage: str) -> None:
-        if not (self.workspace.artifacts / server / "logs" / f"{stage}.log").is_file():
-            raise NotFoundError(
-                f"no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
-            )
-
-    def workable(self, command: str) -> tuple[str, PipelineError | None]:
+    def validate_suggestion(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal, if any.
 
         It is the given command, else one that the refusal's hint names, else the command that shows the server's

@@ -15,19 +15,16 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.text import escape_invisible, pluralize, truncate
-from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.views.graph import (
     GraphPlace,
     PlaceChip,
-    Stand,
+    Position,
     graph_of,
+    positions_of,
     server_places,
-    stands_of,
     workspace_places,
 )
 from mcpfactory_pipeline.views.inbox import InboxReader
-from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, contain
 
 _Link = Callable[[str], str]
@@ -42,7 +39,8 @@ SIGNS: Final[Mapping[str, tuple[str, str, str]]] = {
     "blocked": ("blocked", "none", "dash"), "ready": ("ready", "good", "play"),
     "stale": ("stale", "warn", "redo"), "run": ("will run", "warn", "redo"),
     "never": ("not run", "none", "dash"), "passed": ("passed", "good", "check"),
-    "offered": ("offered", "good", "check"),
+    "offered": ("offered", "good", "check"), "broken": ("unreadable", "bad", "alert"),
+    "retired": ("retired", "none", "lock"),
 }  # fmt: skip
 _KINDS: Final[Mapping[str, str]] = {"approval": "hand", "gates": "lock"}
 _SHAPES: Final[Mapping[str, str]] = {
@@ -285,8 +283,8 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     fits = len(node.name) * _LETTERS["name"] <= room  # else the channel that follows says the rest
     short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
-    beside = card.x + 10 + (17 if sign else 0)
-    left = card.x + card.width - 10 - beside
+    inline = card.x + 10 + (17 if sign else 0)
+    left = card.x + card.width - 10 - inline
     parts = [
         f'<g class="{node.kind} {_tone(place)}"{" role=" + chr(34) + "listitem" + chr(34) if link else ""}>',
         f"<title>{escape(truncate(_sentence(place), _TITLE))}</title>",
@@ -294,7 +292,7 @@ def _drawn(card: _Card, link: _Link | None) -> str:
         _sign(kind, card.x + 9, card.y + 7),
         name,
         _sign(sign, card.x + 9, card.y + 25),
-        _text(beside, card.y + 36, "said", _said(place, left), left),
+        _text(inline, card.y + 36, "said", _said(place, left), left),
     ]
     y, height = card.y + _HEAD, _chip_height(place, card.width)
     for chip in place.chips:
@@ -306,9 +304,9 @@ def _drawn(card: _Card, link: _Link | None) -> str:
 def _chip(chip: PlaceChip, x: int, y: int, size: tuple[int, int], link: _Link | None) -> str:
     word, tone, sign = SIGNS[chip.status]
     width, height = size
-    beside = height == _CHIP
-    room = width - 30 - int(len(word) * _LETTER) if beside else width - 34
-    place = f'x="{x + width - 10}" y="{y + 17}" text-anchor="end"' if beside else f'x="{x + 26}" y="{y + 31}"'
+    inline = height == _CHIP
+    room = width - 30 - int(len(word) * _LETTER) if inline else width - 34
+    place = f'x="{x + width - 10}" y="{y + 17}" text-anchor="end"' if inline else f'x="{x + 26}" y="{y + 31}"'
     inner = (
         f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{_CHIP // 2}"/>{_sign(sign, x + 7, y + 5)}'
         + _text(x + 26, y + 17, "label", chip.label, room)
@@ -350,21 +348,21 @@ def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_n
         NotFoundError: the server is unknown.
         ConfigError: the workspace, or the one server, cannot be read.
     """
-    stages, channels = workspace_stages(workspace), read_channels(workspace)
-    desk = InboxReader(workspace, stages, channels, clock())
+    reader = InboxReader.open(workspace, clock=clock)
     if server:
-        row, state = status_row(workspace, desk.store, stages, workspace.server(server))
-        items = list(desk.of(workspace.server(server), row, state))
-        return to_svg(server_places(row, items, stages, channels), f"Pipeline of {server}")
-    found: list[Stand] = []
+        known = workspace.server(server)
+        row, state = reader.status(known)
+        places = server_places(row, reader.of(known, row, state), reader.stages, reader.channels)
+        return to_svg(places, f"Pipeline of {server}")
+    found: list[Position] = []
     servers, broken = workspace.survey(None)
     for one in servers:
-        stands = contain(one.name, partial(_stands, desk, one))
-        found += stands if isinstance(stands, tuple) else ()
-    places = workspace_places(graph_of(stages, None, channels), found, len(servers) + len(broken))
-    return to_svg(places, f"Pipeline of {workspace.name}")
+        positions = contain(one.name, partial(_positions, reader, one))
+        found += positions if isinstance(positions, tuple) else ()
+    nodes = graph_of(reader.stages, None, reader.channels)
+    return to_svg(workspace_places(nodes, found, len(servers) + len(broken)), f"Pipeline of {workspace.name}")
 
 
-def _stands(desk: InboxReader, server: WorkspaceServer) -> tuple[Stand, ...]:
-    row, state = status_row(desk.workspace, desk.store, desk.stages, server)
-    return stands_of(row, desk.of(server, row, state), desk.stages, desk.channels)
+def _positions(reader: InboxReader, server: WorkspaceServer) -> tuple[Position, ...]:
+    row, state = reader.status(server)
+    return positions_of(row, reader.of(server, row, state), reader.stages, reader.channels)

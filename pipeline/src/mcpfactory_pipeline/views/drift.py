@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.decisions.drift import is_of_other_offer, way_to_offer
-from mcpfactory_pipeline.decisions.integrity import find_orphans, ghost_pages, state_faults
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
+from mcpfactory_pipeline.decisions.drift import Drift, is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.integrity import state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
@@ -22,20 +21,6 @@ _LOCK: Final = Path(".mcpfactory", "lock.json")
 _MAX_NAMED: Final = 3  # edited files that are named
 _README_COUNT: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
 _PARTS: Final = ("template", "codegen", "runtime")
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """One difference. `kind` is one of `KINDS`; `means` says what callers notice; `command` is what to type next."""
-
-    kind: str
-    message: str
-    means: str
-    command: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +91,6 @@ def look_again(server: WorkspaceServer) -> list[Drift]:
     return [Drift(one.kind, one.message, one.means, one.command) for one in seen]
 
 
-def removed_servers(workspace: Workspace) -> dict[str, Drift]:
-    """Return channel releases of servers without a folder, by server; pages missing in all states, by project."""
-    found = {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
-    for channel, project in ghost_pages(workspace):
-        message = f"channel {channel} on this machine offers {project}, which the state of no server names"
-        means = "who asks for it gets what nobody promoted"
-        found.setdefault(project, Drift("gone", message, means, "mcpfactory pipeline restore"))
-    return found
-
-
 def _document(case: _DriftInputs) -> Iterator[Drift]:
     now = case.inputs.get("generate", {}).get("document")
     if case.generated and now is not None and case.generated.inputs.get("document") not in {None, now}:
@@ -135,7 +110,9 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
         written = {path: entry["sha256"] for path, entry in files.items() if entry["owner"] == "machine"}
     except (KeyError, TypeError, AttributeError):
         return
-    found = [path for path, digest in sorted(written.items()) if _digest(case.server.folder / path) != digest]
+    found = [
+        path for path, digest in sorted(written.items()) if hash_file(case.server.folder / path) != f"sha256:{digest}"
+    ]
     if found:
         more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
         message = f"edited by hand: {', '.join(found[:_MAX_NAMED])}{more}"
@@ -283,7 +260,7 @@ def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drif
         message, means = f"{document.source} cannot be read: {error}", "whether the API changed is not known"
         yield Drift("source", message, means, f"mcpfactory inbox --refresh {case.server.name}")
         return
-    changed = [path for path, data in fresh.files.items() if _digest(case.server.folder / path) != _sha256(data)]
+    changed = [path for path, data in fresh.files.items() if hash_file(case.server.folder / path) != hash_bytes(data)]
     if changed:
         message = f"{document.source} is not what {changed[0]} holds any more"
         update = f"{case.update} --api {document.label}" if document.label else case.update
@@ -297,17 +274,6 @@ KINDS: Final = (
     "document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone",
     "version", "replaced", "offers",
 )  # fmt: skip
-
-
-def _digest(file: Path) -> str:
-    try:
-        return _sha256(file.read_bytes())
-    except OSError:
-        return ABSENT
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _short(value: str) -> str:

@@ -87,14 +87,18 @@ def rejected_words(known: Mapping[str, Any]) -> str:
     return "; ".join(f"{known['version']} was {describe_decision('rejected', one)}" for one in known["by"])
 
 
+def channel_limits(channel: ChannelPolicy) -> list[str]:
+    """Describe the gates and the soak time of a channel."""
+    limits = {name: "" if GATES[name].switch else f" {limit:g}" for name, limit in channel.gates.items()}
+    soak = [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    return [*(name.replace("_", " ") + limit for name, limit in limits.items()), *soak]
+
+
 def _admission(
     nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Add what a channel asks for behind its needs, and return what the channel itself then needs."""
-    asked = [
-        name.replace("_", " ") + ("" if GATES[name].switch else f" {limit:g}") for name, limit in channel.gates.items()
-    ]
-    asked += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    asked = channel_limits(channel)
     approvals = pluralize(channel.approvals, "approval") if channel.approvals else ""
     for name, kind, words in (
         (gates_name(channel.name), "gates", "; ".join(asked)),
@@ -196,7 +200,7 @@ _NO_QUESTION: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class Position:
     """One server at one place: with which candidate ("" before it is built), how it is there, and where the dashboard decides about it."""
 
     place: str
@@ -232,12 +236,12 @@ def candidate_anchor(candidate: str) -> str:
     return f"candidate-{candidate}"
 
 
-def stands_of(
+def positions_of(
     row: Mapping[str, Any],
     items: Iterable[InboxItem],
     stages: Sequence[Stage],
     channels: Sequence[ChannelPolicy],
-) -> tuple[Stand, ...]:
+) -> tuple[Position, ...]:
     """Return every position of a server, from its `status_row` and inbox items; empty if retired or broken."""
     if row.get("retired") or row.get("problem") or not stages:
         return ()
@@ -252,7 +256,7 @@ def stands_of(
     return tuple(found)
 
 
-def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Stand]:
+def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Position]:
     """Yield the stages that are at work, or the first that is not done: there the newest candidate is, or what becomes one."""
     at_work = set(row.get("at_work", ()))
     undone = (
@@ -263,12 +267,12 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
         if stage.name in at_work or (stage.name in names and not stage.awaits):  # else shown at its channel
-            yield _stand_at(row, stage, stages, nodes, running=stage.name in at_work)
+            yield _position_at(row, stage, stages, nodes, running=stage.name in at_work)
 
 
-def _stand_at(
+def _position_at(
     row: Mapping[str, Any], stage: Stage, stages: Sequence[Stage], nodes: set[str], *, running: bool
-) -> Stand:
+) -> Position:
     """Return the position of the newest candidate, or of its build in progress, at a stage."""
     cells, server = row.get("stages", {}), str(row["server"])
     names = [one.name for one in stages]
@@ -276,33 +280,32 @@ def _stand_at(
     built = all(names.index(stage.name) > place for place in builders) and bool(row.get("candidate"))
     candidate, version = (str(row["candidate"]), str(row["version"])) if built else ("", "")
     cell = cells.get(stage.name, {})
-    status = "running" if running else _front_status(cell, approval=bool(stage.approval))
+    status = "running" if running else stage_status(cell)
+    if status in {"never", "passed", "stale"}:
+        status = "gate" if cell.get("verdict") == "blocked" else "stale" if status == "passed" else status
+    elif status == "waiting" and stage.approval:
+        status = "approval"
     gates = gates_name(stage.channel.name) if stage.channel else ""
     place = gates if status == "gate" and gates in nodes else stage.name
     words = str(cell.get("message", "")) if status in {"failed", "errored", "interrupted", "inconclusive"} else ""
     words = words or ("at work now" if status == "running" else "; ".join(map(str, cell.get("reasons", ()))))
     path = f"/servers/{server}/" + (f"#{candidate_anchor(candidate)}" if candidate else "")
-    return Stand(place, server, candidate, version, status, words, path)
+    return Position(place, server, candidate, version, status, words, path)
 
 
-def _front_status(cell: Mapping[str, Any], *, approval: bool) -> str:
+def stage_status(cell: Mapping[str, Any]) -> str:
+    """Return the status of a stage that is not running, from its cell of a `status_row`; a bad outcome comes first."""
     verdict, outcome = cell.get("verdict"), cell.get("outcome")
     if outcome not in {None, "passed"}:
         return str(outcome)
-    if verdict == "held":
-        return "held"
-    if approval and verdict == "waiting":
-        return "approval"
-    if verdict == "waiting":
-        return "waiting"
-    if verdict == "blocked":
-        return "gate"
-    return "never" if outcome is None else "stale"
+    if verdict in {"held", "waiting"}:
+        return str(verdict)
+    return "never" if outcome is None else "passed" if verdict == "up-to-date" else "stale"
 
 
 def _before_channels(
     row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
-) -> Iterator[Stand]:
+) -> Iterator[Position]:
     """Yield the candidates that the channel before offers, and that wait for a gate, for people or for time."""
     offers, server = row.get("channels", {}), str(row["server"])
     for channel in channels:
@@ -326,12 +329,12 @@ def _before_channels(
                 else f"waits until it was long enough in {channel.source}"
             )
             path = f"/servers/{server}/decide/{channel.name}/"
-            yield Stand(place, server, next_up["candidate"], next_up["version"], status, words, path)
+            yield Position(place, server, next_up["candidate"], next_up["version"], status, words, path)
 
 
 def _offered(
     row: Mapping[str, Any], failed: Mapping[str, str], channels: Sequence[ChannelPolicy], nodes: set[str]
-) -> Iterator[Stand]:
+) -> Iterator[Position]:
     offers, server, holds = row.get("channels", {}), str(row["server"]), row.get("holds", {})
     for name, offer in offers.items():
         if name not in nodes:
@@ -343,7 +346,7 @@ def _offered(
         status = "held" if hold else "failed" if name in failed else "offered"
         held = describe_decision("held", hold) if hold else ""
         words = held or failed.get(name, "") or f"{name} offers it"
-        yield Stand(name, server, offer["candidate"], offer["version"], status, words, path)
+        yield Position(name, server, offer["candidate"], offer["version"], status, words, path)
 
 
 def server_places(
@@ -353,18 +356,18 @@ def server_places(
     channels: Sequence[ChannelPolicy],
 ) -> tuple[GraphPlace, ...]:
     """Return the graph of one server: each stage with its status, each candidate at its position."""
-    stands = stands_of(row, items, stages, channels)
+    positions = positions_of(row, items, stages, channels)
     return tuple(
         GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here))
         for node in graph_of(stages, row, channels)
-        for here in [[one for one in stands if one.place == node.name]]
+        for here in [[one for one in positions if one.place == node.name]]
     )
 
 
-def workspace_places(nodes: Sequence[GraphNode], stands: Iterable[Stand], servers: int) -> tuple[GraphPlace, ...]:
+def workspace_places(nodes: Sequence[GraphNode], positions: Iterable[Position], servers: int) -> tuple[GraphPlace, ...]:
     """Return the graph with this many servers: a chip for each, or, above `MANY`, counts by place and status."""
-    there: dict[str, list[Stand]] = {}
-    for one in sorted(stands, key=lambda one: (_ORDER.index(one.status), one.server)):
+    there: dict[str, list[Position]] = {}
+    for one in sorted(positions, key=lambda one: (_ORDER.index(one.status), one.server)):
         there.setdefault(one.place, []).append(one)
     chips = _counted if servers > MANY else _named
     return tuple(
@@ -372,19 +375,19 @@ def workspace_places(nodes: Sequence[GraphNode], stands: Iterable[Stand], server
     )
 
 
-def _named(node: GraphNode, stands: Sequence[Stand]) -> Iterator[PlaceChip]:
-    shown = stands if len(stands) <= _CHIPS else stands[: _CHIPS - 1]
+def _named(node: GraphNode, positions: Sequence[Position]) -> Iterator[PlaceChip]:
+    shown = positions if len(positions) <= _CHIPS else positions[: _CHIPS - 1]
     for one in shown:
         yield _chip(one, f"{one.server} {one.version}".strip())
-    if rest := stands[len(shown) :]:
+    if rest := positions[len(shown) :]:
         yield PlaceChip(f"{len(rest)} more", rest[0].status, f"{len(rest)} more servers at {node.name}", "/board/")
 
 
-def _counted(node: GraphNode, stands: Sequence[Stand]) -> Iterator[PlaceChip]:
-    for status, number in Counter(one.status for one in stands).items():
+def _counted(node: GraphNode, positions: Sequence[Position]) -> Iterator[PlaceChip]:
+    for status, number in Counter(one.status for one in positions).items():
         path = f"/?kind={status}" if status in _IN_INBOX else f"/board/?status={status}"
         yield PlaceChip(f"{number:,}", status, f"servers at {node.name}", path)
 
 
-def _chip(one: Stand, label: str) -> PlaceChip:
+def _chip(one: Position, label: str) -> PlaceChip:
     return PlaceChip(label, one.status, f"{one.server} {one.version}".strip() + f": {one.about}", one.path)

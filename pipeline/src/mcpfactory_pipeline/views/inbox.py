@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, cached_property, partial
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord
 from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.drift import drift_blockers
+from mcpfactory_pipeline.decisions.integrity import orphans
+from mcpfactory_pipeline.decisions.offers import ChannelReview, pending_candidate
 from mcpfactory_pipeline.decisions.precondition import stage_facts
 from mcpfactory_pipeline.decisions.promote import rollback_command
-from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items, stage_blockers
-from mcpfactory_pipeline.plan.fingerprint import InputReader, due_checks, due_stages, read_inputs, stage_inputs
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items
+from mcpfactory_pipeline.plan.fingerprint import InputReader, stage_inputs
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import describe_decision, find_blockers, person_key, read_channels, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.run.runner import broken_off
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
@@ -30,11 +31,10 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import decisions_about, failing_since, in_channel_since, last_time, soaked_since
 from mcpfactory_pipeline.state.verify import head_histories
 from mcpfactory_pipeline.views.advice import Adviser
-from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.waivers import Waiver, expiring, uncovering
+from mcpfactory_pipeline.workspace.waivers import expiring, uncovering
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
 
 
@@ -105,7 +105,7 @@ _NAMED: Final = 3  # servers of a run that are named; more are all
 
 
 @dataclass(frozen=True, slots=True)
-class InboxItem:
+class InboxItem(JsonRecord):
     """A pending item.
 
     `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds. `precondition` is the
@@ -121,10 +121,6 @@ class InboxItem:
     since: str | None = None
     waited: float | None = None
     precondition: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def read_inbox(
@@ -145,23 +141,23 @@ def read_inbox(
         NotFoundError: the server is unknown.
         ConfigError: the workspace cannot be read.
     """
-    desk = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+    reader = InboxReader.open(workspace, stages=stages, clock=clock)
     items: list[InboxItem] = []
     servers, broken = workspace.survey(names)
     items += [_broken_item(one) for one in broken]
     items += [] if names else gone_items(workspace)
     for done, server in enumerate(servers):
         count(done, len(servers))
-        found = contain(server.name, partial(desk.read, server, refresh=refresh))
+        found = contain(server.name, partial(reader.read, server, refresh=refresh))
         items += [_broken_item(found)] if isinstance(found, BrokenServer) else found
     return in_order(items)
 
 
 def gone_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers: releases in channels without a maintainer."""
+    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # of a name, the first
     return [
-        InboxItem("drift", server, drift.kind, f"{drift.message}; {drift.means}", drift.command)
-        for server, drift in removed_servers(workspace).items()
+        InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
 
 
@@ -208,11 +204,6 @@ class InboxReader:
     now: datetime
 
     @cached_property
-    def _waiver_days(self) -> int:
-        """For how many days a waiver is proposed again."""
-        return min(_RENEWED, self.workspace.settings.waivers.max_days)
-
-    @cached_property
     def _head(self) -> dict[str, str]:
         """The histories of the commit that is checked out: git is asked once, and not for each server that is ready."""
         return head_histories(self.workspace)
@@ -222,10 +213,24 @@ class InboxReader:
         """State and history of the workspace."""
         return Store(self.workspace)
 
+    @classmethod
+    def open(
+        cls, workspace: Workspace, *, stages: Sequence[Stage] | None = None, clock: Clock = utc_now
+    ) -> InboxReader:
+        """Return the reader of a workspace; `stages` replaces those of the workspace.
+
+        Raises:
+            ConfigError: the workspace cannot be read.
+        """
+        return cls(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+
+    def status(self, server: WorkspaceServer, *, refresh: bool = False) -> tuple[dict[str, Any], ServerState]:
+        """Return the `status_row` of a server, and its state."""
+        return status_row(self.workspace, self.store, self.stages, server, refresh=refresh)
+
     def read(self, server: WorkspaceServer, *, refresh: bool = False) -> list[InboxItem]:
         """Everything that waits at one server."""
-        row, state = status_row(self.workspace, self.store, self.stages, server, refresh=refresh)
-        return list(self.of(server, row, state))
+        return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Everything that waits at one server, by its `status_row`. What is suggested was tried: nothing that would be refused is."""
@@ -239,7 +244,7 @@ class InboxReader:
 
     def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
         """Return the item with a command that goes through, and with what refuses the one that came first, where it does."""
-        command, refused = adviser.workable(item.command)
+        command, refused = adviser.validate_suggestion(item.command)
         if refused is None:
             return item
         if item.kind != "ready":
@@ -260,7 +265,7 @@ class InboxReader:
             *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
         ]  # fmt: skip
-        events = [*recent(), *broken_off(self.store, server.name)] if due else ()
+        events = [*recent(), *self.store.crashed_stages(server.name)] if due else ()
         tokens = {**row["precondition"], **self._stage_tokens(server, state, due)}
         for item in self._timed(due, events, state):
             yield replace(item, precondition=tokens.get(item.about, ""))
@@ -371,54 +376,27 @@ class InboxReader:
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
         """Yield what a channel behind the first offers although a check of those bytes has failed since."""
         for channel in self.channels[1:]:
-            release = state.channels.get(channel.name)
-            known = state.candidates.get(release.candidate) if release else None
-            checks = known.checks.items() if known and release else ()
-            failed = [name for name, check in checks if check.get("outcome") == "failed"]
-            if failed and release:
-                said = f"{release.version} ({release.candidate}) is offered in {channel.name}, and {failed[0]} has failed since"
+            offered = state.offered(channel.name)
+            known = state.candidates.get(offered)
+            failed = [name for name, check in known.checks.items() if check.get("outcome") == "failed"] if known else []
+            if known and failed:
+                said = f"{known.version} ({offered}) is offered in {channel.name}, and {failed[0]} has failed since"
                 command = rollback_command(state, channel, recent())
                 yield InboxItem("failed", state.server, channel.name, said, command)
-
-    def _due(self, server: WorkspaceServer, state: ServerState, channel: ChannelPolicy, candidate: str) -> list[str]:
-        """Return the checks to repeat before a candidate can be promoted; they are reported by the stale item."""
-        required = required_stages(self.stages, channel, self.channels)
-        inputs = read_inputs(self.stages, InputReader(server, state))
-        return due_checks(due_stages(self.stages, required), state, candidate, inputs)
 
     def _channels(
         self, server: WorkspaceServer, state: ServerState, recent: Callable[[], Sequence[Event]]
     ) -> Iterator[InboxItem]:
         for channel in self.channels:
-            source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
-            if source is None or (there and there.candidate == source.candidate):
+            if not (candidate := pending_candidate(state, channel)):
                 continue
-            known = state.candidates.get(source.candidate)
-            if known is None or _newer_there(state, source.candidate, channel.name):
-                continue
-            checks = required_checks(self.stages, channel, self.channels)
-            blockers = find_blockers(
-                channel,
-                checks,
-                state,
-                source.candidate,
-                events=recent(),
-                now=self.now,
-                drift=drift_blockers(server, state, source.candidate),
-            )
-            blockers += stage_blockers(
-                self.workspace,
-                self.stages,
-                channel,
-                self.channels,
-                state=state,
-                events=lambda: self.store.history(state.server),
-                candidate=source.candidate,
-            )
-            what = f"{known.version} ({source.candidate})"
+            review = ChannelReview(self.workspace, self.stages, self.channels, channel, state, recent, self.now)
+            blockers = review.blockers(candidate, drift=drift_blockers(server, state, candidate))
+            known = state.candidates[candidate]
+            what = f"{known.version} ({candidate})"
             kinds = {blocker.kind for blocker in blockers}
             words = "; ".join(blocker.message for blocker in blockers)
-            if not blockers and not self._due(server, state, channel, source.candidate):
+            if not blockers and not review.stale(candidate):
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
                 yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
             elif "gate" in kinds and not kinds & {"hold", "drift", "check", "rejection"}:
@@ -452,8 +430,10 @@ class InboxReader:
         except ConfigError as error:
             yield problem_item(server.name, "waivers", str(error), error.hint)
             return
+        days = min(_RENEWED, self.workspace.settings.waivers.max_days) if ending else 0
+        offer = offered_now(read_known_drift(server.folder, server.adopted)) if ending else ""
         for waiver, left in ending:
-            if waiver.rule == DRIFT_RULE and not _covers_known(waiver, server):
+            if waiver.rule == DRIFT_RULE and (not offer or uncovering(waiver, offer)):
                 continue  # there is nothing that it excuses
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
@@ -462,7 +442,7 @@ class InboxReader:
             )
             tool = f" --tool {shlex.quote(waiver.tool)}" if waiver.tool else ""
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
-            rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=self._waiver_days)
+            rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=days)
             command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
             if waiver.rule == DRIFT_RULE and server.adopted:  # it is to be looked at, and not accepted on and on
                 command = f"mcpfactory adopt {server.adopted.again} --name {server.name}"
@@ -487,24 +467,13 @@ class InboxReader:
             return last_time(event for event in events if event.get("outcome") == "failed")
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
-            candidate = state.channels[channel.source].candidate
+            candidate = state.offered(channel.source)
             if item.kind == "ready":
                 return ready_since(channel, candidate, events, required_stages(self.stages, channel, self.channels))
             return in_channel_since(events, channel.source, candidate)
         if item.kind in {"gate", "approval"}:
             return last_time(event for event in events if event["event"] == "stage.finished")
         return failing_since(events, item.about)
-
-
-def _covers_known(waiver: Waiver, server: WorkspaceServer) -> bool:
-    offer = offered_now(read_known_drift(server.folder, server.adopted))
-    return bool(offer) and not uncovering(waiver, offer)
-
-
-def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
-    release = state.channels.get(channel)
-    there = state.candidates.get(release.candidate) if release else None
-    return there is not None and there.number > state.candidates[candidate].number
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:

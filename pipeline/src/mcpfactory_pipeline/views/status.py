@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mcpfactory_codegen.text import listed
@@ -12,16 +14,18 @@ from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.files import open_own
 from mcpfactory_pipeline.base.locks import stages_at_work
 from mcpfactory_pipeline.decisions.decision import choose_candidate
+from mcpfactory_pipeline.decisions.drift import Drift
+from mcpfactory_pipeline.decisions.offers import pending_candidate
 from mcpfactory_pipeline.decisions.precondition import channel_facts
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.plan.policy import describe_decision, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.run.runner import broken_off, server_plan, with_broken_off
+from mcpfactory_pipeline.run.runner import log_file, server_plan
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import ServerState, StageRecord
+from mcpfactory_pipeline.state.state import ServerState, StageRecord, extend
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.drift import Drift, find_drift, look_again
+from mcpfactory_pipeline.views.drift import find_drift, look_again
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
@@ -34,26 +38,17 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
     """
     servers, broken = workspace.survey()
     rows: list[dict[str, Any]] = [
-        {
-            "server": server.name,
-            "path": str(server.folder),
-            "template": server.template,
-            "tools": _tools(server),
-            "source": server.source,
-        }
+        _listed(server.folder, template=server.template, tools=_tools(server), source=server.source)
         for server in servers
-    ] + [
-        {
-            "server": one.name,
-            "path": str(workspace.root / "servers" / one.name),
-            "template": "",
-            "tools": None,
-            "source": None,
-            "problem": {"message": one.message, "hint": one.hint},
-        }
-        for one in broken
     ]
+    for one in broken:
+        problem = {"message": one.message, "hint": one.hint}
+        rows.append({**_listed(workspace.root / "servers" / one.name), "problem": problem})
     return sorted(rows, key=lambda row: str(row["server"]))
+
+
+def _listed(folder: Path, *, template: str = "", tools: int | None = None, source: str | None = None) -> dict[str, Any]:
+    return {"server": folder.name, "path": str(folder), "template": template, "tools": tools, "source": source}
 
 
 def _tools(server: WorkspaceServer) -> int | None:
@@ -107,7 +102,7 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:
         raise NotFoundError(f"unknown stage {stage!r}", hint=listed(stage, known, "stages"))
-    file = workspace.artifacts / server / "logs" / f"{stage}.log"
+    file = log_file(workspace, server, stage)
     try:
         with io.TextIOWrapper(open_own(file, workspace.artifacts), encoding="utf-8", errors="replace") as text:
             return text.read()
@@ -142,29 +137,43 @@ def status_row(
 
     If the run of a stage died, the row shows it as interrupted; the state does so after the next run has recorded it.
     """
-    at_work, problem = stages_at_work(store.locks, server.name), None
+    at_work = stages_at_work(store.locks, server.name)
 
-    def read() -> tuple[ServerState, ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
-        state = store.state(server.name)
-        now = with_broken_off(state, broken_off(store, server.name))
+    def read() -> tuple[dict[str, Any], ServerState]:
+        state, channels = store.state(server.name), read_channels(workspace)
+        now = extend(state, store.crashed_stages(server.name))
         seen = look_again(server) if refresh and not state.retired else []  # first: what is known is an input
         inputs = read_inputs(stages, InputReader(server, now))
         steps = server_plan(workspace, server, stages, now, inputs=inputs)
+        known = {stage.name: stage for stage in stages}
+        cells = {step.stage: _stage(now, step, known[step.stage]) for step in steps}
         drift = find_drift(workspace, server, state, inputs, refresh=refresh, seen=seen)
-        return state, now, steps, drift, read_channels(workspace)
+        return _row(state, channels, cells, drift), state
 
     found = contain(server.name, read)
-    if isinstance(found, BrokenServer):
-        problem = {"message": found.message, "hint": found.hint}
-        found = (empty := ServerState(server.name), empty, (), (), ())
-    state, now, steps, drift, channels = found
-    policies = {channel.name: channel for channel in channels}
-    candidate, known = state.candidates.get(state.candidate or ""), {stage.name: stage for stage in stages}
-    row: dict[str, Any] = {
-        "server": server.name,
+    row, state = (broken_row(found), ServerState(server.name)) if isinstance(found, BrokenServer) else found
+    half = store.half_written(server.name)
+    return {**row, "running": next(iter(at_work), None), "at_work": list(at_work), "half_written": half}, state
+
+
+def broken_row(one: BrokenServer) -> dict[str, Any]:
+    """Return the row of a server that only has an error."""
+    return {**_row(ServerState(one.name)), "problem": {"message": one.message, "hint": one.hint}}
+
+
+def _row(
+    state: ServerState,
+    channels: Sequence[ChannelPolicy] = (),
+    stages: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    drift: Sequence[Drift] = (),
+) -> dict[str, Any]:
+    """Return the row of a state, with its stages and drift, of a server that is not at work."""
+    candidate, policies = state.candidates.get(state.candidate or ""), {channel.name: channel for channel in channels}
+    return {
+        "server": state.server,
         "version": candidate.version if candidate else None,
         "candidate": state.candidate,
-        "stages": {step.stage: _stage(now, step, known[step.stage]) for step in steps},
+        "stages": dict(stages),
         "channels": {
             name: {"candidate": release.candidate, "version": release.version}
             for name, release in sorted(state.channels.items())
@@ -178,40 +187,20 @@ def status_row(
         "retired": dict(state.retired) if state.retired else None,
         "coverage": _coverage(state),
         "drift": [entry.to_json() for entry in drift],
-        "stale": any(step.verdict == RUN for step in steps),
-        "running": next(iter(at_work), None),
-        "at_work": list(at_work),
-        "half_written": store.half_written(server.name),
+        "stale": any(cell["stale"] for cell in stages.values()),
+        "running": None,
+        "at_work": [],
+        "half_written": None,
     }
-    return ({**row, "problem": problem} if problem else row), state
-
-
-def broken_row(one: BrokenServer) -> dict[str, Any]:
-    """Return the row of a server that only has an error."""
-    lists: dict[str, Any] = {"publishing": [], "drift": [], "at_work": []}
-    tables: dict[str, Any] = {
-        name: {} for name in ("stages", "channels", "published", "holds", "rejected", "precondition")
-    }
-    unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running", "half_written"))
-    known = {"server": one.name, "stale": False, "problem": {"message": one.message, "hint": one.hint}}
-    return {**known, **unknown, **lists, **tables}
 
 
 def _rejected(state: ServerState, policy: ChannelPolicy) -> dict[str, Any]:
-    source, there = state.channels.get(policy.source or ""), state.channels.get(policy.name)
-    known = state.candidates.get(source.candidate) if source else None
-    if (
-        not source
-        or not known
-        or not known.rejections.get(policy.name)
-        or (there and there.candidate == source.candidate)
-    ):
-        return {}
-    offered = state.candidates.get(there.candidate) if there else None
-    if offered and offered.number > known.number:
+    candidate = pending_candidate(state, policy)
+    known = state.candidates.get(candidate)
+    if known is None or not known.rejections.get(policy.name):
         return {}
     said = [{"actor": who, "reason": why} for who, why in known.rejections[policy.name].items()]
-    return {"candidate": source.candidate, "version": known.version, "by": said}
+    return {"candidate": candidate, "version": known.version, "by": said}
 
 
 def _coverage(state: ServerState) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote
 
 from mcpfactory_pipeline.base.files import replace_file
@@ -66,22 +66,7 @@ def decision_path(server: str, about: str, channel: str) -> str:
 _TOLD: Final = "told.json"  # below pipeline/artifacts: sent IDs by receiver
 
 
-class _Waits(Protocol):
-    """Attributes that identify an inbox item, shared by its reader and its page."""
-
-    @property
-    def server(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def about(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def since(self) -> str | None: ...
-
-
-def waiting_id(workspace: str, item: _Waits) -> str:
+def waiting_id(workspace: str, item: InboxItem) -> str:
     """Return the ID of a pending item: constant while it is pending, even if its message changes."""
     # Without a start time, the message identifies an item, except for an expiring waiver, whose message counts the
     # days.

@@ -35,10 +35,11 @@ def _bytes(value: object) -> object:
 
 
 def _chosen(values: tuple[str, ...]) -> BeforeValidator:
-    """Accept true for all values and false for none, besides a list of them."""
+    """Accept true for all values but `publish`, and false for none, besides a list of them."""
+    all_but = tuple(value for value in values if value != _BY_NAME)
     each = tuple[Annotated[str, OneOf(values)], ...]
     return BeforeValidator(
-        lambda given: (values if given else ()) if isinstance(given, bool) else given,
+        lambda given: (all_but if given else ()) if isinstance(given, bool) else given,
         json_schema_input_type=bool | each,
     )
 
@@ -57,7 +58,8 @@ Number = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 # --- channels ---
 
 
-AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold")
+AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold", "publish")
+_BY_NAME: Final = "publish"  # not included in `agents = true`, because a publication cannot be taken back
 AGENT_DECISIONS: Final = ("approve", "reject")
 
 
@@ -145,7 +147,7 @@ class ChannelPolicy(Settings):
         _sorted(AGENT_ACTIONS),
     ] = Field(
         default=(),
-        description="decisions that an agent can make through `mcpfactory serve` after a person confirms: true for all, or a list",
+        description="actions that an agent can carry out through `mcpfactory serve` after a person confirms: true for all but `publish`, or a list",
         examples=[["approve", "reject"]],
     )
 

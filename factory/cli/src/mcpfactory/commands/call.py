@@ -10,8 +10,10 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.options import AsJson, Demo, Mode, Name, workspace_in
 from mcpfactory_runtime.errors import Exit
+from mcpfactory_runtime.schemas.walk import properties_of, required_of
 
 _MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
+_LEAST: Final = 3  # characters of a part of a name that is suggested
 _MODES: Final = ("full", "search")
 _WARNING: Final = "warning: "  # how a server begins a line on stderr for the person who started it
 _INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
@@ -98,11 +100,12 @@ async def _call(
     from mcpfactory_pipeline.launch.connection import connect_server
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_runtime import McpError
+    from mcpfactory_runtime.schemas.values import value_from_text
 
     async with connect_server(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
-            contained = (known for known in sorted(tools) if tool.lower() in known.lower())
+            contained = (known for known in sorted(tools) if len(tool) >= _LEAST and tool.lower() in known.lower())
             near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
             start = "" if inspection_report(server.folder) else " --start"
             guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
@@ -112,8 +115,8 @@ async def _call(
                 Exit.NOT_FOUND,
             )
         schema = tools[tool]["inputSchema"]
-        properties = schema.get("properties", {})
-        arguments = typed.whole | {name: _value(properties.get(name, {}), text) for name, text in typed.pairs}
+        declared = properties_of(schema)
+        arguments = typed.whole | {name: value_from_text(declared.get(name), text) for name, text in typed.pairs}
         try:
             result: dict[str, Any] = await client.call_tool(tool, arguments)
         except McpError as error:
@@ -129,19 +132,9 @@ async def _call(
 
 
 def _describe_arguments(schema: dict[str, Any]) -> str:
-    required = schema.get("required", [])
-    names = [f"{name} (required)" if name in required else name for name in schema.get("properties", {})]
+    required = required_of(schema)
+    names = [f"{name} (required)" if name in required else name for name in properties_of(schema)]
     return ", ".join(names) or "no arguments"
-
-
-def _value(schema: Any, text: str) -> Any:
-    kind = schema.get("type") if isinstance(schema, dict) else None
-    if kind == "string":
-        return text
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return [text] if kind == "array" else text  # the server reports the error
 
 
 def _block_text(block: dict[str, Any]) -> str:

@@ -24,20 +24,15 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_JOBS: Final = 2  # questions that a model is asked at once
-
-
 @dataclass(frozen=True, slots=True)
 class AskWish:
     """Command-line options for the evaluation of a model."""
 
     model: str
-    endpoint: str = ""
     repeat: int = 1
     modes: Sequence[str] = ("full",)
     profiles: Sequence[str] = ("full",)
     check: bool = False
-    timeout: float = 60.0
     max_cost: float | None = None
     minimum: float = 0.0
     against: Path | None = None
@@ -58,7 +53,7 @@ def ask_model(
     from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
     known = workspace.settings.pipeline.evaluation.endpoints.get(wish.model, EndpointSettings())
-    endpoint = find_endpoint(wish.model, known, url=wish.endpoint, timeout=wish.timeout)
+    endpoint = find_endpoint(wish.model, known)
     prices = read_prices(known)
     if wish.max_cost is not None and prices is None:
         raise ConfigError(
@@ -70,7 +65,7 @@ def ask_model(
         )
     lists = LISTS if wish.check else LISTS[:1]
     settings = [Setting(profile, mode, words) for profile in wish.profiles for mode in wish.modes for words in lists]
-    options = AskOptions(settings, wish.repeat, _JOBS, wish.timeout, prices, wish.max_cost)
+    options = AskOptions(settings, wish.repeat, prices=prices, max_cost=wish.max_cost)
     total, passed, done, spent = len(cases) * len(settings) * wish.repeat, 0, 0, 0.0
     with progress(quiet=wish.as_json) as step:
 
@@ -243,9 +238,6 @@ _MODES: Final = ("full", "search")
 _Model = Annotated[
     str, typer.Option(metavar="KIND:MODEL", help="Model to ask: openai:MODEL or anthropic:MODEL, or any compatible API")
 ]
-_Endpoint = Annotated[
-    str, typer.Option(metavar="URL", help="Model endpoint [default: from the workspace, else the vendor's]")
-]
 _Repeat = Annotated[int, typer.Option(metavar="N", help="Number of times to ask each question", min=1)]
 _Modes = Annotated[
     list[str] | None, typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)")
@@ -295,13 +287,11 @@ _Propose = Annotated[
         "--propose", help="Run no evaluation; propose cases from descriptions, examples, workflows and reports"
     ),
 ]
-_Timeout = Annotated[float, typer.Option(help="Seconds to wait for each response", min=0.001)]
 
 
 def evaluate(
     name: Name,
     model: _Model = "",
-    endpoint: _Endpoint = "",
     repeat: _Repeat = 1,
     mode: _Modes = None,
     profile: _Profiles = None,
@@ -312,7 +302,6 @@ def evaluate(
     check_cases: _CheckCases = False,
     suggest: _Suggest = False,
     propose: _Propose = False,
-    timeout: _Timeout = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Check that questions select the right tools.
@@ -322,21 +311,19 @@ def evaluate(
     """
     wish = AskWish(
         model=model,
-        endpoint=endpoint,
         repeat=repeat,
         modes=_chosen("--mode", mode, _MODES),
         profiles=profile or ["full"],
         check=check_cases,
-        timeout=timeout,
         max_cost=max_cost,
         minimum=minimum,
         against=baseline,
         keep=report,
         as_json=as_json,
     )
-    if not model and (baseline or endpoint or (profile and len(profile) > 1) or mode):
+    if not model and (baseline or (profile and len(profile) > 1) or mode):
         output.fail(
-            "--baseline, --endpoint, --mode and a second --profile have no effect without --model",
+            "--baseline, --mode and a second --profile have no effect without --model",
             "add --model openai:NAME or anthropic:NAME",
             Exit.USAGE,
         )
@@ -384,7 +371,6 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wis
                 server,
                 cases,
                 profile=wish.profiles[0],
-                timeout=wish.timeout,
                 on_case=lambda one: step(f"{one.case}, {one.mode}"),
             )
         )

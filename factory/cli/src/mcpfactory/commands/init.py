@@ -25,16 +25,13 @@ def init(
         Path, typer.Argument(help="Workspace folder (created if missing); may be an existing repository")
     ] = Path(),
     factory: Factory = "",
-    git: Annotated[
-        bool, typer.Option("--git/--no-git", help="Run `git init` if the folder is not in a repository")
-    ] = True,
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a workspace for MCP servers and their state.
 
-    A workspace is a repository. Existing files stay unchanged.
+    A workspace is a repository: `git init` runs if the folder is in none. Existing files stay unchanged.
     """
     from mcpfactory_pipeline.delivery.ci.origin import in_words
     from mcpfactory_pipeline.lifecycle import setup as repository
@@ -47,7 +44,7 @@ def init(
         raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)
     if setup.others and not setup.blocked and not yes:
         _confirm_setup(setup, as_json=as_json)
-    workspace = apply_setup(setup, git=git)
+    workspace = apply_setup(setup)
     lost = repository.ignored(folder, setup.written())
     if as_json:
         origin = str(setup.origin) if setup.origin else None

@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="Start a server without report, in a sandbox with a clean environment",
+        help="Start a server without report, in a sandbox with a clean environment; also print its texts for models",
     ),
 ]
 
@@ -29,9 +29,6 @@ _Start = Annotated[
 def inspect(
     name: OptionalName = "",
     start: _Start = False,
-    texts: Annotated[
-        bool, typer.Option("--texts", help="With --start: print all texts of its tools that models read, for review")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a server's tools, arguments and token cost.
@@ -46,9 +43,6 @@ def inspect(
     from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
 
     server = workspace_in().server(name)
-    if texts:
-        _print_texts(server, start=start, as_json=as_json)
-        return
     shown = inspection_report(server.folder) or _started_report(server, start=start)
     view = overview(server.name, shown)
     if as_json:
@@ -72,6 +66,7 @@ def inspect(
         output.line()
         output.table(("LEFT OUT", "REASON"), [(operation_name(op), op["reason"]) for op in shown["skipped"]])
     _print_settings(shown, server.name)
+    _print_texts(shown)
     if shown.get("offer", {}).get("mode") != "search":
         print_groups(
             shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
@@ -119,25 +114,15 @@ _MOST: Final = 5
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
 
 
-def _print_texts(server: WorkspaceServer, *, start: bool, as_json: bool) -> None:
-    """Print what a running server says of itself and its tools, a text a line: nothing of it is left out, hidden or recognised."""
+def _print_texts(shown: dict[str, Any]) -> None:
+    """Print all texts that a started server gives to models, one a line; those of others are in their manifest."""
     from mcpfactory_pipeline.base.text import printable_line
-    from mcpfactory_pipeline.launch.connection import connect_server
 
-    if not start:
-        output.fail("--texts requires --start", f"mcpfactory inspect {server.name} --start --texts", Exit.USAGE)
-
-    async def ask(home: Path) -> tuple[str, list[dict[str, Any]]]:
-        async with connect_server(server, home=home) as client:
-            return client.instructions or "", await client.list_tools()
-
-    with TemporaryDirectory(prefix="mcpfactory-inspect-", ignore_cleanup_errors=True) as home:
-        instructions, tools = asyncio.run(ask(Path(home)))
-    if as_json:
-        output.data({"instructions": instructions, "tools": tools})
+    if "instructions" not in shown:
         return
-    output.line(f"instructions: {printable_line(instructions) or '-'}")
-    for tool in tools:
+    output.line()
+    output.line(f"instructions: {printable_line(shown['instructions']) or '-'}")
+    for tool in shown["listed"]:
         output.line()
         output.line(printable_line(tool["name"]))
         for place, text in _texts_of({key: part for key, part in tool.items() if key != "name"}):
@@ -170,9 +155,9 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a listed tool by name, without bindings, which only the server knows."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return {argument: {} for argument in properties} if isinstance(properties, dict) else {}
+    from mcpfactory_runtime.schemas.walk import properties_of
+
+    return {argument: {} for argument in properties_of(tool.get("inputSchema"))}
 
 
 def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
@@ -210,9 +195,10 @@ async def _report_of_running(server: WorkspaceServer, home: Path) -> dict[str, A
     from mcpfactory_pipeline.launch.connection import connect_server
 
     async with connect_server(server, home=home) as client:
-        tools = await client.list_tools()
+        instructions, tools = client.instructions or "", await client.list_tools()
     rows = [
         {"name": tool["name"], "operation": None, "arguments": _arguments(tool), "tokens": count_tokens(tool)}
         for tool in tools
     ]
-    return {"tools": rows, "skipped": [], "environment": [], "problems": []}
+    texts = {"instructions": instructions, "listed": tools}
+    return {"tools": rows, "skipped": [], "environment": [], "problems": [], **texts}

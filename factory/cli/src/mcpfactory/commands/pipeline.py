@@ -149,9 +149,6 @@ def verify(
             "--repair", help="Rewrite different state files from their histories, after showing the differences"
         ),
     ] = False,
-    against: Annotated[
-        str, typer.Option(metavar="BASE", help="Commit whose history events must all still exist, unchanged")
-    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Compare state files with their histories.
@@ -167,7 +164,7 @@ def verify(
     from mcpfactory_pipeline.state.verify import verify as compare
 
     workspace = workspace_in()
-    found = (repair_states if repair else compare)(workspace, names or None, against=against)
+    found = (repair_states if repair else compare)(workspace, names or None)
     found += [*signature_faults(workspace, names or None), *served_faults(workspace, names or None)]
     left = [entry for entry in found if not entry.get("mended")]
     store = Store(workspace)

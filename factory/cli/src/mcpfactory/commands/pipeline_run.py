@@ -66,7 +66,7 @@ def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
     raise typer.Exit(exit_of_run(outcome))
 
 
-run = command_of(Run, _run)
+run = command_of(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:

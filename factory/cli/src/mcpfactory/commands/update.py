@@ -3,45 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.operations import command_of
-from mcpfactory.options import AsJson, Name, trusted, workspace_in
-from mcpfactory.output import print_addresses, print_changes, print_problems, progress
-from mcpfactory_pipeline.operations.new import Update
-from mcpfactory_pipeline.operations.operation import OperationContext
+from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory.output import print_addresses, print_changes, print_problems
+from mcpfactory_pipeline.operations.new import ServerResult, Update
 from mcpfactory_runtime.errors import Exit
 
 _QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
 
 
-def _update(wanted: Update, context: OperationContext, *, as_json: bool) -> None:
-    """Update the server, print what changed, and end with exit code 1 if a person must merge files."""
-    dry = replace(context, dry_run=True)
-    trusted(
-        wanted.template,
-        lambda: [file.path for file in wanted.carry_out(dry).files if file.action not in _QUIET],
-        trust=wanted.trust or context.dry_run,
-        as_json=as_json,
-    )
-    with progress(quiet=as_json) as tell:
-        updated = wanted.carry_out(replace(context, notify=tell))
-    if as_json:
-        output.data(updated.to_json(dry_run=context.dry_run))
-    else:
-        _print_text(updated, dry_run=context.dry_run)
-    if updated.conflicts:
-        raise typer.Exit(Exit.NO)
-
-
-update = command_of(Update, _update)
-
-
-def _print_text(updated: Any, *, dry_run: bool) -> None:
+def _show(done: ServerResult) -> None:
+    """Print what changed, and the files that a person must merge."""
+    updated = done.record
     print_problems(updated.problems)
     print_addresses(updated.server, updated.address)
     if updated.moved:
@@ -52,7 +30,7 @@ def _print_text(updated: Any, *, dry_run: bool) -> None:
         return
     of_document = bool(updated.operations or updated.tools or updated.changes)
     tools = f": {updated.tools} tools" if of_document else ""  # those of a template alone are known to who starts it
-    output.line(f"{'would update' if dry_run else 'updated'} {updated.server}{tools}")
+    output.line(f"{done.message}{tools}")
     for file in files:
         bad = file.action in {"conflict", "collision"}
         action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
@@ -60,11 +38,14 @@ def _print_text(updated: Any, *, dry_run: bool) -> None:
     if of_document:
         print_changes(updated.changes)
     else:
-        output.line(f"mcpfactory diff {updated.server} shows the changes for callers of a channel")
+        output.line(f"{done.next} shows the changes for callers of a channel")
     if updated.conflicts:
         output.note(
             f"hint: resolve the conflicts in {', '.join(updated.conflicts)}, remove the markers, and run the tests"
         )
+
+
+update = command_of(Update, _show)
 
 
 def diff(

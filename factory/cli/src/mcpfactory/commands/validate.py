@@ -76,7 +76,7 @@ def validate(
     name: Annotated[
         str, typer.Argument(help="Server in this workspace, validated from its source", autocompletion=complete.servers)
     ] = "",
-    command: Annotated[str, typer.Option(help="Command that starts an MCP server on stdio")] = "",
+    command: Annotated[str, typer.Option(metavar="COMMAND", help="Command that starts an MCP server on stdio")] = "",
     url: Annotated[str, typer.Option(help="URL of an MCP server over Streamable HTTP")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds for the whole validation", min=1)] = 60.0,
     format_: Annotated[
@@ -94,9 +94,6 @@ def validate(
             ),
         ),
     ] = None,
-    matrix: Annotated[
-        bool, typer.Option("--matrix", help="Also print the behavior of each tool for each API failure")
-    ] = False,
     limit: _Limits = None,
     cases: _Cases = None,
     env: _Env = None,
@@ -122,12 +119,8 @@ def validate(
     limits = _limits(limit or [])
     foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
-    report = asyncio.run(_examine(name, command, url, foreign, matrix=matrix, timeout=timeout, limits=limits))
+    report = asyncio.run(_examine(name, command, url, foreign, timeout=timeout, limits=limits))
     _write_reports(report, destinations)
-    if matrix and not as_json:
-        from mcpfactory_pipeline.checks.api_failures import matrix_text
-
-        output.line(matrix_text(report.matrix).rstrip("\n"))
     if name:
         _report_start_failure(report)
     if report.verdict == "not shown" and not name and policy != "promotion":
@@ -211,17 +204,14 @@ async def _examine(*words: Any, **options: Any) -> Report:
 
 
 async def _judge(
-    name: str, command: str, url: str, foreign: dict[str, Any], *, matrix: bool, timeout: float, **options: Any
+    name: str, command: str, url: str, foreign: dict[str, Any], *, timeout: float, **options: Any
 ) -> Report:
     from mcpfactory_pipeline.checks.examine import validate
     from mcpfactory_pipeline.checks.exchange import ValidationTarget
     from mcpfactory_pipeline.checks.source import validate_source
 
-    workspace = workspace_in() if name else None
-    if matrix and not (workspace and workspace.server(name).cases.exists()):
-        output.fail("--matrix requires a server with cases", "give the NAME of a generated server", Exit.USAGE)
-    if workspace:
-        return await validate_source(workspace, name, timeout=timeout, **options)
+    if name:
+        return await validate_source(workspace_in(), name, timeout=timeout, **options)
     target = ValidationTarget(command=_words(command) if command else None, url=url or None, **foreign, **options)
     return await validate(target, timeout=timeout)
 

@@ -23,15 +23,17 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
-from mcpfactory_codegen.cases.samples import NOTHING, invalid_values, lenient_sample, neighbours, sample, two_items
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.effects import effect_of, is_certain, is_idempotent
 from mcpfactory_codegen.inputs import Input, inputs
-from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json, lookup
+from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact
-from mcpfactory_runtime.server.schema.json_schema import ArgumentValidator, compile_schema
-from mcpfactory_runtime.server.schema.values import ArgumentError
+from mcpfactory_runtime.schemas.neighbors import invalid_values, neighbors, two_items
+from mcpfactory_runtime.schemas.sample import NOTHING, sample
+from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
+from mcpfactory_runtime.schemas.values import ArgumentError
+from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, resolve
 from mcpfactory_runtime.types import Json
 
 MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
@@ -171,7 +173,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
     _share(one, built)
     if any(item.required and item.slot not in built for item in one.items):
         return None
-    required = one.tool.input_schema.get("required", ())
+    required = required_of(one.tool.input_schema)
     merged = one.tool.merged
     filled = {member for name in required for member in (merged[name].members if name in merged else (name,))}
     needed = {slot for slot, argument in one.arguments.items() if argument in filled} | one.own
@@ -202,10 +204,10 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
 
 def _listed_arguments(tool: ApiTool) -> Json:
     """Return the arguments that the list must show, in the order of the tool's schema."""
-    required = tool.input_schema.get("required", [])
+    required = required_of(tool.input_schema)
     return {
         "required": required,
-        "optional": [name for name in tool.input_schema["properties"] if name not in required],
+        "optional": [name for name in properties_of(tool.input_schema) if name not in required],
     }
 
 
@@ -238,11 +240,11 @@ def _sample_of(item: Input, api: Api) -> Any:
     if isinstance(example, str) and isinstance(item.schema, dict) and item.schema == {"type": "string"} and example:
         value: Any = example
     else:
-        value = sample(item.schema, api.schemas)
+        value = sample(item.schema, api.root)
     if value is NOTHING and item.required:
-        value = lenient_sample(item.schema, api.schemas)
+        value = sample(item.schema, api.root, lenient=True)
     if item.place == "path" and not (isinstance(value, int) or (isinstance(value, str) and _SAFE.match(value))):
-        value = sample(_without_examples(lookup(item.schema, api.schemas)), api.schemas)
+        value = sample(_without_examples(resolve(item.schema, api.root)), api.root)
     if item.place == "path" and value == {}:
         return _members(item, api)
     if item.place == "header" and isinstance(value, str) and not value.isascii():
@@ -252,9 +254,8 @@ def _sample_of(item: Input, api: Api) -> Any:
 
 def _members(item: Input, api: Api) -> Json:
     """Return an object including its optional members, because an empty object disappears in a path."""
-    schema = lookup(item.schema, api.schemas)
-    parts = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    made = {name: sample(part, api.schemas) for name, part in parts.items()}
+    parts = properties_of(resolve(item.schema, api.root))
+    made = {name: sample(part, api.root) for name, part in parts.items()}
     return {name: value for name, value in made.items() if value is not NOTHING}
 
 
@@ -275,11 +276,11 @@ def _distinct(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
         if value is NOTHING or item.slot in one.own | one.shared:
             continue
         if item.encoding is None or not item.encoding.file:
-            schemas = one.api.schemas
+            root = one.api.root
             if isinstance(value, list):
-                values = _first_taken(one, values, item.slot, two_items(value, item.schema, schemas))
+                values = _first_taken(one, values, item.slot, two_items(value, item.schema, root))
             elif compact(value) in seen:
-                steps = (new for step in range(1, _STEPS) for new in neighbours(value, item.schema, schemas, step))
+                steps = (new for step in range(1, _STEPS) for new in neighbors(value, item.schema, root, step))
                 fresh = (new for new in steps if compact(new) not in seen and _fits_place(item, new))
                 values = _first_taken(one, values, item.slot, fresh)
         seen.add(compact(values[item.slot]))
@@ -314,21 +315,21 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
 
 def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
     """Return values with what a path, a query or a form must encode, where nothing says what the text looks like."""
-    schema, parameter = lookup(item.schema, one.api.schemas), item.parameter
+    schema, parameter = resolve(item.schema, one.api.root), item.parameter
     if item.encoding is not None or not isinstance(schema, dict):
         return ()
     if parameter is not None and (parameter.content_type or parameter.allow_reserved or parameter.style == "segments"):
         return ()
-    if isinstance(value, list) and item.place == "path" and _is_free(schema.get("items"), one):
+    if isinstance(value, list) and item.place == "path" and _is_free(items_of(schema), one):
         return [[text, *value[1:]] for text in _ENCODED]
     if isinstance(value, dict) and item.place == "path":
-        free = [name for name in value if _is_free(schema.get("properties", {}).get(name), one)]
+        free = [name for name in value if _is_free(properties_of(schema).get(name), one)]
         return [{**value, free[0]: text} for text in _ENCODED] if free else ()
     return _ENCODED if item.place in {"path", "query", "form"} and _is_free(schema, one) else ()
 
 
 def _is_free(schema: Any, one: _Callee) -> bool:
-    schema = lookup(schema, one.api.schemas)
+    schema = resolve(schema, one.api.root)
     return isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
 
 
@@ -337,7 +338,7 @@ def _is_free(schema: Any, one: _Callee) -> bool:
 
 def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
     """`{"without": argument}` and `{"set": {argument: value}}`: what to change of the call so that it is wrong."""
-    for name in one.tool.input_schema.get("required", ()):
+    for name in required_of(one.tool.input_schema):
         if one.refuses({key: value for key, value in arguments.items() if key != name}):
             yield {"without": name}
     if one.refuses({**arguments, _UNKNOWN: 1}):
@@ -351,8 +352,8 @@ def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
 
 def _invalid_for(item: Input, one: _Callee) -> Iterator[Any]:
     file = item.encoding is not None and item.encoding.file
-    if one.arguments[item.slot] in one.tool.input_schema["properties"] and not file:
-        yield from invalid_values(item.schema, one.api.schemas)
+    if one.arguments[item.slot] in properties_of(one.tool.input_schema) and not file:
+        yield from invalid_values(item.schema, one.api.root)
 
 
 # --- the answers ---
@@ -371,7 +372,7 @@ def _answer(status: int, response: Response, api: Api) -> Json:
     media = response.content_type.split(";")[0].strip()
     if not media or status in {204, 205, 304}:
         return {"status": status, "content_type": "", "body": None}
-    body = sample(response.schema, api.schemas) if response.schema is not None else NOTHING
+    body = sample(response.schema, api.root) if response.schema is not None else NOTHING
     if _JSON.match(media):
         return {"status": status, "content_type": media, "body": {} if body is NOTHING else body}
     if "*" not in media and carries_json(media, response.schema, api.schemas):  # the tests of answers try the label

@@ -17,12 +17,13 @@ from pydantic import JsonValue
 from mcpfactory_codegen.curation import ArgumentCuration, MergeCuration, ToolCuration
 from mcpfactory_codegen.describe.tools import ApiTool, Binding, MergedArgument
 from mcpfactory_codegen.inputs import may_be_argument
-from mcpfactory_codegen.ir import Api, ApiOperation, Problem, references
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.naming.tools import may_be_tool
 from mcpfactory_codegen.text import VERSION, clean, compact, count_tokens
-from mcpfactory_runtime.server.schema.json_schema import compile_schema
-from mcpfactory_runtime.server.schema.values import ArgumentError
+from mcpfactory_runtime.schemas.validation import compile_schema
+from mcpfactory_runtime.schemas.values import ArgumentError
+from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reached, required_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +123,8 @@ def curate(tools: Iterable[ApiTool], renamed: Renamed) -> Curated:
 
 
 def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool, list[Problem]]:
-    properties: dict[str, Any] = dict(tool.input_schema["properties"])
-    required = list(tool.input_schema.get("required", ()))
+    properties: dict[str, Any] = dict(properties_of(tool.input_schema))
+    required = required_of(tool.input_schema)
     defaults: dict[str, JsonValue] = {}
     fixed: dict[str, JsonValue] = dict(tool.fixed)
     problems: list[Problem] = []
@@ -205,7 +206,7 @@ def _merged(
 
 
 def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
-    one = {"type": "object", "properties": {"value": schema}, "$defs": whole.get("$defs", {})}
+    one = {"type": "object", "properties": {"value": schema}, "$defs": definitions_of(whole)}
     try:
         compile_schema(one).validate({"value": value})
     except ArgumentError:
@@ -220,15 +221,8 @@ def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[s
     schema["properties"] = {name: properties[name] for name in ordered}
     if required:
         schema["required"] = [name for name in ordered if name in required]
-    definitions = old.get("$defs", {})
-    used: dict[str, Any] = {}
-    waiting = [schema]
-    while waiting:
-        for name in references(waiting.pop()):
-            if name in definitions and name not in used:
-                used[name] = definitions[name]
-                waiting.append(definitions[name])
-    if used:
+    definitions = definitions_of(old)
+    if used := reached([schema], definitions):
         schema["$defs"] = {name: value for name, value in definitions.items() if name in used}
     return schema
 

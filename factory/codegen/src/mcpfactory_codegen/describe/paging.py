@@ -17,8 +17,9 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.credentials import squashed
 from mcpfactory_codegen.effects import effect_of, verbs
 from mcpfactory_codegen.inputs import Input, Inputs
-from mcpfactory_codegen.ir import Api, ApiOperation, lookup
+from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import OperationNames
+from mcpfactory_runtime.schemas.walk import lookup, properties_of, types_of
 from mcpfactory_runtime.upstream.operation import Paging
 
 UNCLEAR: Final = "paging-unclear"
@@ -150,7 +151,7 @@ class _AnswerMembers:
         lists: list[tuple[int, int, Path]] = []
         while waiting and len(self.members) < _MOST:
             path, plain, one = waiting.popleft()
-            for name, inner in one.get("properties", {}).items():
+            for name, inner in properties_of(one).items():
                 kinds = _kinds(inner)
                 self.members.append(((*path, name), (*plain, squashed(name)), kinds))
                 if "array" in kinds:
@@ -207,14 +208,12 @@ def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     return _PagingMatch("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
 
 
-def _kinds(shape: Mapping[str, Any]) -> frozenset[str]:
-    kinds = shape.get("type", [])
-    return frozenset(kinds if isinstance(kinds, list) else [kinds])
+def _kinds(shape: Any) -> frozenset[str]:
+    return frozenset(types_of(shape))
 
 
 def _types(schema: Any, api: Api) -> frozenset[str]:
-    schema = lookup(schema, api.schemas)
-    return _kinds(schema) - {"null"} if isinstance(schema, dict) else frozenset()
+    return _kinds(lookup(schema, api.schemas)) - {"null"}
 
 
 def _default(schema: Any) -> int:

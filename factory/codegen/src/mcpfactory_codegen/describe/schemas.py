@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any, Final
 
 from mcpfactory_codegen.curation import OUTPUT_TOKENS, OutputMode
 from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, example_of, meanings
-from mcpfactory_codegen.ir import (
-    LISTS,
-    MAPS,
-    SINGLE,
-    ApiOperation,
-    JsonSchema,
-    Response,
-    carries_json,
-    definition,
-    essence,
-    is_structured,
-    lookup,
-    mapped,
-    references,
-)
+from mcpfactory_codegen.ir import ApiOperation, JsonSchema, Response, carries_json, essence, is_structured
 from mcpfactory_codegen.text import compact, one_line
+from mcpfactory_runtime.schemas.merge import both, common_types, either, listed_values
+from mcpfactory_runtime.schemas.walk import (
+    APPLICATORS,
+    TYPES,
+    definition,
+    items_of,
+    lookup,
+    map_schema,
+    parts_of,
+    properties_of,
+    reference_to,
+    references,
+    required_of,
+    types_of,
+)
 
 BUDGET: Final = 24_000
 """Bytes of definitions that one tool may bring along: some 6,000 tokens."""
@@ -65,11 +65,9 @@ class Library:
             return schema
         if depth > _DEPTH:
             return {}
-        cleaned: dict[str, Any] = {}
-        for key, value in schema.items():
-            kept = self._keyword(key, value, depth)
-            if kept is not None:
-                cleaned[key] = kept
+        inner = map_schema(schema, partial(self.clean, depth=depth + 1))
+        kept = ((key, self._keyword(key, value, depth)) for key, value in inner.items())
+        cleaned = {key: value for key, value in kept if value is not None}
         return _merged_single({**_any_of(cleaned), **_values(schema, depth)})
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
@@ -78,12 +76,8 @@ class Library:
             return None
         if key == "description":
             return one_line(value, _DESCRIPTION[min(depth, 2)]) or None if isinstance(value, str) else None
-        if key in SINGLE and isinstance(value, dict):
-            return self.clean(value, depth + 1)
-        if key in LISTS and isinstance(value, list):
-            return [self.clean(item, depth + 1) for item in value] or None
-        if key in MAPS and isinstance(value, dict):
-            return {name: self.clean(item, depth + 1) for name, item in value.items()}
+        if APPLICATORS.get(key) == "list":
+            return value or None
         if key == "pattern":
             return value if isinstance(value, str) and _compiles(value) else None
         if key == "default":
@@ -122,21 +116,46 @@ class Library:
         if not uses:
             return schema, ()
         shared = {name for name in kept if uses[name] > 1 and not (self._sizes[name] <= _TINY and not self._refs[name])}
-        expand = _Expansion(self, shared, kept)
+        expand = partial(self._expanded, shared=shared, kept=kept)
         closed = expand(schema)
         defs = {name: expand(self.definition(name)) for name in sorted(shared)}
         if defs:
             closed["$defs"] = defs
         return closed, tuple(cut)
 
+    def _expanded(self, schema: Any, *, shared: set[str], kept: set[str]) -> Any:
+        """Return the schema with its references replaced.
+
+        Those to shared definitions point into `$defs`, the others become the definition or, if it is not kept, its outline.
+        """
+        if not isinstance(schema, dict):
+            return schema
+        expand = partial(self._expanded, shared=shared, kept=kept)
+        siblings = map_schema({key: value for key, value in schema.items() if key != "$ref"}, expand)
+        if not isinstance(schema.get("$ref"), str):
+            return siblings
+        name = definition(schema["$ref"])
+        if name in shared:
+            return {"$ref": reference_to(name), **siblings}
+        if name not in kept:
+            if outline := self.outline(name):
+                return {**outline, **siblings}
+            return siblings or {"description": f"{name}: see the documentation of the API."}
+        target = expand(self.definition(name))
+        if not siblings:
+            return target
+        if isinstance(target, dict) and (siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys()):
+            return {**target, **siblings}
+        return {"allOf": [target], **siblings}
+
     def outline(self, name: str) -> dict[str, Any]:
         """Return an outline of an unexpanded definition: its required members with types and enums."""
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
-        members = whole.get("properties")
-        required = [one for one in whole.get("required") or () if isinstance(members, dict) and one in members]
-        shown = {one: _first_level(members[one]) for one in required[:_OUTLINED]} if isinstance(members, dict) else {}
+        members = properties_of(whole)
+        required = [one for one in required_of(whole) if one in members]
+        shown = {one: _first_level(members[one]) for one in required[:_OUTLINED]}
         if not shown:
             return {}
         text = f"{name}: what else it has is in the documentation of the API."
@@ -147,10 +166,10 @@ def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with its `oneOf` as `anyOf`: branches often fit the same value, and the API judges in the end."""
     if "oneOf" not in schema:
         return schema
-    choice = {"anyOf": schema["oneOf"]}
+    choice = {"anyOf": parts_of(schema, "oneOf")}
     if "anyOf" in schema:
         rest = {key: value for key, value in schema.items() if key != "oneOf"}
-        return {**rest, "allOf": [*rest.get("allOf", ()), choice]}
+        return {**rest, "allOf": [*parts_of(rest, "allOf"), choice]}
     return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
 
@@ -173,41 +192,10 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     return {} if example is None else {"examples": [example]}
 
 
-class _Expansion:
-    """Replaces references: to shared definitions by `$defs`, to the others by their text, to cut ones by anything."""
-
-    def __init__(self, library: Library, shared: set[str], kept: set[str]) -> None:
-        self.library = library
-        self.shared = shared
-        self.kept = kept
-
-    def __call__(self, schema: Any) -> Any:
-        if not isinstance(schema, dict):
-            return schema
-        ref = schema.get("$ref")
-        if not isinstance(ref, str):
-            return mapped(schema, self)
-        siblings = mapped({key: value for key, value in schema.items() if key != "$ref"}, self)
-        name = definition(ref)
-        if name in self.shared:
-            return {"$ref": "#/$defs/" + name.replace("~", "~0").replace("/", "~1"), **siblings}
-        if name not in self.kept:
-            outline = self.library.outline(name)
-            if outline:
-                return {**outline, **siblings}
-            return siblings or {"description": f"{name}: see the documentation of the API."}
-        target = self(self.library.definition(name))
-        if not siblings:
-            return target
-        if isinstance(target, dict) and (siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys()):
-            return {**target, **siblings}
-        return {"allOf": [target], **siblings}
-
-
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
     """Merge an `allOf` of one, as OpenAPI 3.0 writes a described reference, into the schema itself where nothing clashes."""
-    parts = schema.get("allOf")
-    if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], dict):
+    parts = parts_of(schema, "allOf")
+    if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
     others = {key: value for key, value in schema.items() if key != "allOf"}
     if others.keys() & parts[0].keys() - _ANNOTATIONS or ("$ref" in parts[0] and not others.keys() <= _ANNOTATIONS):
@@ -248,7 +236,7 @@ _OUTLINE: Final = 3  # levels of properties that `shape` gives
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100
 _MOST_PROPERTIES: Final = 500
-_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_MERGED: Final = ("properties", "items", "type", "enum", "examples", "required")
 _NAMES: Final = {
     str: "string",
     float: "number",
@@ -345,8 +333,8 @@ class Outputs:
         if shape.get("type") == "object":
             return shape
         if "object" in shape.get("type", ()):  # an object is the root itself; other types would be in `result`
-            members = {"properties": shape["properties"]} if "properties" in shape else {}
-            return {"type": "object", **members}
+            members = properties_of(shape)
+            return {"type": "object", "properties": members} if members else {"type": "object"}
         wrapped: Shape = {"type": "object", "properties": {"result": shape}}
         return {**wrapped, "required": ["result"]} if self._strict else wrapped
 
@@ -358,11 +346,10 @@ class Outputs:
         shape = self._own(schema, depth)
         if isinstance(schema.get("$ref"), str):
             shape = _both(shape, self._shared(definition(schema["$ref"]), depth))
-        for part in schema.get("allOf", ()):
+        for part in parts_of(schema, "allOf"):
             shape = _both(shape, self._shape(part, depth))
         for key in ("anyOf", "oneOf"):
-            branches = [self._shape(part, depth) for part in schema.get(key, ())]
-            if branches:
+            if branches := [self._shape(part, depth) for part in parts_of(schema, key)]:
                 shape = _both(shape, reduce(_either, branches))
         return shape
 
@@ -380,19 +367,17 @@ class Outputs:
 
     def _own(self, schema: dict[str, Any], depth: int) -> Shape:
         shape: Shape = {}
-        values = [schema["const"]] if "const" in schema else schema.get("enum")
+        values = listed_values(schema)
         kinds = _kinds(schema, values)
         if not kinds:
             return shape
         shape["type"] = kinds[0] if len(kinds) == 1 else kinds
-        if isinstance(values, list):
+        if values is not None:
             self._values(shape, values)
         if "object" in kinds and depth > 0:
             self._members(shape, schema, depth)
-        if "array" in kinds and isinstance(schema.get("items"), dict) and "prefixItems" not in schema:
-            items = self._shape(schema["items"], depth)
-            if items:
-                shape["items"] = items
+        if "array" in kinds and "prefixItems" not in schema and (items := self._shape(items_of(schema), depth)):
+            shape["items"] = items
         return shape
 
     def _values(self, shape: Shape, values: list[Any]) -> None:
@@ -404,11 +389,10 @@ class Outputs:
                 shape["examples"] = shown
 
     def _members(self, shape: Shape, schema: dict[str, Any], depth: int) -> None:
-        properties = schema.get("properties")
-        if isinstance(properties, dict) and properties:
+        if properties := properties_of(schema):
             names = list(properties)[:_MOST_PROPERTIES]
             shape["properties"] = {name: self._shape(properties[name], depth - 1) for name in names}
-            required = [name for name in schema.get("required", ()) if name in shape["properties"]]
+            required = [name for name in required_of(schema) if name in names]
             if self._strict and required:
                 shape["required"] = required
         more = schema.get("additionalProperties")
@@ -434,13 +418,12 @@ def _size(value: Any, most: int) -> int:
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
     """Return the types that a schema names, or that its other keywords are about; [] for anything."""
-    kind = schema.get("type")
-    kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one in _TYPES]
-    if not kinds and isinstance(schema.get("properties"), dict):
+    kinds = [one for one in types_of(schema) if one in TYPES]
+    if not kinds and "properties" in schema:
         kinds = ["object"]
-    if not kinds and isinstance(schema.get("items"), dict):
+    if not kinds and isinstance(items_of(schema), dict):
         kinds = ["array"]
-    if isinstance(values, list):
+    if values is not None:
         seen = [_NAMES[type(one)] for one in values if type(one) in _NAMES]
         if not kinds:
             kinds = list(dict.fromkeys(seen))
@@ -451,61 +434,20 @@ def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
     return kinds
 
 
-def _types(shape: Shape) -> list[str]:
-    kinds = shape["type"]
-    return kinds if isinstance(kinds, list) else [kinds]
-
-
 def _both(first: Shape, second: Shape) -> Shape:
     """Return a shape that satisfies both, as `allOf` requires; if they conflict, one that satisfies either."""
     if not first or not second:
         return first or second
-    others = _types(second)
-    kinds = [one for one in _types(first) if one in others or (one == "integer" and "number" in others)]
-    kinds += [one for one in others if one == "integer" and "number" in _types(first) and one not in kinds]
-    if not kinds:
+    if not common_types(first, second):
         return _either(first, second)
-    merged = _merged(first, second, _both)
-    merged["type"] = kinds[0] if len(kinds) == 1 else kinds
-    for key in ("enum", "examples"):
-        if key in first or key in second:
-            merged[key] = first.get(key) or second.get(key)
-    if required := list(dict.fromkeys([*first.get("required", ()), *second.get("required", ())])):
-        merged["required"] = required
-    return merged
+    return _kept(both(first, second, _both))
 
 
 def _either(first: Shape, second: Shape) -> Shape:
     """Return a shape that accepts everything that either shape accepts, possibly slightly more."""
-    if not first or not second:
-        return {}
-    if first == second:
-        return first
-    kinds = list(dict.fromkeys([*_types(first), *_types(second)]))
-    if "number" in kinds and "integer" in kinds:
-        kinds.remove("integer")
-    merged = _merged(first, second, _either)
-    merged["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "enum" in first and "enum" in second:
-        merged["enum"] = [*first["enum"], *(one for one in second["enum"] if one not in first["enum"])]
-    shared = [name for name in first.get("required", ()) if name in second.get("required", ())]
-    if shared:
-        merged["required"] = shared
-    return merged
+    return first if first == second else _kept(either(first, second, _either))
 
 
-def _merged(first: Shape, second: Shape, merge: Callable[[Shape, Shape], Shape]) -> Shape:
-    """Properties and items of both, without the keywords that depend on how they are combined."""
-    merged: Shape = {}
-    mine, theirs = first.get("properties", {}), second.get("properties", {})
-    if mine or theirs:
-        merged["properties"] = {
-            **mine,
-            **{name: merge(mine[name], one) if name in mine else one for name, one in theirs.items()},
-        }
-    if "items" in first or "items" in second:
-        sides = [one.get("items", {}) for one in (first, second) if "array" in _types(one)]
-        items = sides[0] if len(sides) == 1 else merge(*sides)
-        if items:
-            merged["items"] = items
-    return merged
+def _kept(merged: Shape) -> Shape:
+    """Return a merged shape without `additionalProperties`: each part would refuse the other's properties."""
+    return {key: merged[key] for key in _MERGED if key in merged}

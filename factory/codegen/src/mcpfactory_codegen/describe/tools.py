@@ -15,6 +15,16 @@ from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import count_tokens, fit, one_line, singular, words
+from mcpfactory_runtime.schemas.walk import (
+    COMBINATORS,
+    definition,
+    definitions_of,
+    items_of,
+    parts_of,
+    properties_of,
+    required_of,
+    types_of,
+)
 from mcpfactory_runtime.upstream.operation import Paging
 
 # --- the tools ---
@@ -234,7 +244,7 @@ def _property(item: Input, library: Library) -> JsonSchema:
 
 
 def _is_described(schema: dict[str, Any], library: Library) -> bool:
-    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    name = definition(schema.get("$ref"))
     target = library.definition(name) if name else {}
     return "description" in schema or (isinstance(target, dict) and "description" in target)
 
@@ -294,18 +304,17 @@ def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
 
 
 _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperties", "items", "enum", "const", "$ref"})
-"""Keywords that constrain a value; `allOf`, `anyOf` and `oneOf` do as well."""
-_JOINS: Final = ("allOf", "anyOf", "oneOf")
+"""Keywords that constrain a value; combinators do as well."""
 
 
 def hardships_of(tool: ApiTool, operation: ApiOperation) -> list[str]:
     """Return the codes of a tool's difficulties, as in `report.json`: `undescribed`, `free-form`, `nested`."""
     schema = tool.input_schema
-    needed = [schema["properties"][name] for name in schema.get("required", ())]
-    known = schema.get("$defs", {})
+    needed = [properties_of(schema)[name] for name in required_of(schema)]
+    known = definitions_of(schema)
     found = {
         "undescribed": not (operation.summary or operation.description).strip(),
-        "free-form": any(_is_open(one) for one in schema["properties"].values()),
+        "free-form": any(_is_open(one) for one in properties_of(schema).values()),
         "nested": any(_depth(one, known) > 1 for one in needed),
     }
     return [code for code, holds in found.items() if holds]
@@ -315,23 +324,21 @@ def _is_open(schema: Any) -> bool:
     """Return True if an argument is an object or any value without further constraints."""
     if not isinstance(schema, dict):
         return bool(schema)
-    kind = schema.get("type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    return ("object" in kinds or kind is None) and not (_OPEN | {*_JOINS}) & schema.keys()
+    kinds = types_of(schema)
+    return ("object" in kinds or not kinds) and not (_OPEN | {*COMBINATORS}) & schema.keys()
 
 
 def _depth(schema: Any, known: Mapping[str, Any], seen: frozenset[str] = frozenset()) -> int:
     if not isinstance(schema, dict):
         return 0
-    if isinstance(reference := schema.get("$ref"), str):
-        name = reference.rpartition("/")[2]
+    if name := definition(schema.get("$ref")):
         return 0 if name in seen else _depth(known.get(name), known, seen | {name})
     inner = [_depth(one, known, seen) for one in _needed(schema)]
     return max(inner, default=0) + ("properties" in schema)
 
 
 def _needed(schema: Mapping[str, Any]) -> Iterator[Any]:
-    properties = schema.get("properties", {})
-    yield from (properties[name] for name in schema.get("required", ()) if name in properties)
-    yield schema.get("items")
-    yield from schema.get("allOf", ())
+    properties = properties_of(schema)
+    yield from (properties[name] for name in required_of(schema) if name in properties)
+    yield items_of(schema)
+    yield from parts_of(schema, "allOf")

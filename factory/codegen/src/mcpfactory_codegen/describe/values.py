@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import JsonSchema, lookup
+from mcpfactory_codegen.ir import JsonSchema
 from mcpfactory_codegen.text import compact, one_line
+from mcpfactory_runtime.schemas.merge import listed_values
+from mcpfactory_runtime.schemas.walk import lookup, parts_of, types_of
 
 EXAMPLE_DEPTH: Final = 1
 """Schema depth down to which examples are shown: arguments and their direct members."""
@@ -80,12 +82,12 @@ def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int 
     A boolean is excluded: a fixed one is a consent (`accept_terms: true`), which the caller has to give.
     """
     found = lookup(schema, schemas)
-    if isinstance(found, dict) and isinstance(parts := found.get("allOf"), list) and len(parts) == 1:
+    if isinstance(found, dict) and len(parts := parts_of(found, "allOf")) == 1:
         found = lookup(parts[0], schemas) if found.keys() <= _BESIDE_A_PART else found
     if not isinstance(found, dict):
         return None
-    values = [found["const"]] if "const" in found else found.get("enum")
-    if not isinstance(values, list) or len(values) != 1:
+    values = listed_values(found)
+    if values is None or len(values) != 1:
         return None
     (value,) = values
     return value if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
@@ -93,8 +95,7 @@ def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int 
 
 def example_of(schema: dict[str, Any]) -> Any:
     """Return a short example of a string whose format is not documented otherwise; None if missing."""
-    kinds = schema.get("type")
-    if not (kinds == "string" or (isinstance(kinds, list) and "string" in kinds)):
+    if "string" not in types_of(schema):
         return None
     if schema.keys() & {"enum", "const", "default", "format", "$ref"}:
         return None

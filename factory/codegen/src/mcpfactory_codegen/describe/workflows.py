@@ -19,8 +19,8 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.text import clean
-from mcpfactory_runtime.server.schema.json_schema import compile_schema
-from mcpfactory_runtime.server.schema.references import UnusableSchemaError
+from mcpfactory_runtime.schemas.references import UnusableSchemaError
+from mcpfactory_runtime.schemas.validation import compile_schema
 
 EACH: Final = "*"
 _TOKEN: Final = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^'\\]*)'\]|\[(-?\d{1,6})\]|(\[\*\]|\.\*)")

@@ -28,6 +28,7 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import fit, json_lines, one_line
+from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, required_of
 from mcpfactory_runtime.upstream.operation import Xml
 from mcpfactory_runtime.upstream.secrets import MAX_TEXT
 
@@ -306,7 +307,7 @@ def constant(one: Function) -> str:
     if (accept := accepted(operation, structured=one.tool.output.schema is not None)) != _JSON:
         keywords["accept"] = literal(accept)
     paging = one.tool.paging
-    if paging is not None and paging.argument in one.tool.input_schema["properties"]:  # a hidden argument cannot page
+    if paging is not None and paging.argument in properties_of(one.tool.input_schema):  # a hidden argument cannot page
         keywords["paging"] = call("Paging", literal(paging.kind), literal(paging.argument), **_stated(paging))
     if one.tool.select:
         keywords["select"] = literal(one.tool.select)
@@ -372,9 +373,9 @@ def _field(item: Input, named: OperationNames) -> str:
 
 def function(one: Function) -> str:
     """Return the function of an operation: `async def get_book(api, /, *, …) -> ToolResult`."""
-    properties: dict[str, Any] = one.tool.input_schema["properties"]
-    required = set(one.tool.input_schema.get("required", ()))
-    defs = one.tool.input_schema.get("$defs", {})
+    properties = properties_of(one.tool.input_schema)
+    required = required_of(one.tool.input_schema)
+    defs = definitions_of(one.tool.input_schema)
     signature = ["api: Upstream", "/"]
     if properties:
         signature.append("*")
@@ -419,7 +420,7 @@ def _optional(kind: str) -> str:
     return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"
 
 
-def _docstring(one: Function, properties: dict[str, Any]) -> str:
+def _docstring(one: Function, properties: Mapping[str, Any]) -> str:
     operation = one.operation
     summary = one_line(operation.summary or one.tool.description, 90).rstrip(".")
     paragraphs = [f"{summary}.", f"{operation.method} {one_line(operation.path, 300)}"]

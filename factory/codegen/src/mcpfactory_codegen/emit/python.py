@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import definition
 from mcpfactory_codegen.read.parse import WrittenFloat, WrittenInt
 from mcpfactory_codegen.text import clean
+from mcpfactory_runtime.schemas.merge import listed_values
+from mcpfactory_runtime.schemas.walk import definition, items_of, parts_of, types_of
 
 _WIDTH: Final = 110
 
@@ -79,7 +80,7 @@ _MOST_MEMBERS: Final = 4
 _LONGEST_LITERAL: Final = 40
 
 
-def annotation(schema: Any, defs: dict[str, Any]) -> str:
+def annotation(schema: Any, defs: Mapping[str, Any]) -> str:
     """Return the annotation of a value of this schema; `Any` where a union would say little."""
     return _Annotations(defs).of(schema, 0)
 
@@ -87,7 +88,7 @@ def annotation(schema: Any, defs: dict[str, Any]) -> str:
 class _Annotations:
     """Annotations of schemas that refer to definitions. Each definition is read once for each depth."""
 
-    def __init__(self, defs: dict[str, Any]) -> None:
+    def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
         self._known: dict[tuple[str, int], str] = {}
 
@@ -95,22 +96,17 @@ class _Annotations:
         """Return the annotation for a value of a schema at this nesting depth."""
         if not isinstance(schema, dict) or depth > _DEPTH:
             return "Any"
-        if isinstance(schema.get("$ref"), str):
-            return self._referred(definition(schema["$ref"]), depth + 1)
-        if "const" in schema:
-            return _literals([schema["const"]], schema)
-        if isinstance(schema.get("enum"), list) and schema["enum"]:
-            return _literals(schema["enum"], schema)
-        for key in ("anyOf", "oneOf"):
-            if key in schema and "type" not in schema:
-                return _union([self.of(branch, depth + 1) for branch in schema[key]])
-        if "allOf" in schema and "type" not in schema:
-            known = [text for part in schema["allOf"] if (text := self.of(part, depth + 1)) != "Any"]
-            return known[0] if known else "Any"
-        kinds = schema.get("type")
-        if kinds is None:
-            return "dict[str, Any]" if "properties" in schema else "Any"
-        return _union([self._of_kind(kind, schema, depth) for kind in (kinds if isinstance(kinds, list) else [kinds])])
+        if name := definition(schema.get("$ref")):
+            return self._referred(name, depth + 1)
+        if values := listed_values(schema):
+            return _literals(values, schema)
+        if kinds := types_of(schema):
+            return _union([self._of_kind(kind, schema, depth) for kind in kinds])
+        if branches := parts_of(schema, "anyOf") or parts_of(schema, "oneOf"):
+            return _union([self.of(branch, depth + 1) for branch in branches])
+        if parts := parts_of(schema, "allOf"):
+            return next((text for part in parts if (text := self.of(part, depth + 1)) != "Any"), "Any")
+        return "dict[str, Any]" if "properties" in schema else "Any"
 
     def _referred(self, name: str, depth: int) -> str:
         if (name, depth) not in self._known:
@@ -119,7 +115,7 @@ class _Annotations:
 
     def _of_kind(self, kind: Any, schema: dict[str, Any], depth: int) -> str:
         if kind == "array":
-            return f"list[{self.of(schema.get('items'), depth + 1)}]"
+            return f"list[{self.of(items_of(schema), depth + 1)}]"
         if kind == "object":
             return "dict[str, Any]"
         return _PLAIN.get(kind, "Any")
@@ -133,9 +129,9 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
     if short and len(values) <= _MOST_LITERALS:
         unique = {(type(value), value): literal(value) for value in values}
         return _union([f"Literal[{value}]" for value in unique.values()])
-    kinds = schema.get("type")
-    if isinstance(kinds, str) and kinds in _PLAIN:
-        return _PLAIN[kinds]
+    kinds = types_of(schema)
+    if len(kinds) == 1 and kinds[0] in _PLAIN:
+        return _PLAIN[kinds[0]]
     if all(isinstance(value, str) for value in values):
         return "str"
     return "Any"

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+from mcpfactory_runtime.schemas.walk import IN_PLACE, TYPES
 
 TYPE_REPAIRS: Final[dict[str, str]] = {
     # what people write instead of a type; "" means that anything goes
@@ -36,10 +36,6 @@ TYPE_FORMATS: Final[dict[str, str]] = {
 }  # fmt: skip
 """Formats implied by a repaired type."""
 
-INPLACE: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords that apply a schema to the same value: a cycle of only these never ends."""
-DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords whose values are data: nothing in them is a schema or a reference."""
 ANNOTATIONS: Final = frozenset({"title", "description", "default", "deprecated", "examples"})
 
 MEANINGS: Final = frozenset(
@@ -228,7 +224,7 @@ def older_drafts(out: Object, node: Object) -> None:
 
 def allow_null(out: Object) -> Object:
     """Return the same schema, which also accepts null: `nullable` of OpenAPI 3.0 (section 4.7.24)."""
-    applied = INPLACE & out.keys()
+    applied = IN_PLACE & out.keys()
     types = out.get("type")
     if not applied:
         if types is not None:

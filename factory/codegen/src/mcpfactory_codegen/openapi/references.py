@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from mcpfactory_codegen.ir import escape, unescape
 from mcpfactory_codegen.read.document import Document, join_reference
+from mcpfactory_runtime.schemas.walk import escape, unescape
 from mcpfactory_runtime.urls import is_web_address
 
 MAX_HOPS: Final = 50

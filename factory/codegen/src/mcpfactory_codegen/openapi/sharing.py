@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, unescape
-from mcpfactory_codegen.openapi.keywords import INPLACE
+from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.openapi.keywords import DROPPED
 from mcpfactory_codegen.openapi.reading import Direction
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
+from mcpfactory_runtime.schemas.walk import APPLICATORS, IN_PLACE, children, definition, reference_to, unescape
 
 _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
 _FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
@@ -113,11 +114,12 @@ class Visibility:
             if isinstance(node.get("$ref"), str) and (found := self._target(node, location)) is not None:
                 yield "", found
             for key, value in node.items():
-                if key in SINGLE:
+                holds = None if key in DROPPED else APPLICATORS.get(key)
+                if holds == "one":
                     stack.append(LocatedNode(value, location.down(key)))
-                elif key in LISTS:
+                elif holds == "list":
                     stack.extend(LocatedNode(node, location).parts(key))
-                elif key in MAPS and isinstance(value, dict):
+                elif holds == "map" and isinstance(value, dict):
                     schemas, at = self._references.mapping(value, location.down(key))
                     for name, one in schemas.items() if isinstance(schemas, dict) else ():
                         child = at.down(name)
@@ -220,7 +222,6 @@ class SharedSchemas:
 # other cycle loses the reference that closes it.
 
 
-_PREFIX: Final = "#/$defs/"
 Definitions = dict[str, JsonSchema]
 
 
@@ -261,7 +262,7 @@ def _separate_bases(schemas: Definitions, new_name: Callable[[str], str]) -> Non
             if target not in bases:
                 bases[target] = new_name(target)
                 schemas[bases[target]] = {key: value for key, value in parent.items() if key not in choices}
-            use.holder["$ref"] = _PREFIX + bases[target]
+            use.holder["$ref"] = reference_to(bases[target])
 
 
 def _inplace(schema: JsonSchema) -> Iterator[_Use]:
@@ -271,12 +272,10 @@ def _inplace(schema: JsonSchema) -> Iterator[_Use]:
         if not isinstance(node, dict):
             continue
         if isinstance(reference := node.get("$ref"), str):
-            yield _Use(node, reference.removeprefix(_PREFIX), keyword or "$ref", negated)
-        for key, value in node.items():
-            if key == "$ref" or key not in INPLACE:
-                continue
-            parts = value.values() if key == "dependentSchemas" else value if isinstance(value, list) else [value]
-            stack.extend((part, keyword or key, negated != (key == "not")) for part in parts)
+            yield _Use(node, definition(reference), keyword or "$ref", negated)
+        for (key, *_), part in children(node):
+            if key in IN_PLACE:
+                stack.append((part, keyword or str(key), negated != (key == "not")))
 
 
 def _components(schemas: Definitions) -> dict[str, int]:

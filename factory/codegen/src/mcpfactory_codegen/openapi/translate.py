@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, Problems
+from mcpfactory_codegen.ir import JsonSchema, Problems
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
     MEANINGS,
     SCALARS,
-    TYPES,
     allow_null,
     keep_satisfiable,
     normalize_type,
@@ -30,6 +29,7 @@ from mcpfactory_codegen.openapi.keywords import (
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError, composed
 from mcpfactory_codegen.openapi.sharing import SchemaNames, SharedSchemas, Visibility, break_cycles
+from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
 
 
 class Closing:
@@ -221,7 +221,7 @@ class Schemas:
         except UnresolvedError as error:
             self._report(error.code, spot.location.down(keyword), f"{error}; anything is accepted here", error.hint)
         else:
-            result = {"$ref": f"#/$defs/{self._named.name(target, spot.direction)}"}
+            result = {"$ref": reference_to(self._named.name(target, spot.direction))}
         if not beside:
             return result
         if not self._spec.siblings:
@@ -266,15 +266,16 @@ class Schemas:
         self._closing.look(node, spot.location)
         out: Object = {}
         for key, value in node.items():
+            holds = None if key in DROPPED else APPLICATORS.get(key)
             if key in SCALARS:
                 self._scalar(out, key, value, spot.location)
-            elif key in SINGLE:
+            elif holds == "one":
                 self._subschema(out, key, value, spot)
-            elif key in LISTS:
+            elif holds == "list":
                 self._list(
                     out, key, value, spot.down(key)._replace(hidden=spot.hidden if key == "allOf" else frozenset())
                 )
-            elif key in MAPS:
+            elif holds == "map":
                 self._map(out, key, value, spot)
             elif key == "type":
                 out["type"] = None  # keeps its position; normalized below, as it depends on the rest

@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import ApiBody, unescape
+from mcpfactory_codegen.ir import ApiBody
 from mcpfactory_codegen.openapi.reading import Node
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
 from mcpfactory_codegen.sources.translation import text
+from mcpfactory_runtime.schemas.walk import unescape
 from mcpfactory_runtime.upstream.operation import Xml, is_xml_name
 
 _LEVELS: Final = 8  # levels of `allOf` and references that are read for an XML Object

@@ -14,9 +14,10 @@ from typing import Final
 
 import yaml
 
-from mcpfactory_codegen.ir import Problem, unescape
+from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.read.document import Document, Part
 from mcpfactory_codegen.read.parse import decoded, without_comments
+from mcpfactory_runtime.schemas.walk import unescape
 
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 

@@ -16,8 +16,9 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from mcpfactory_codegen.ir import Problems, escape
+from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.sources import member_of
+from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
 """Nested containers, because later steps recurse; real documents stay below 60."""

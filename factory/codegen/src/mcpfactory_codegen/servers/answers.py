@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -99,26 +97,7 @@ def _plain(value: Any) -> str:
 _TABLE: Final = re.compile(r"^\[answers\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.M)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
-# JSON is not parsed as YAML, which does not combine surrogates: "\\ud83d\\ude00" is one character in JSON.
-_READERS: Final[dict[str, Callable[[str], Any]]] = {".toml": tomllib.loads, ".json": json.loads}
 _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
-def load_answers(file: Path) -> dict[str, Answer]:
-    """Return the answers in a TOML, YAML or JSON file; the file name extension determines the format.
-
-    Raises:
-        TemplateSourceError: it cannot be read, or contains an invalid answer.
-    """
-    try:
-        text = file.read_text("utf-8")
-        data = _READERS.get(file.suffix, yaml.safe_load)(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise TemplateSourceError(f"the answers in {file} cannot be read: {said}", "write NAME: VALUE lines") from None
-    if not isinstance(data, dict):
-        raise TemplateSourceError(f"{file} has no answers", "write a mapping: NAME: VALUE")
-    return read_answers(data, str(file))
 
 
 def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:

@@ -95,23 +95,6 @@ class Created:
         """Return all files, by path below the server's directory."""
         return tuple(sorted({**self.machine, **self.person, **self.document}))
 
-    def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
-        """Return plain data for programs; after a dry run with the files that would be made."""
-        return {
-            "server": self.server,
-            "path": str(self.path),
-            "tools": self.tools,
-            "operations": self.operations,
-            "tokens": self.tokens,
-            "groups": [asdict(group) for group in self.groups],
-            "address": dict(self.address),
-            "recognised": self.recognised,
-            "alike": list(self.alike),
-            "overview": self.overview.to_json() if self.overview else None,
-            "problems": [problem.to_json() for problem in self.problems],
-            **({"files": list(self.files), "dry_run": True} if dry_run else {}),
-        }
-
 
 def generate(
     config: ServerConfig,

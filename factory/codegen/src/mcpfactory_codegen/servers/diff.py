@@ -4,8 +4,8 @@ breaking   a call that worked can fail, or mean something else
 additive   everything that worked still works, and more does
 cosmetic   only texts and hints changed
 
-Below an argument, differences that cannot be compared keyword by keyword (`oneOf`, `not`, `if` …) count as breaking,
-because compatibility cannot be verified.
+Differences of schemas that cannot be compared by their meaning (`oneOf`, `not`, `if` …) count as breaking, because
+compatibility cannot be verified.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import definition
-from mcpfactory_codegen.text import compact
+from mcpfactory_runtime.schemas.diff import lost_members, member_changes
+from mcpfactory_runtime.types import Json
 
 Kind = Literal["breaking", "additive", "cosmetic"]
 
@@ -121,25 +121,10 @@ def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
         return
     if new is None:
         yield _change("output-removed", name, "", f"{name} no longer says what its results look like")
-    elif old is None or not (lost := list(_lost(old, new, ""))):
+    elif old is None or not (lost := list(lost_members(old, new))):
         yield _change("output-added", name, "", f"{name} says more about its results")
     else:
         yield _change("output-changed", name, "", f"{name}: its results lost or changed {', '.join(lost[:6])}")
-
-
-def _lost(old: Any, new: Any, path: str) -> Iterator[str]:
-    if not isinstance(old, dict) or not isinstance(new, dict) or not new:
-        return
-    if old.get("type") != new.get("type") and "type" in old:
-        yield path or "their type"
-    before, after = old.get("properties", {}), new.get("properties", {})
-    for member, one in before.items() if after else ():
-        inner = f"{path}.{member}" if path else member
-        if member not in after:
-            yield inner
-        else:
-            yield from _lost(one, after[member], inner)
-    yield from _lost(old.get("items"), new.get("items"), f"{path}[]")
 
 
 def _hints(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
@@ -157,259 +142,7 @@ def _hints(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
         yield _change("hints-changed", name, "", f"{name}: {', '.join(changed)} changed")
 
 
-def _arguments(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    before, after = old.get("properties") or {}, new.get("properties") or {}
-    needed, needs = set(old.get("required") or ()), set(new.get("required") or ())
-    for argument in before:
-        if argument not in after:
-            yield _change("argument-removed", name, argument, f"{name}: {argument} is gone")
-    for argument in after:
-        if argument not in before:
-            code, word = (
-                ("argument-added-required", "new and required") if argument in needs else ("argument-added", "new")
-            )
-            yield _change(code, name, argument, f"{name}: {argument} is {word}")
-            continue
-        if argument in needs - needed:
-            yield _change("argument-required", name, argument, f"{name}: {argument} is now required")
-        if argument in needed - needs:
-            yield _change("argument-optional", name, argument, f"{name}: {argument} is no longer required")
-        yield from _default(name, argument, before[argument], after[argument])
-        definitions = old.get("$defs") or {}, new.get("$defs") or {}
-        for code, path, message in schema_changes(before[argument], after[argument], definitions):
-            where = argument + path
-            yield _change(code, name, where, f"{name}: {where}: {message}")
-
-
-def _default(name: str, argument: str, old: Any, new: Any) -> Iterator[Change]:
-    before = old.get("default") if isinstance(old, dict) else None
-    after = new.get("default") if isinstance(new, dict) else None
-    if compact(before) == compact(after):
-        return
-    if before is None:
-        yield _change("default-added", name, argument, f"{name}: {argument} is {compact(after)} when it is left out")
-    else:
-        change = f"{compact(before)} → {compact(after)}" if after is not None else f"{compact(before)} is gone"
-        yield _change("default-changed", name, argument, f"{name}: {argument}: default {change}")
-
-
-# --- How a schema of values that callers send differs from an older one: what is no longer accepted, what is accepted now ---
-#
-# Gives `(code, path, message)`; the path is below the schema (`.street`, `[]`), the codes are those of `diff.CHANGES`.
-
-
-_Found = tuple[str, str, str]
-_Schema = dict[str, Any]
-_Defs = tuple[Mapping[str, Any], Mapping[str, Any]]
-
-_DEPTH: Final = 12
-_ALL: Final = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
-_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
-_LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
-_ONLY: Final = ("pattern", "format", "multipleOf", "uniqueItems", "contentEncoding", "contentMediaType")
-_TEXTS: Final = ("title", "description", "examples", "example", "deprecated", "$comment")
-_BRANCHES: Final = ("anyOf", "oneOf")
-_OTHER: Final = (
-    *("allOf", "not", "if", "then", "else", "prefixItems", "contains", "minContains", "maxContains", "propertyNames"),
-    *("patternProperties", "dependentSchemas", "dependentRequired", "unevaluatedItems", "unevaluatedProperties"),
-)
-_SHOWN: Final = 6
-
-
-def schema_changes(old: Any, new: Any, definitions: _Defs) -> Iterator[_Found]:
-    """Yield the differences of two schemas; `definitions` are the `$defs` that each may refer to."""
-    if compact([old, definitions[0]]) != compact([new, definitions[1]]):  # in Python 1 == True, in JSON not
-        yield from _compare(old, new, "", definitions, frozenset())
-
-
-def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, str]]) -> Iterator[_Found]:
-    pair = _reference(old), _reference(new)
-    if (any(pair) and pair in above) or path.count(".") + path.count("[") > _DEPTH:
-        return  # a cycle that both have; it was compared where it began
-    above |= {pair} if any(pair) else set()
-    before, after = _resolved(old, defs[0]), _resolved(new, defs[1])
-    yield from _types(before, after, path)
-    yield from _enums(before, after, path)
-    yield from _bounds(before, after, path)
-    yield from _only(before, after, path)
-    yield from _schema_members(before, after, path, defs, above)
-    if "items" in before or "items" in after:
-        yield from _compare(before.get("items", True), after.get("items", True), path + "[]", defs, above)
-    for keyword in _BRANCHES:
-        yield from _branches(keyword, before, after, path, defs)
-    changed = [key for key in _OTHER if _plain(before.get(key), defs[0]) != _plain(after.get(key), defs[1])]
-    if changed:
-        yield "schema-changed", path, f"{', '.join(changed)} changed"
-    texts = [key for key in _TEXTS if before.get(key) != after.get(key)]
-    if texts:
-        yield "text-changed", path, f"{', '.join(texts)} changed"
-
-
-def _reference(schema: Any) -> str:
-    return str(schema.get("$ref", "")) if isinstance(schema, dict) else ""
-
-
-def _resolved(schema: Any, defs: Mapping[str, Any]) -> _Schema:
-    """Return the schema as an object, its `$ref` followed; siblings of the reference win."""
-    for _ in range(_DEPTH):
-        if not isinstance(schema, dict):
-            return {"not": {}} if schema is False else {}
-        if "$ref" not in schema:
-            return schema
-        target = defs.get(definition(str(schema["$ref"])), {})
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**target, **rest} if isinstance(target, dict) else target
-    return {}
-
-
-def _types(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
-    before, after = _kinds(old), _kinds(new)
-    if before == after:
-        return
-    change = f"{_words(before)} → {_words(after)}"
-    if after < before:
-        yield "type-narrowed", path, change
-    elif after > before:
-        yield "type-widened", path, change
-    else:
-        yield "type-changed", path, change
-
-
-def _kinds(schema: _Schema) -> frozenset[str]:
-    given = schema.get("type")
-    if given is None:
-        return _ALL
-    kinds = set(given) if isinstance(given, list) else {str(given)}
-    return frozenset(kinds | {"integer"} if "number" in kinds else kinds)
-
-
-def _words(kinds: frozenset[str]) -> str:
-    if kinds == _ALL:
-        return "anything"
-    return " or ".join(sorted(kinds - {"integer"} if "number" in kinds else kinds))
-
-
-def _enums(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
-    before, after = _values(old), _values(new)
-    if before is not None and (after is None or set(after) - set(before)):
-        added = [] if after is None else [value for value in after if value not in before]
-        yield "enum-widened", path, f"also {_list(added)}" if added else "any value"
-    if after is not None and (before is None or set(before) - set(after)):
-        gone = [] if before is None else [value for value in before if value not in after]
-        yield "enum-narrowed", path, f"no longer {_list(gone)}" if gone else f"only {_list(after)}"
-
-
-def _values(schema: _Schema) -> list[str] | None:
-    """Return the values of enum or const, as JSON; None when any is accepted."""
-    if "const" in schema:
-        return [compact(schema["const"])]
-    return [compact(value) for value in schema["enum"]] if isinstance(schema.get("enum"), list) else None
-
-
-def _list(values: list[str]) -> str:
-    return ", ".join(values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
-
-
-def _bounds(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
-    for keyword, sign in [*((key, 1) for key in _UPPER), *((key, -1) for key in _LOWER)]:
-        before, after = (_bound(schema.get(keyword), sign) for schema in (old, new))
-        if before != after:
-            code = "constraint-narrowed" if after < before else "constraint-widened"
-            yield code, path, _keyword_change(keyword, old, new)
-
-
-def _bound(value: Any, sign: int) -> float:
-    """Return a bound as a number: larger is wider, and a missing bound is the widest."""
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    return value * sign if known else float("inf")
-
-
-def _only(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
-    """Yield the changes of keywords that are compared as a whole; adding one narrows the schema."""
-    for keyword in _ONLY:
-        before, after = old.get(keyword) or None, new.get(keyword) or None
-        if before != after:
-            yield (
-                "constraint-widened" if after is None else "constraint-narrowed",
-                path,
-                _keyword_change(keyword, old, new),
-            )
-
-
-def _keyword_change(keyword: str, old: _Schema, new: _Schema) -> str:
-    before, after = (compact(schema[keyword]) if keyword in schema else "none" for schema in (old, new))
-    return f"{keyword} {before} → {after}"
-
-
-def _schema_members(
-    old: _Schema, new: _Schema, path: str, defs: _Defs, above: frozenset[tuple[str, str]]
-) -> Iterator[_Found]:
-    before, after = old.get("properties") or {}, new.get("properties") or {}
-    needed, needs = set(old.get("required") or ()), set(new.get("required") or ())
-    open_before, open_after = (schema.get("additionalProperties", True) for schema in (old, new))
-    for name in before:
-        if name not in after:
-            yield "argument-removed" if open_after is False else "schema-changed", f"{path}.{name}", "is gone"
-    for name in after:
-        if name not in before:
-            code = "argument-added-required" if name in needs else "argument-added"
-            yield code, f"{path}.{name}", "is new and required" if name in needs else "is new"
-        else:
-            yield from _compare(before[name], after[name], f"{path}.{name}", defs, above)
-    for name in sorted((needs - needed) - (after.keys() - before.keys())):
-        yield "argument-required", f"{path}.{name}", "is now required"
-    for name in sorted((needed - needs) & after.keys()):
-        yield "argument-optional", f"{path}.{name}", "is no longer required"
-    if open_before is False and open_after is not False:
-        yield "constraint-widened", path, "accepts other properties"
-    elif open_before is not False and open_after is False:
-        yield "constraint-narrowed", path, "accepts no other properties"
-    elif isinstance(open_before, dict) or isinstance(open_after, dict):
-        yield from _compare(open_before, open_after, f"{path}.*", defs, above)
-
-
-def _branches(keyword: str, old: _Schema, new: _Schema, path: str, defs: _Defs) -> Iterator[_Found]:
-    if keyword not in old and keyword not in new:
-        return
-    before = {compact(_plain(branch, defs[0])) for branch in old.get(keyword) or ()}
-    after = {compact(_plain(branch, defs[1])) for branch in new.get(keyword) or ()}
-    if before == after or (keyword == "oneOf" and _opened(old, new)):
-        return
-    if keyword == "anyOf" and _opened(old, new):
-        yield "constraint-widened", path, "may fit several of its forms"
-    elif keyword == "anyOf" and before and before < after:
-        yield "type-widened", path, f"{keyword} has more branches"
-    elif keyword == "anyOf" and after and (after < before or not before):
-        yield "type-narrowed", path, f"{keyword} has fewer branches" if before else f"{keyword} is new"
-    else:
-        yield "schema-changed", path, f"{keyword} changed"
-
-
-def _opened(old: _Schema, new: _Schema) -> bool:
-    return "oneOf" in old and "oneOf" not in new and "anyOf" in new and "anyOf" not in old
-
-
-def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a normalized schema, so that only the accepted values are compared.
-
-    Texts are removed, references inlined and keys sorted.
-    """
-    if depth > _DEPTH:
-        return None
-    if isinstance(schema, list):
-        return [_plain(item, defs, depth) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        schema = _resolved(schema, defs)
-        depth += 4  # a cycle ends early, at the same place on both sides
-    named = {"properties", "patternProperties", "dependentSchemas", "$defs"}
-    plain: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in named and isinstance(value, dict):
-            plain[key] = {name: _plain(member, defs, depth + 1) for name, member in sorted(value.items())}
-        elif key == "required" and isinstance(value, list):
-            plain[key] = sorted(map(str, value))
-        elif key not in _TEXTS and key != "default":
-            plain[key] = _plain(value, defs, depth + 1)
-    return dict(sorted(plain.items()))
+def _arguments(name: str, old: Json, new: Json) -> Iterator[Change]:
+    for code, path, message in member_changes(old, new):
+        joint = " " if message.startswith("is ") else ": "
+        yield _change(code, name, path, f"{name}: {path}{joint}{message}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -80,27 +80,6 @@ class Updated:
     def conflicts(self) -> tuple[str, ...]:
         """Return the paths of files with conflicts."""
         return tuple(file.path for file in self.files if file.action == "conflict")
-
-    def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
-        """Return plain data for programs, without unchanged files."""
-        return {
-            "server": self.server,
-            "path": str(self.path),
-            "dry_run": dry_run,
-            "tools": self.tools,
-            "operations": self.operations,
-            "files": [_shown(file) for file in self.files if file.action != "same"],
-            "conflicts": list(self.conflicts),
-            "breaking": sum(change.kind == "breaking" for change in self.changes),
-            "changes": [asdict(change) for change in self.changes],
-            "problems": [asdict(problem) for problem in self.problems],
-            "address": dict(self.address),
-            "moved": self.moved,
-        }
-
-
-def _shown(step: FileStep) -> dict[str, str]:
-    return {"path": step.path, "action": step.action, "owner": step.owner, "note": step.note}
 
 
 def update_server(

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped, escape, unescape
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped
+from mcpfactory_runtime.schemas.walk import escape, unescape
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,7 +15,7 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import LineReader, decode, encode
 
 _STDERR_KEPT: Final = 256 * 1024  # bytes; the latest
-_LIMIT: Final = 64 * 1024  # bytes of stderr that wait to be read
+_READ: Final = 64 * 1024  # bytes at a time
 
 
 class _LineChannel(ClientChannel):
@@ -58,15 +58,12 @@ class _LineChannel(ClientChannel):
 
     async def _pump(self) -> None:
         while data := await self._read():
-            self._take(data)
+            for line in self._lines.feed(data):
+                _deliver(line, self._receiver)
         rest = self._lines.rest()
         if rest:
             _deliver(rest, self._receiver)
         self._receiver.lost(await self._ended())
-
-    def _take(self, data: bytes) -> None:
-        for line in self._lines.feed(data):
-            _deliver(line, self._receiver)
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
@@ -148,7 +145,6 @@ class StdioChannel(_LineChannel):
         self._process: asyncio.subprocess.Process | None = None
         self._stderr = bytearray()
         self._stderr_task: asyncio.Task[None] | None = None
-        self._held: list[bytes] | None = None  # messages sent in this event loop iteration
 
     @property
     def returncode(self) -> int | None:
@@ -162,11 +158,10 @@ class StdioChannel(_LineChannel):
 
     async def open(self, receiver: Receiver) -> None:
         """Start the process."""
-        pipe, loop = asyncio.subprocess.PIPE, asyncio.get_running_loop()
+        pipe = asyncio.subprocess.PIPE
         self._deliver_to(receiver)
         try:
-            transport, protocol = await loop.subprocess_exec(
-                lambda: _ProcessStreams(self._take, loop),
+            self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=pipe,
                 stdout=pipe,
@@ -179,10 +174,6 @@ class StdioChannel(_LineChannel):
             raise ConnectionLostError(
                 f"cannot start {self._command[0]!r}: {error.strerror}\nhint: start the command with a program on PATH"
             ) from None
-        self._process = asyncio.subprocess.Process(transport, protocol, loop)
-        output = transport.get_pipe_transport(1)
-        if output is not None and not output.is_closing():
-            output.set_protocol(_Output(self._take, output.get_protocol()))
         self._stderr_task = asyncio.create_task(self._read_stderr(self._process))
         self._start()
 
@@ -193,7 +184,6 @@ class StdioChannel(_LineChannel):
             return
         assert process.stdin is not None
         with suppress(OSError):
-            self._flush()
             process.stdin.close()
             await process.stdin.wait_closed()
         for end in (None, process.terminate, process.kill):
@@ -209,36 +199,18 @@ class StdioChannel(_LineChannel):
                 await asyncio.wait_for(self._stderr_task, self._grace)  # its last words
 
     async def _read(self) -> bytes:
-        """Wait for the end of the output: what comes before it was delivered as it came."""
         assert self._process is not None
         assert self._process.stdout is not None
-        return await self._process.stdout.read()
+        return await self._process.stdout.read(_READ)
 
     async def _write(self, data: bytes) -> None:
-        """Write the first message of a round of the event loop at once, and the others of that round together after it."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            self._put(data)
+            self._process.stdin.write(data)
             await self._process.stdin.drain()
         except (OSError, RuntimeError):
             raise await self._ended() from None
-
-    def _put(self, data: bytes) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        if self._held is None:
-            self._process.stdin.write(data)
-            self._held = []
-            asyncio.get_running_loop().call_soon(self._flush)
-        else:
-            self._held.append(data)
-
-    def _flush(self) -> None:
-        held, self._held = self._held, None
-        if held and self._process is not None and self._process.stdin is not None:
-            with suppress(OSError, RuntimeError):  # the server is gone, which the end of its output tells
-                self._process.stdin.write(b"".join(held))
 
     async def _ended(self) -> ConnectionLostError:
         assert self._process is not None
@@ -253,43 +225,6 @@ class StdioChannel(_LineChannel):
 
     async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
-        while data := await process.stderr.read(65536):
+        while data := await process.stderr.read(_READ):
             self._stderr += data
             del self._stderr[:-_STDERR_KEPT]
-
-
-class _Output(asyncio.Protocol):
-    """A process's output, delivered in the event loop iteration that reads it; asyncio's own protocol needs one more.
-
-    Args:
-        take: called with bytes.
-        own: asyncio's protocol, which is notified of the end.
-    """
-
-    def __init__(self, take: Callable[[bytes], None], own: asyncio.BaseProtocol) -> None:
-        self._take, self._own = take, own
-
-    def data_received(self, data: bytes) -> None:
-        self._take(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._own.connection_lost(exc)
-
-
-class _ProcessStreams(asyncio.subprocess.SubprocessStreamProtocol):
-    """The streams of a process, whose output is taken as it comes: a `StreamReader` would be another round of the event loop.
-
-    Args:
-        take: called with bytes of its output.
-        loop: the running one.
-    """
-
-    def __init__(self, take: Callable[[bytes], None], loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(_LIMIT, loop)
-        self._take = take
-
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        if fd == 1 and isinstance(data, bytes):
-            self._take(data)
-        else:
-            super().pipe_data_received(fd, data)

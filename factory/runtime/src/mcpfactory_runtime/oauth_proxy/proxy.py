@@ -31,21 +31,17 @@ from mcpfactory_runtime.oauth_proxy.clients import (
     permits,
     read_registration,
 )
-from mcpfactory_runtime.oauth_proxy.grants import (
-    GRANT_SECONDS,
-    LOGIN_SECONDS,
-    GrantStore,
-    LoginCount,
-    TokenKeys,
-    digest,
-)
+from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore, TokenKeys, digest
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
 from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
-from mcpfactory_runtime.store.base import MemoryStore, SharedStore
+from mcpfactory_runtime.server.rates import Bucket, ByClient
+from mcpfactory_runtime.storage.base import MemoryStore, SharedStore
 from mcpfactory_runtime.types import Json
 
 log = logging.getLogger(__name__)
 
+_LOGINS: Final = 5000  # in LOGIN_SECONDS
+_LOGINS_OF_ONE: Final = 1000  # of these from one address, so that a single stranger does not keep everybody out
 _SHORTEST_SECRET: Final = 16
 _LONGEST_STATE: Final = 2000
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)
@@ -154,7 +150,8 @@ class OAuthProxy:
         self._cookie = f"{'__Host-' if self._secure else ''}mcp-login-{digest(self.issuer)[:8]}"
         self._grants = GrantStore(MemoryStore())
         self._documents = ClientDocuments(fetch, clock)
-        self._logins = LoginCount(LOGIN_SECONDS)
+        self._logins = Bucket(_LOGINS, LOGIN_SECONDS, clock)
+        self._logins_of = ByClient(lambda: Bucket(_LOGINS_OF_ONE, LOGIN_SECONDS, clock))
         self._name = "this server"
         self._supported: Callable[[], Sequence[str]] = lambda: union(required_scopes)
 
@@ -340,7 +337,7 @@ class OAuthProxy:
             )
         if request.fields.get("decision") != "allow":
             return self._back(agreed["redirect_uri"], agreed["state"], error="access_denied")
-        if not self._logins.may_begin(request.address, self._clock()):
+        if not (self._logins_of.of(request.address).take() and self._logins.take()):
             return _page(503, error_page("Too many logins are under way. Try again in some minutes."))
         verifier = secrets.token_urlsafe(48)
         state = await self._grants.begin_login({**agreed, "verifier": verifier})

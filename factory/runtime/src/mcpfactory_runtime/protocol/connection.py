@@ -185,10 +185,10 @@ class Call:
     """A request from the peer; `Connection.answer` must follow, unless a `Notice` cancels it.
 
     `method` is the name of the row in `METHODS`, independent of the peer's revision; `state` is for data that the
-    handlers keep while they answer.
+    handlers keep while they answer, and `http` the HTTP request that brought it, on that transport.
     """
 
-    __slots__ = ("id", "method", "params", "peer", "state")
+    __slots__ = ("http", "id", "method", "params", "peer", "state")
 
     def __init__(self, request_id: RequestId, method: str, params: Json, peer: Peer) -> None:
         self.id = request_id
@@ -196,6 +196,7 @@ class Call:
         self.params = params
         self.peer = peer
         self.state: Json | None = None
+        self.http: Any = None
 
     def __repr__(self) -> str:
         return f"Call({self.id!r}, {self.method!r}, {self.peer.revision})"

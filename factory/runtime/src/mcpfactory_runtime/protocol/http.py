@@ -26,6 +26,7 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST,
 from mcpfactory_runtime.protocol.jsonrpc import MISSING
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, MODERN, REVISIONS, Revision
+from mcpfactory_runtime.schemas.walk import walk
 from mcpfactory_runtime.types import Json
 
 Path = tuple[str, ...]
@@ -36,13 +37,6 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
 _TYPES: Final = {"string", "integer", "boolean"}
 _SENTINEL: Final = re.compile(r"^=\?base64\?(.*)\?=$")
 _ABSENT: Final = object()
-# Where JSON Schema keeps other schemas, `properties` apart: one, a list of them, or a map of them.
-_ONE: Final = (
-    *("items", "contains", "additionalProperties", "additionalItems", "propertyNames", "contentSchema"),
-    *("unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"),
-)
-_LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_MAPS: Final = ("patternProperties", "dependentSchemas", "$defs", "definitions")
 
 
 def find_mirrored(schema: Any) -> Mirrored:
@@ -85,21 +79,11 @@ def refuse_invalid(tool: str, schema: Any) -> None:
 
 def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
     """Yield (path, header, type) of all annotations; the path is None where other keywords than `properties` lead."""
-    waiting: list[tuple[Any, Path | None]] = [(schema, ())]
-    for node, here in waiting:  # it grows
-        if not isinstance(node, dict):
-            continue
+    for steps, node in walk(schema):
         if "x-mcp-header" in node:
             kind = node.get("type")
-            yield here, node["x-mcp-header"], kind if isinstance(kind, str) else None
-        properties = node.get("properties")
-        if isinstance(properties, dict):
-            waiting += [(inner, None if here is None else (*here, str(name))) for name, inner in properties.items()]
-        waiting += [(node.get(word), None) for word in _ONE]
-        waiting += [(inner, None) for word in _LISTS if isinstance(node.get(word), list) for inner in node[word]]
-        waiting += [
-            (inner, None) for word in _MAPS if isinstance(node.get(word), dict) for inner in node[word].values()
-        ]
+            path = tuple(map(str, steps[1::2])) if {*steps[::2]} <= {"properties"} else None
+            yield path, node["x-mcp-header"], kind if isinstance(kind, str) else None
 
 
 def _fault(path: Path | None, header: Any, kind: Any) -> str:

@@ -15,6 +15,15 @@ from typing import Any, Final
 
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.revisions.records import RELEASED, Revision
+from mcpfactory_runtime.schemas.walk import (
+    definitions_of,
+    items_of,
+    lookup,
+    parts_of,
+    properties_of,
+    required_of,
+    types_of,
+)
 from mcpfactory_runtime.types import Json
 
 RESULT_TYPES: Final[dict[str, str]] = {row.name: row.result for row in METHODS.values() if row.result}
@@ -141,16 +150,12 @@ def read_form(schema: Mapping[str, Any]) -> Json:
     Raises:
         FormError: the schema is not an object, or a field is nested or of a type that forms do not support.
     """
-    properties = schema.get("properties", {})
-    if schema.get("type", "object") != "object" or not isinstance(properties, Mapping):
+    if schema.get("type", "object") != "object" or not isinstance(schema.get("properties", {}), Mapping):
         raise FormError("a form must be a schema of type object with properties")
-    definitions = schema.get("$defs", {})
-    form: Json = {
-        "type": "object",
-        "properties": {name: _read_field(name, field, definitions) for name, field in properties.items()},
-    }
-    if schema.get("required"):
-        form["required"] = list(schema["required"])
+    fields = {name: _read_field(name, field, definitions_of(schema)) for name, field in properties_of(schema).items()}
+    form: Json = {"type": "object", "properties": fields}
+    if required := required_of(schema):
+        form["required"] = required
     return form
 
 
@@ -163,7 +168,7 @@ def project_form(form: Json, revision: Revision) -> Json:
     return {
         **form,
         "properties": {
-            name: _project_field(name, field, revision.form_fields) for name, field in form["properties"].items()
+            name: _project_field(name, field, revision.form_fields) for name, field in properties_of(form).items()
         },
     }
 
@@ -184,7 +189,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
             f"the field {name!r} must be a string, number, boolean or choice of strings; forms cannot be nested"
         )
     if kind == "several":
-        known["items"] = _resolve(known["items"], definitions)
+        known["items"] = _resolve(items_of(known), definitions)
     return {key: value for key, value in known.items() if key in _NEWEST_FIELDS[kind]}
 
 
@@ -192,14 +197,11 @@ def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
     """Resolve a field: follow a local reference, and take the one alternative that is not null."""
     found = dict(field)
     for _ in range(8):
-        reference = found.pop("$ref", None)
-        if isinstance(reference, str):
-            found = {**definitions.get(reference.rpartition("/")[2], {}), **found}
-            continue
-        several = found.get("anyOf") or found.get("allOf")
+        found = dict(lookup(found, definitions))
+        several = parts_of(found, "anyOf") or parts_of(found, "allOf")
         if _choices(several):  # titled choices, not alternatives
             break
-        real = [option for option in several or () if option.get("type") != "null"]
+        real = [option for option in several if isinstance(option, Mapping) and types_of(option) != ["null"]]
         if len(real) != 1:
             break
         found = {**real[0], **{key: value for key, value in found.items() if key not in ("anyOf", "allOf")}}
@@ -210,15 +212,17 @@ def _kind(field: Json) -> str | None:
     match field.get("type"):
         case "string":
             if "oneOf" in field:
-                return "titled" if _choices(field["oneOf"]) else None
+                return "titled" if _choices(parts_of(field, "oneOf")) else None
             return "enum" if "enum" in field else "string"
         case "number" | "integer":
             return "number"
         case "boolean":
             return "boolean"
         case "array":
-            items = field.get("items")
-            known = isinstance(items, Mapping) and ("enum" in items or _choices(items.get("anyOf")) or "$ref" in items)
+            items = items_of(field)
+            known = isinstance(items, Mapping) and (
+                "enum" in items or _choices(parts_of(items, "anyOf")) or "$ref" in items
+            )
             return "several" if known else None
     return None
 
@@ -235,7 +239,7 @@ def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) 
     kind = _kind(field)
     assert kind is not None, "read_form let it through"
     if kind == "titled" and kind not in kinds:
-        options = field["oneOf"]
+        options = parts_of(field, "oneOf")
         names = [option.get("title", option["const"]) for option in options]
         field = {**field, "enum": [option["const"] for option in options], "enumNames": names}
         kind = "enum"

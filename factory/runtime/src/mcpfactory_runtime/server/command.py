@@ -20,46 +20,21 @@ if TYPE_CHECKING:
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-class Runnable(Protocol):
-    """The server interface that the command line needs."""
-
+class _Runnable(Protocol):  # what follows is described at `Server`, which is above this module
     name: str
     version: str
     extensions: Extensions
 
     @property
-    def rates(self) -> object:
-        """Return the rate limits for one client.
-
-        Raises:
-            ValueError: a value in the environment is invalid.
-        """
-
-    def add_metrics(self) -> None:
-        """Count requests.
-
-        Raises:
-            RuntimeError: a library is missing.
-        """
-
-    def add_json_log(self) -> None:
-        """Log requests as JSON lines."""
-
-    def export_telemetry(self) -> None:
-        """Send spans of requests.
-
-        Raises:
-            RuntimeError: a library is missing.
-        """
-
-    def run_stdio(self) -> None:
-        """Serve standard input and output."""
-
-    def run_http(self, host: str, port: int, **options: Any) -> None:
-        """Serve HTTP."""
+    def rates(self) -> object: ...
+    def add_metrics(self) -> None: ...
+    def add_json_log(self) -> None: ...
+    def export_telemetry(self) -> None: ...
+    def run_stdio(self) -> None: ...
+    def run_http(self, host: str, port: int, **options: Any) -> None: ...
 
 
-def run(server: Runnable, arguments: Sequence[str] | None) -> None:
+def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
     """Serve as `arguments` say (None: those of the process). Wrong ones end the process with status 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -114,9 +89,9 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
         server.run_stdio()
 
 
-def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
+def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -> None:
     """Serve HTTP, if the address and who may call fit together."""
-    from mcpfactory_runtime.store.base import StoreError  # noqa: PLC0415 - stdio needs none
+    from mcpfactory_runtime.storage.base import StoreError  # noqa: PLC0415 - stdio needs none
 
     authorization = _authorization(parser)
     if not (authorization or options.open or options.host in _LOOPBACK):
@@ -142,7 +117,7 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
         parser.error(f"{error}{hint}")
 
 
-def _observe(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
+def _observe(server: _Runnable, parser: ArgumentParser, options: Namespace) -> None:
     if options.metrics and not options.http:
         parser.error("--metrics needs --http: metrics are served over HTTP\nhint: use --http --metrics")
     if options.log_format == "json":
@@ -156,7 +131,7 @@ def _observe(server: Runnable, parser: ArgumentParser, options: Namespace) -> No
         parser.error(str(error))
 
 
-def _log(server: Runnable, given: Sequence[str]) -> NoReturn:
+def _log(server: _Runnable, given: Sequence[str]) -> NoReturn:
     """Log in to the APIs of the generated tools, or out; ends the process."""
     if not server.extensions.packages:
         message = f"error: {server.name} has no API to log in to\nhint: log in only to servers that call an API"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.consent import Consent
-    from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
+    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.sealing import Opened
 
 Value = TypeVar("Value")
@@ -114,13 +114,13 @@ class Context(Injected):
     @property
     def headers(self) -> Mapping[str, str]:
         """The headers of the HTTP request, names in lower case, without Authorization; {} on other transports."""
-        request = self._origin.http
+        request: HttpRequest | None = self._call.http
         return {} if request is None else request.headers
 
     @property
     def client_address(self) -> str | None:
         """Return the HTTP request's source address, the proxy's if there is one; None on other transports."""
-        request = self._origin.http
+        request: HttpRequest | None = self._call.http
         return None if request is None else request.address
 
     @property

@@ -128,58 +128,67 @@ class Dispatcher:
         return self._final(call, await outcome)
 
     def _final(self, call: Call, result: Json) -> Json:
-        """Return a result in the form of the peer's revision, with the envelope that the revision wants."""
+        """Return a result in the form of the peer's revision, in its envelope (basic/index, Results; utilities/caching)."""
         revision = call.peer.revision
         if type(result) is not Settled:
             if call.method == CALL_TOOL:
                 result = project_tool_result(result, revision)
             elif call.method in RESULT_TYPES:
                 result = project(result, RESULT_TYPES[call.method], revision)
-        return self._sealed(call.method, result, revision)
+        if revision.result_type:
+            result.setdefault("resultType", "complete")
+            meta = result.get("_meta")
+            info = self._info.get(revision.name)
+            if info is None:
+                info = self._info[revision.name] = project(self._host.info, "Implementation", revision)
+            result["_meta"] = {META_SERVER: info} if meta is None else {META_SERVER: info, **meta}
+            if call.method in revision.cacheable and result["resultType"] == "complete":
+                result["ttlMs"], result["cacheScope"] = self._host.cache
+        return result
 
     # -- tools ---------------------------------------------------------------------------------------------------
 
     def _call_tool(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
         bucket = channel.allowance.calls
-        if bucket is not None:
-            bucket.admit("calls")
-        params = call.params
-        name = params.get("name")
-        registry = self._registry
-        tool = registry.tools.get(name) if type(name) is str else None
-        if registry.offers is not None and tool is not None and not registry.offers(tool):
-            tool = None
-        if tool is None:
-            raise McpError(INVALID_PARAMS, f"Unknown tool: {name!r}")
-        arguments = params.get("arguments")
-        if arguments is None:
-            arguments = {}
-        elif type(arguments) is not dict:
-            raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object")
-        if tool.task is not None or "task" in params:
+        if bucket is not None and not bucket.take():
+            raise bucket.refusal("calls")
+        tool, arguments = self._find_tool(call)
+        if tool.task is not None or "task" in call.params:
             tasks = self._extensions.tasks if "tasks" in self._host.capabilities else None
             if tasks is not None and tasks.becomes_task(tool, call):
                 return _settled(tasks.call_tool(tool, arguments, call, channel))
         return self._run_tool(tool, arguments, call, channel)
 
-    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that answers a tool call in any thread, or None if the call must be handled here.
+    def _find_tool(self, call: Call) -> tuple[Tool, Json]:
+        """Return the tool of a call, and its arguments.
 
         Raises:
-            McpError: the call is refused.
+            McpError: the tool is unknown, or its arguments are not an object.
         """
-        params, registry = call.params, self._registry
-        name, arguments = params.get("name"), params.get("arguments", {})
+        registry, name = self._registry, call.params.get("name")
         tool = registry.tools.get(name) if type(name) is str else None
-        if tool is None or not is_plain(tool) or type(arguments) is not dict:
+        if tool is None or (registry.offers is not None and not registry.offers(tool)):
+            raise McpError(INVALID_PARAMS, f"Unknown tool: {name!r}")
+        arguments = call.params.get("arguments")
+        if arguments is None:
+            arguments = {}
+        elif type(arguments) is not dict:
+            raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object")
+        return tool, arguments
+
+    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+        """Return a function that runs a tool call in any thread, or None if the call must be handled here."""
+        if self._layers.requests or self._registry.around is not None or "task" in call.params:
             return None
-        if tool.task is not None or "task" in params or (registry.offers is not None and not registry.offers(tool)):
-            return None
-        if self._layers.requests or registry.around is not None:
+        try:
+            tool, arguments = self._find_tool(call)
+            if tool.task is not None or not is_plain(tool):
+                return None
+        except McpError:  # `handle` raises it again
             return None
         bucket = channel.allowance.calls
-        if bucket is not None:
-            bucket.admit("calls")
+        if bucket is not None and not bucket.take():
+            return None
 
         def run() -> Json | McpError:
             try:
@@ -212,8 +221,8 @@ class Dispatcher:
 
     def _task(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
         bucket = channel.allowance.tasks
-        if bucket is not None:
-            bucket.admit("tasks")
+        if bucket is not None and not bucket.take():
+            raise bucket.refusal("tasks")
         return _settled(self._extensions.tasks.answer(call, channel))
 
     def _skill(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
@@ -244,8 +253,8 @@ class Dispatcher:
 
     async def _complete(self, call: Call, channel: ReplyChannel) -> Json:
         bucket = channel.allowance.completions
-        if bucket is not None:
-            bucket.admit("completions")
+        if bucket is not None and not bucket.take():
+            raise bucket.refusal("completions")
         completer = self._registry.completion
         assert completer is not None
         request = read_request(call.params)
@@ -386,19 +395,6 @@ class Dispatcher:
         """End the context of a handler, unless middleware still uses it."""
         if self._contexts.get(call) is not context:
             context.end()
-
-    def _sealed(self, method: str, result: Json, revision: Revision) -> Json:
-        """Return the result with the envelope that the revision wants (basic/index, Results; utilities/caching)."""
-        if revision.result_type:
-            result.setdefault("resultType", "complete")
-            meta = result.get("_meta")
-            info = self._info.get(revision.name)
-            if info is None:
-                info = self._info[revision.name] = project(self._host.info, "Implementation", revision)
-            result["_meta"] = {META_SERVER: info} if meta is None else {META_SERVER: info, **meta}
-            if method in revision.cacheable and result["resultType"] == "complete":
-                result["ttlMs"], result["cacheScope"] = self._host.cache
-        return result
 
 
 class Settled(dict[str, Any]):

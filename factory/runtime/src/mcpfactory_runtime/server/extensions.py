@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.skills import Skills
     from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
     from mcpfactory_runtime.server.tasks.methods import TaskMethods
-    from mcpfactory_runtime.server.tasks.store import TaskStore
-    from mcpfactory_runtime.store.base import Processes, SharedStore
+    from mcpfactory_runtime.storage.base import Processes, SharedStore
+    from mcpfactory_runtime.storage.tasks import TaskStore
 
     TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
 
@@ -130,7 +130,7 @@ class Extensions:
         from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
 
         if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:
-            from mcpfactory_runtime.server.tasks.store import TaskStore  # noqa: PLC0415 - likewise
+            from mcpfactory_runtime.storage.tasks import TaskStore  # noqa: PLC0415 - likewise
 
             self._shares_tasks = True
             self._task_options = TaskStore(store, processes)

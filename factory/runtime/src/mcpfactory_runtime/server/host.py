@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.sealing import Sealer
-    from mcpfactory_runtime.store.base import Processes, SharedStore
+    from mcpfactory_runtime.storage.base import Processes, SharedStore
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Outcome = Json | bytes | Awaitable[Json]
@@ -96,11 +96,7 @@ class Host(Protocol):
         """
 
     def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that answers a tool call in any thread; None: the call is to be handled.
-
-        Raises:
-            McpError: the error to send.
-        """
+        """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
 
     # -- what handlers change while the server runs ----------------------------------------------------------------
 
@@ -181,14 +177,12 @@ class ReplyChannel(Protocol):
         private: True if only one client can use this channel: the process is its own (stdio, memory).
         subscriptions: the resources to which a session subscribed.
         allowance: the client's remaining rate limits.
-        http: the HTTP request that carried the message; None on other transports.
     """
 
     principal: str
     private: bool
     subscriptions: set[str]
     allowance: Allowance
-    http: HttpRequest | None
 
     @property
     def persistent(self) -> SessionChannel | None:

@@ -13,6 +13,7 @@ from mcpfactory_runtime.protocol.connection import Peer
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, McpError
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.projection import FormError, project, project_form, read_form
+from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.results import Content, Message, content_blocks
 from mcpfactory_runtime.types import Json
 
@@ -155,7 +156,7 @@ class Elicit(Question[Elicited]):
         self.message, self.url, self.elicitation_id = message, url, elicitation_id
         self._make: Callable[[Any], Any] | None = None
         if isinstance(schema, type):
-            from mcpfactory_runtime.server.schema.models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
+            from mcpfactory_runtime.schemas.models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
 
             self._make, given = model_schema(schema)
         else:
@@ -202,10 +203,10 @@ class Elicit(Question[Elicited]):
         content = answer.get("content", {})
         if not isinstance(content, dict):
             raise _malformed(self.kind, "content must be an object")
-        for name, field in self.schema.get("properties", {}).items():
+        for name, field in properties_of(self.schema).items():
             if name not in content and isinstance(field, dict) and "default" in field:
                 content = {**content, name: field["default"]}
-        missing = [name for name in self.schema.get("required", ()) if name not in content]
+        missing = [name for name in required_of(self.schema) if name not in content]
         if missing:
             raise _malformed(self.kind, f"content lacks {', '.join(missing)}")
         try:
@@ -286,7 +287,7 @@ class Roots(Question[list[Root]]):
 
 
 def _checked(form: Json, content: Json) -> Json:
-    from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
+    from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
 
     return compile_schema(form).validate(content)
 

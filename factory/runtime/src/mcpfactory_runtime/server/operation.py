@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes, Readiness
 
@@ -13,32 +13,17 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
-    from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.protocol.errors import McpError
-    from mcpfactory_runtime.server.host import Outcome, ReplyChannel, ServedMetrics
+    from mcpfactory_runtime.server.host import ServedMetrics
     from mcpfactory_runtime.server.observe.request import ObservedHandler, RequestObserver
-    from mcpfactory_runtime.server.registry import Registry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class _Answering(Protocol):
-    """The dispatcher that answers requests without observation."""
-
-    registry: Registry
-
-    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Answer one request."""
-
-    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], dict[str, Any] | McpError] | None:
-        """Return a function that answers a tool call in any thread; None: the call is to be handled."""
 
 
 class Operated:
     """The operational side of a server (docs/how-to/observe.md)."""
 
     name: str
-    _dispatcher: _Answering
+    _dispatcher: Any  # a `Dispatcher`, which is above this module
 
     def __init__(self) -> None:
         self.readiness = Readiness()

@@ -14,8 +14,8 @@ from typing import Any, Final, get_args, get_origin
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_json
 
 from mcpfactory_runtime.protocol.jsonrpc import encodable
+from mcpfactory_runtime.schemas.annotations import builtin_schema
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
-from mcpfactory_runtime.server.schema import builtin_schema
 from mcpfactory_runtime.types import Json
 
 Converter = Callable[[Any], Json]
@@ -45,7 +45,7 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
         validate: Callable[[Any], Any] = SchemaValidator(core).validate_python
         schema = pair[1]
     else:
-        from mcpfactory_runtime.server.schema import models  # noqa: PLC0415 - this is the lazy import of pydantic
+        from mcpfactory_runtime.schemas import models  # noqa: PLC0415 - this is the lazy import of pydantic
 
         validate, schema = models.output_schema(annotation)
     if schema.get("type") == "object":

@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from math import ceil
-from typing import Final
+from typing import Final, TypeVar
 
 from mcpfactory_runtime.protocol.errors import RATE_LIMITED, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
 Clock = Callable[[], float]
+Value = TypeVar("Value")
 
 KINDS: Final[dict[str, str]] = {
     "calls": CALL_TOOL,
@@ -26,79 +27,71 @@ KINDS: Final[dict[str, str]] = {
 }
 """Kinds with a rate, and the messages that they count."""
 
-DEFAULT: Final = "10000000/m"
-"""Default rate of every kind: several times the capacity of one process, so only configured rates are ever reached.
-
-Over HTTP all clients behind one proxy count as one, so a lower rate would refuse legitimate requests.
-"""
-
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
 
 _ROUNDING: Final = 1e-6  # of a token: a client that waited as long as it should must not be refused by a last digit
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
-_CLIENTS: Final = (
-    10_000  # that are remembered without a session; beyond, the one that was quiet for longest is forgotten
-)
+_CLIENTS: Final = 10_000
 
 
 class Bucket:
-    """The tokens of one client for one kind. Event loop only.
+    """The tokens of one client for one kind. Event loop only."""
 
-    A thousandth of a large bucket is taken out at once, so that the clock is not looked at for every call.
-    """
-
-    __slots__ = ("_clock", "_count", "_gain", "_left", "_out", "_seen", "_step")
+    __slots__ = ("_clock", "_count", "_gain", "_left", "_seen")
 
     def __init__(self, count: int, seconds: float, clock: Clock) -> None:
         self._count = self._left = float(count)
         self._gain = count / seconds
-        self._step = count // 1000 + 1
-        self._out = 0  # tokens taken out and not used yet
         self._clock = clock
         self._seen = clock()
 
     def take(self) -> bool:
         """Take a token, if there is one."""
-        if self._out:
-            self._out -= 1
-            return True
-        return self._take_out()
+        now = self._clock()
+        self._left = min(self._count, self._left + (now - self._seen) * self._gain)
+        self._seen = now
+        if self._left < 1 - _ROUNDING:
+            return False
+        self._left -= 1
+        return True
+
+    def give_back(self) -> None:
+        """Return a token that was taken."""
+        self._left += 1
 
     @property
     def wait(self) -> float:
         """Seconds until there is a token, after `take` found none."""
         return (1 - self._left) / self._gain
 
-    def admit(self, kind: str) -> None:
-        """Take a token for a request.
+    def refusal(self, kind: str) -> McpError:
+        """Return the error for a request without a token, with `retryAfterMs` in its data."""
+        rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
+        return McpError(
+            RATE_LIMITED,
+            f"Too many requests: {KINDS[kind]} is limited to {rate} for each client; try again in {wait} ms",
+            {"retryAfterMs": wait, "limit": kind},
+        )
 
-        Raises:
-            McpError: RATE_LIMITED, with `retryAfterMs` in its data: no token is left.
-        """
-        if self._out:
-            self._out -= 1
-        elif not self._take_out():
-            rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
-            raise McpError(
-                RATE_LIMITED,
-                f"Too many requests: {KINDS[kind]} is limited to {rate} for each client; try again in {wait} ms",
-                {"retryAfterMs": wait, "limit": kind},
-            )
 
-    def _take_out(self) -> bool:
-        """Refill by the clock, and take out a step of tokens, the first for immediate use.
+class ByClient(dict[str, Value]):
+    """Values of the clients that came last; beyond 10,000, the one that was quiet for longest is forgotten."""
 
-        Returns False if none is left.
-        """
-        now = self._clock()
-        left = min(self._count, self._left + (now - self._seen) * self._gain)
-        self._seen = now
-        taken = min(self._step, int(left + _ROUNDING))
-        self._left = left - taken
-        self._out = max(taken - 1, 0)
-        return taken > 0
+    def __init__(self, make: Callable[[], Value]) -> None:
+        super().__init__()
+        self._make = make
+
+    def of(self, client: str) -> Value:
+        """Return the value of a client, which is a new one at first."""
+        found = self.pop(client, None)
+        if found is None:
+            if len(self) >= _CLIENTS:
+                del self[next(iter(self))]
+            found = self._make()
+        self[client] = found  # the last one now: a dict keeps its order
+        return found
 
 
 class Allowance:
@@ -122,7 +115,7 @@ class Rates:
     """The rates of a server, and the allowances of clients without a session.
 
     Args:
-        given: kind → rate, None for no limit; missing kinds have the default.
+        given: kind → rate, None for no limit, as for missing kinds.
         clock: returns seconds.
 
     Raises:
@@ -130,11 +123,11 @@ class Rates:
     """
 
     def __init__(self, given: Mapping[str, str | None] | None = None, clock: Clock = time.monotonic) -> None:
-        self._limits = {kind: _read(kind, DEFAULT) for kind in KINDS}
+        self._limits: dict[str, tuple[int, int] | None] = dict.fromkeys(KINDS)
         for kind, rate in (given or {}).items():
             self._limits[kind] = _read(kind, rate)
         self._clock = clock
-        self._clients: dict[str, Allowance] = {}
+        self._clients = ByClient(self.allowance)
 
     def replace(self, text: str) -> None:
         """Set what an operator says before the first client comes: `calls=600/m,logs=off`.
@@ -152,13 +145,7 @@ class Rates:
 
     def of(self, client: str) -> Allowance:
         """Return the one of a client without session, by its principal or its address."""
-        found = self._clients.pop(client, None)
-        if found is None:
-            if len(self._clients) >= _CLIENTS:
-                del self._clients[next(iter(self._clients))]
-            found = self.allowance()
-        self._clients[client] = found  # the last one now: a dict keeps its order
-        return found
+        return self._clients.of(client)
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
-from mcpfactory_runtime.store.base import Expected, SharedStore
+from mcpfactory_runtime.storage.base import Expected, SharedStore
 from mcpfactory_runtime.types import Json
 
 LIFETIME: Final = 3600.0

@@ -65,6 +65,8 @@ class Server(Operated, Composed):
             never.
     """
 
+    _dispatcher: Dispatcher
+
     def __init__(
         self,
         name: str,
@@ -503,7 +505,7 @@ class Server(Operated, Composed):
         return (self._observed or self._dispatcher).handle(call, channel)
 
     def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that answers a tool call in any thread; None: the call is to be handled. Raises the error to send."""
+        """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
         return None if self._observed else self._dispatcher.direct(call, channel)
 
     @asynccontextmanager

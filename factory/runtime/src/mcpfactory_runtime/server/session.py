@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
@@ -22,10 +22,15 @@ from mcpfactory_runtime.server.errors import interrupts
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
-
+    from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
 
 log = logging.getLogger(__name__)
+
+DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"})
+"""Notifications that a client can do without: the result does not depend on them."""
+
+DROP_AT: Final = 1 << 20
+"""Unread bytes at which they are dropped."""
 
 
 class Session:
@@ -39,7 +44,6 @@ class Session:
     principal = ""
     private = False
     session_id: str | None = None
-    http: HttpRequest | None = None
 
     def __init__(self, server: Host, send: Callable[[bytes], None]) -> None:
         self._server = server
@@ -56,23 +60,20 @@ class Session:
 
     # -- in ------------------------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes | Oversize, take: Callable[[Event], None] | None = None) -> None:
-        """Handle one message, or the notice that one exceeded the size limit.
+    def feed(self, data: bytes | Oversize) -> None:
+        """Handle one message, or the notice that one exceeded the size limit."""
+        self.handle(self.receive(data))
 
-        Args:
-            data: the message.
-            take: receives the parsed event instead of `handle`.
-        """
-        take = take or self.handle
+    def receive(self, data: bytes | Oversize) -> Event:
+        """Return the meaning of a message."""
         try:
             if isinstance(data, Oversize):
                 limit = self._server.max_message_size
                 raise McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
             message = jsonrpc.decode(data)
         except McpError as error:
-            take(self.connection.undecodable(error))
-        else:
-            take(self.connection.receive(message))
+            return self.connection.undecodable(error)
+        return self.connection.receive(message)
 
     def channel_of(self, call: Call) -> ReplyChannel:
         """Return the way back for a request's notifications."""
@@ -112,10 +113,10 @@ class Session:
             if isinstance(outcome, dict | bytes):
                 self.reply(call, outcome)
             else:
-                self._start_task(call, outcome)
+                self.start_task(call, outcome)
 
-    def _start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Start a task. From Python 3.12 on, it runs to its first wait here: most handlers end without a round of the loop."""
+    def start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
+        """Answer a request with an outcome that is not there yet. From Python 3.12 on, it runs to its first wait here: most handlers end without a round of the loop."""
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self._loop, eager_start=True)
@@ -124,7 +125,7 @@ class Session:
         if not task.done():
             self._tasks[call] = task
 
-    # -- calls that the thread answers which has the stream (transports/direct.py) ----------------------------------
+    # -- calls that a thread answers (transports/direct.py) ---------------------------------------------------------
 
     @property
     def alone(self) -> bool:
@@ -132,17 +133,8 @@ class Session:
         return not self._tasks and len(self.connection.in_flight) <= 1
 
     def direct(self, call: Call) -> Callable[[], Json | McpError] | None:
-        """Return a function that answers a tool call in the thread that calls it; None: the call is to be handled."""
-        try:
-            return self._server.direct(call, self)
-        except McpError:  # which handling it says again
-            return None
-
-    def adopt(self, call: Call) -> asyncio.Future[Json]:
-        """Answer a call that a thread is running with the result of the future returned."""
-        future = self._loop.create_future()
-        self._start_task(call, future)
-        return future
+        """Return a function that runs a tool call in any thread, or None if the call must be handled here."""
+        return self._server.direct(call, self)
 
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:

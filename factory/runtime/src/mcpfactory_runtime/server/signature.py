@@ -24,7 +24,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from pydantic_core import SchemaValidator, ValidationError
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.server.schema import builtin_schema
+from mcpfactory_runtime.schemas.annotations import builtin_schema
 from mcpfactory_runtime.types import Json
 
 Handler = Callable[..., Any]
@@ -216,9 +216,9 @@ def argument_binder(schema: Json) -> Callable[[Json], Json]:
     Raises:
         McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
     """
-    from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for generated tools
-    from mcpfactory_runtime.server.schema.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
-    from mcpfactory_runtime.server.schema.values import ArgumentError  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.schemas.values import ArgumentError  # noqa: PLC0415 - only for generated tools
 
     try:
         validator = compile_schema(schema)
@@ -251,7 +251,7 @@ def _arguments(
         core: Any = {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid"}
         validator: Any = SchemaValidator(core)
     else:
-        from mcpfactory_runtime.server.schema import models  # noqa: PLC0415 - this is the lazy import of pydantic
+        from mcpfactory_runtime.schemas import models  # noqa: PLC0415 - this is the lazy import of pydantic
 
         for name, (annotation, default, _) in list(parameters.items()):
             is_field, make = models.field_default(default)

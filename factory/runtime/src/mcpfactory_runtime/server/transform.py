@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, TypedDict
 
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.execution import run_handler
 from mcpfactory_runtime.server.output import Converter, read_output
 from mcpfactory_runtime.server.registry import Tool, check_tool_name
@@ -143,7 +144,7 @@ def _returned(tool: Tool, result: Json) -> Any:
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
-    wrapped = list((tool.wire.get("outputSchema") or {}).get("properties") or ()) == ["result"]
+    wrapped = list(properties_of(tool.wire.get("outputSchema"))) == ["result"]
     return value["result"] if wrapped and list(value) == ["result"] else value
 
 
@@ -154,7 +155,7 @@ def _unchanged(result: Any) -> Json:
 
 def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:
     """Return the schema that callers see, and name of the other tool → what callers call it; hidden arguments are not in that."""
-    properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
+    properties, required = properties_of(schema), required_of(schema)
     _check_changes(tool, schema, changes)
     seen: Json = {}
     passed: Json = {}
@@ -179,7 +180,7 @@ def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentT
 
 
 def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> None:
-    properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
+    properties, required = properties_of(schema), required_of(schema)
     if unknown := sorted(set(changes) - set(properties)):
         raise ValueError(f"tool {tool} has no argument {', '.join(unknown)}\nhint: use one of {', '.join(properties)}")
     for name, change in changes.items():
@@ -211,7 +212,7 @@ def _check_words(tool: str, name: str, change: ArgumentTransform) -> None:
 
 def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
     """Refuse a value that the other tool would not take."""
-    alone = {**schema, "properties": {name: schema["properties"][name]}, "required": [name]}
+    alone = {**schema, "properties": {name: properties_of(schema)[name]}, "required": [name]}
     for key in _NAMING:
         alone.pop(key, None)
     try:
@@ -223,7 +224,7 @@ def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
 def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
     """Return a function that checks callers' arguments and converts them to those of the inner tool."""
     known: list[Callable[[Json], Json]] = []
-    unseen = set(schema.get("properties") or ())
+    unseen = set(properties_of(schema))
     refused = {name for name in changes if name not in passed or passed[name] != name} - unseen
     always = {
         name: change.get("fix", change.get("default"))
@@ -238,7 +239,7 @@ def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json
             raise ArgumentsError(f"Invalid arguments: unknown argument {', '.join(hidden)}")
         checked = known[0](arguments)
         inner = {name: checked[outer] for name, outer in passed.items() if outer in checked}
-        others = {name: value for name, value in checked.items() if name not in (schema.get("properties") or {})}
+        others = {name: value for name, value in checked.items() if name not in properties_of(schema)}
         return {"arguments": {**others, **always, **inner}}
 
     return bind

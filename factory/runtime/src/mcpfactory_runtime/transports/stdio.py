@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.session import Session
+from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, Session
 from mcpfactory_runtime.server.threads import busy
-from mcpfactory_runtime.transports.direct import READ_SIZE, DirectCalls, working
-from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
+from mcpfactory_runtime.transports.direct import READ_SIZE, DirectCalls
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
@@ -64,7 +63,7 @@ async def serve_stdio(server: Host) -> None:
 
 def _exit_if_busy() -> None:
     """End the process if `def` handlers still run in worker threads, which cannot be stopped and would be waited for."""
-    if busy() or working():
+    if busy():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(0)
@@ -93,7 +92,8 @@ async def _serve(server: Host, incoming: int, outgoing: int, stop: asyncio.Event
         source = await _open_reader(incoming, reader)
         writer.throttles(source)
         if source is not None and isinstance(writer, _PipeWriter):
-            reader.direct = DirectCalls(session, reader.lines, incoming, writer, partial(source.hold, "direct"))
+            pause = partial(source.hold, "direct")
+            reader.direct = DirectCalls(session, reader.lines, incoming, writer.write_held, pause)
         closed, stopping = asyncio.ensure_future(ended.wait()), asyncio.ensure_future(stop.wait())
         idle: asyncio.Task[None] | None = None
         try:

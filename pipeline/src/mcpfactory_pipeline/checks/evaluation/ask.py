@@ -31,7 +31,7 @@ from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ProtocolError
-from mcpfactory_runtime.server.generated.dialects import DIALECTS, shorten_names
+from mcpfactory_runtime.schemas.dialects import DIALECTS, shorten_names
 
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
 """First part of every model's system prompt; the instructions of the server follow."""

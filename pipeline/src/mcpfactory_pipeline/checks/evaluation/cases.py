@@ -19,6 +19,7 @@ from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
 from mcpfactory_pipeline.checks.evaluation.offer import SearchTools, case_rank, rank_tools
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from mcpfactory_runtime.schemas.walk import map_schema
 
 DAMAGES: Final[Mapping[str, str]] = {
     "shuffled": "each tool has the title and description of another one, and its arguments have none",
@@ -27,7 +28,6 @@ DAMAGES: Final[Mapping[str, str]] = {
 }
 
 _TEXTS: Final = ("title", "description")
-_NAMED: Final = ("properties", "$defs", "definitions", "patternProperties")  # their members have custom names
 
 
 def reword(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
@@ -60,17 +60,10 @@ def _with_texts(tool: Mapping[str, Any], giver: Mapping[str, Any]) -> dict[str, 
 
 def _without_texts(schema: Any) -> Any:
     """Return a schema without titles, descriptions and examples; arguments with names such as `title` are kept."""
-    if isinstance(schema, list):
-        return [_without_texts(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
-    return {
-        key: {name: _without_texts(one) for name, one in value.items()}
-        if key in _NAMED and isinstance(value, Mapping)
-        else _without_texts(value)
-        for key, value in schema.items()
-        if key not in {*_TEXTS, "examples"}
-    }
+    kept = {key: value for key, value in schema.items() if key not in {*_TEXTS, "examples"}}
+    return map_schema(kept, _without_texts)
 
 
 LISTS: Final = ("own", *DAMAGES)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evaluation.model import NO_TOKENS, TokenUsage
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
+from mcpfactory_runtime.schemas.walk import items_of, properties_of
 
 NO_TOOL: Final = "(none)"
 """Stands for a tool where none was expected, or none was called."""
@@ -291,19 +292,18 @@ def argument_faults(wanted: ExpectedCall, made: MadeCall, tool: Mapping[str, Any
         yield WrongArgument(made.tool, "", "unreadable")
         return
     for field, kind, expected, given in _differences(
-        dict(wanted.arguments), made.arguments, tool.get("inputSchema") or {}, "", frozenset(wanted.free)
+        dict(wanted.arguments), made.arguments, tool.get("inputSchema"), "", frozenset(wanted.free)
     ):
         yield WrongArgument(made.tool, field, kind, _short(expected), _short(given))
 
 
 def _differences(
-    wanted: Mapping[str, Any], given: Mapping[str, Any], schema: Mapping[str, Any], place: str, free: frozenset[str]
+    wanted: Mapping[str, Any], given: Mapping[str, Any], schema: Any, place: str, free: frozenset[str]
 ) -> Iterator[tuple[str, str, Any, Any]]:
-    parts = schema.get("properties") or {}
+    parts = properties_of(schema)
     for name in dict.fromkeys((*wanted, *given)):
-        known = parts.get(name)
-        part: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
-        default, own = part.get("default", _ABSENT), f"{place}{name}"
+        part, own = parts.get(name), f"{place}{name}"
+        default = part.get("default", _ABSENT) if isinstance(part, Mapping) else _ABSENT
         if name not in given:
             if not _same(wanted[name], default):
                 yield own, "missing", wanted[name], _ABSENT
@@ -314,13 +314,12 @@ def _differences(
             yield from _compared(wanted[name], given[name], part, own)
 
 
-def _compared(wanted: Any, given: Any, schema: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, Any, Any]]:
+def _compared(wanted: Any, given: Any, schema: Any, place: str) -> Iterator[tuple[str, str, Any, Any]]:
     if isinstance(wanted, Mapping) and isinstance(given, Mapping):
         yield from _differences(wanted, given, schema, f"{place}.", frozenset())
     elif isinstance(wanted, list) and isinstance(given, list) and len(wanted) == len(given):
-        items = schema.get("items")
         for one, other in zip(wanted, given, strict=True):
-            yield from _compared(one, other, items if isinstance(items, Mapping) else {}, f"{place}[]")
+            yield from _compared(one, other, items_of(schema), f"{place}[]")
     elif not _same(wanted, given):
         yield place, "different", wanted, given
 

@@ -154,8 +154,6 @@ def find_endpoint(
     name: str,
     settings: EndpointSettings = EndpointSettings(),  # noqa: B008 - it is frozen
     *,
-    url: str = "",
-    timeout: float = 60.0,
     environ: Mapping[str, str] | None = None,
 ) -> ModelEndpoint:
     """Return the endpoint of a model by its name (`openai:NAME`, `anthropic:NAME`).
@@ -163,8 +161,6 @@ def find_endpoint(
     Args:
         name: as typed by the user.
         settings: of the model in the workspace.
-        url: from the command line; it overrides the settings.
-        timeout: seconds for one answer.
         environ: contains the key; by default the environment of the process.
 
     Raises:
@@ -175,11 +171,14 @@ def find_endpoint(
         raise ConfigError(
             f"{name!r} is not a valid model name", hint=f"write {' or '.join(f'{kind}:NAME' for kind in KINDS)}"
         )
-    url = url or settings.url
+    url = settings.url
     if url and split_web_url(url) is None:
-        raise ConfigError(f"the endpoint {url!r} is not a valid http or https URL", hint="--endpoint https://HOST/v1")
+        raise ConfigError(
+            f"the endpoint {url!r} is not a valid http or https URL",
+            hint=f'url = "https://HOST/v1" in [pipeline.evaluation.endpoints."{name}"]',
+        )
     variable = settings.key or KINDS[found[1]]
     key = (os.environ if environ is None else environ).get(variable, "")
     if not key and not url:
         raise ConfigError(f"{variable} is not set: {name} needs a key", hint=f"export {variable}=…")
-    return ModelEndpoint(found[1], found[2], url, key or _NO_KEY, timeout)
+    return ModelEndpoint(found[1], found[2], url, key or _NO_KEY)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Final
 
+from mcpfactory_codegen.text import nearest
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
@@ -29,25 +29,20 @@ from mcpfactory_pipeline.checks.rules import (
 RULES: Final[tuple[Rule, ...]] = (
     *process.RULES,
     *legacy.RULES,
-    *legacy.BATCH_RULES,
     *modern.RULES,
-    *features.LISTENING_RULES,
     *http.RULES,
-    *http.MODERN_RULES,
     *lists.RULES,
     *features.RULES,
     *server_messages.RULES,
     *schemas.RULES,
-    *schemas.DESCRIPTION_RULES,
     *behavior.RULES,
     *content.RULES,
     *placeholder_answers.RULES,
     *robustness.RULES,
     *security.RULES,
     *packaging.RULES,
-    *process.PERFORMANCE_RULES,
+    *process.PERFORMANCE,
 )
-
 
 FAMILIES: Final = {
     "startup": "Startup: the process, before and after the conversation",
@@ -109,9 +104,9 @@ def find_rule(name: str) -> Rule:
     """
     known = {rule.id: rule for rule in RULES}
     if name not in known:
-        near = get_close_matches(name, known, 3, 0.4)
+        near = nearest(name, known)
         hint = (
-            f"did you mean {', '.join(near)}?"
+            f"did you mean {near!r}?"
             if near
             else "take an id from a report, as in mcpfactory validate --explain descriptions.tool"
         )

@@ -1,20 +1,25 @@
-"""Rules over the per-request lifecycle (`server/discover`, metadata on every request)."""
+"""Rules about the per-request lifecycle (`server/discover`, metadata on every request) and its notification streams."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.evidence import Evidence, NotificationStream
 from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, MODERNS, VERSION, WireExchange
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, first_each, not_applicable, rule_outcome
-from mcpfactory_pipeline.checks.rules.legacy import (
-    describe_answer,
-    era_or_reason,
-    expects_error,
-    probe_check,
-    unknown_method,
+from mcpfactory_pipeline.checks.probes import describe_answer
+from mcpfactory_pipeline.checks.rule import (
+    Fault,
+    RuleOutcome,
+    RuleTable,
+    Scope,
+    Subjects,
+    not_applicable,
+    not_checked,
+    rule_outcome,
 )
+from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason, probed
+from mcpfactory_pipeline.checks.transport.conversation import is_acknowledgement, subscription
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -25,12 +30,47 @@ from mcpfactory_runtime.protocol.errors import (
     URL_ELICITATION_REQUIRED,
 )
 from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.types import Json
 
+RULES: Final = RuleTable()
+rule, row = RULES.rule, RULES.row
 _MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
 
+def is_modern(exchange: WireExchange) -> bool:
+    """Return True if the request has per-request metadata of a known revision; only such answers are judged."""
+    meta = exchange.params.get("_meta")
+    return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
+
+
+def _answers(
+    choose: Callable[[WireExchange], bool] = lambda exchange: exchange.result is not None,
+    *,
+    by_method: bool = False,
+    none: str = "",
+) -> Scope[WireExchange]:
+    """Return chosen answers to per-request messages; by default all results.
+
+    With `by_method`, the methods share the points. `none` is the reason if there is no such answer.
+    """
+
+    def scope(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
+        if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
+            return reason
+        found = [exchange for exchange in evidence.traffic if is_modern(exchange) and choose(exchange)]
+        if none and not found:
+            return not_applicable(none)
+        return Subjects(found, len({exchange.method for exchange in found}) if by_method else None)
+
+    return scope
+
+
+@rule("modern.discover", 5, gate=True, since=FIRST_MODERN,
+      statement="server/discover lists the supported revisions and the capabilities.",
+      source="MCP server/discover",
+      hint="return supportedVersions and capabilities")  # fmt: skip
 def _discover(evidence: Evidence) -> RuleOutcome:
-    return era_or_reason(evidence, "modern") or RuleOutcome(tuple(_discover_faults(evidence.discover)))
+    return lifecycle_or_reason(evidence, "modern") or rule_outcome(1, _discover_faults(evidence.discover))
 
 
 def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
@@ -42,98 +82,132 @@ def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
     if not isinstance(versions, list) or not all(isinstance(version, str) for version in versions):
         yield Fault("supportedVersions is not a list of strings", "server/discover", exchange)
     elif not set(versions) & set(MODERNS):
-        yield Fault(
-            f"supportedVersions {versions} has no per-request revision, but the server answered one",
-            "server/discover",
-            exchange,
-        )
+        words = f"supportedVersions {versions} has no per-request revision, but the server answered one"
+        yield Fault(words, "server/discover", exchange)
     if not isinstance(result.get("capabilities"), dict):
         yield Fault("the result has no capabilities object", "server/discover", exchange)
 
 
-def _modern_results(evidence: Evidence) -> list[WireExchange]:
-    return [exchange for exchange in evidence.traffic if exchange.result is not None and is_modern(exchange)]
+@rule("modern.result-type", 5, gate=True, since=FIRST_MODERN, over=_answers(by_method=True), once=True,
+      statement="Every result has a resultType.",
+      source="MCP basic/index, Responses: resultType is required",
+      hint='add "resultType": "complete"')  # fmt: skip
+def _result_type(exchange: WireExchange) -> Iterator[Fault]:
+    kind = (exchange.result or {}).get("resultType")
+    if not isinstance(kind, str):
+        yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
-def is_modern(exchange: WireExchange) -> bool:
-    """Return True if the request has per-request metadata of a known revision; only such answers are judged."""
-    params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
+def _is_cacheable(exchange: WireExchange) -> bool:
+    return exchange.result is not None and exchange.method in CACHEABLE
 
 
-def _result_type(evidence: Evidence) -> RuleOutcome:
-    results = _modern_results(evidence)
-    faults = (
-        Fault(f"resultType is {exchange.result.get('resultType')!r}", _method(exchange), exchange)
-        for exchange in results
-        if exchange.result is not None and not isinstance(exchange.result.get("resultType"), str)
-    )
-    return era_or_reason(evidence, "modern") or rule_outcome(
-        len({_method(exchange) for exchange in results}), first_each(faults)
-    )
+@rule("modern.cacheable", 3, since=FIRST_MODERN, over=_answers(_is_cacheable, by_method=True), once=True,
+      statement="Results of discover, lists and resources/read have ttlMs and cacheScope.",
+      source="MCP server/utilities/caching",
+      hint='add "ttlMs": 0 and "cacheScope": "private" if the result must not be cached')  # fmt: skip
+def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
+    result = exchange.result or {}
+    lifetime, scope = result.get("ttlMs"), result.get("cacheScope")
+    if result.get("resultType") == "input_required":
+        return
+    if not isinstance(lifetime, int) or isinstance(lifetime, bool) or lifetime < 0:
+        yield Fault(f"ttlMs is {lifetime!r}, not a number of milliseconds", exchange.method, exchange)
+    elif scope not in ("public", "private"):
+        yield Fault(f"cacheScope is {scope!r}, neither public nor private", exchange.method, exchange)
 
 
-def _known_types(evidence: Evidence) -> RuleOutcome:
-    results = _modern_results(evidence)
-    faults = (
-        Fault(f"resultType is {kind!r}", _method(exchange), exchange)
-        for exchange in results
-        if isinstance(kind := (exchange.result or {}).get("resultType"), str)
-        and kind not in ("complete", "input_required")
-    )
-    return era_or_reason(evidence, "modern") or rule_outcome(len(results), first_each(faults))
+row("modern.metadata", 3, since=FIRST_MODERN, over=probed("modern-no-capabilities"),
+    statement=f"A request without the client's capabilities in its metadata is answered with error {INVALID_PARAMS}.",
+    source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
+    hint="check _meta before you run the method")  # fmt: skip
 
 
-def _input_required(evidence: Evidence) -> RuleOutcome:
-    asking = [
-        exchange
-        for exchange in _modern_results(evidence)
-        if (exchange.result or {}).get("resultType") == "input_required"
-    ]
-    if not era_or_reason(evidence, "modern") and not asking:
-        return not_applicable("no result asked for input")
-    return era_or_reason(evidence, "modern") or rule_outcome(
-        len({_method(exchange) for exchange in asking}), first_each(_asking(asking))
-    )
+@rule("modern.unknown-version", 3, since=FIRST_MODERN, over=probed("modern-unknown-version"),
+      statement=f"An unsupported revision is answered with error {UNSUPPORTED_VERSION} and data.supported.",
+      source="MCP basic/versioning, Unsupported versions",
+      hint="list the supported revisions: a client selects one of them for its next request")  # fmt: skip
+def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.code != UNSUPPORTED_VERSION:
+        words = f"expected error {UNSUPPORTED_VERSION}, got {describe_answer(exchange)}"
+        yield Fault(words, "unknown revision", exchange)
+        return
+    data = (exchange.error or {}).get("data")
+    supported = data.get("supported") if isinstance(data, dict) else None
+    if not isinstance(supported, list) or not set(map(str, supported)) & set(MODERNS):
+        words = "the error's data.supported does not list the revisions that the server supports"
+        yield Fault(words, "unknown revision", exchange)
 
 
-def _asking(results: list[WireExchange]) -> Iterator[Fault]:
-    for exchange in results:
-        result, method = exchange.result or {}, _method(exchange)
-        requests = result.get("inputRequests")
-        if method not in LATEST.input_requests:
-            yield Fault(f"{method} must not ask for input", method, exchange)
-        elif requests is None and not isinstance(result.get("requestState"), str):
-            yield Fault("inputRequests and requestState are both missing", method, exchange)
-        elif requests:
-            yield Fault(
-                "the server asks the client for input, but the client declared no capability for it", method, exchange
-            )
+row("modern.unknown-method", 3, since=FIRST_MODERN, over=probed("modern-unknown-method"),
+    statement=f"An unknown method is answered with error {METHOD_NOT_FOUND}.",
+    source="JSON-RPC 2.0 §5.1",
+    hint="answer unknown methods instead of dropping them: without an answer a client waits")  # fmt: skip
+
+row("modern.retired", 3, gate=True, since=FIRST_MODERN, over=probed("modern-retired"),
+    statement=f"ping, which the per-request revisions removed, is answered with error {METHOD_NOT_FOUND}.",
+    source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
+    hint="look up methods in the revision of the request, not in one table for all revisions")  # fmt: skip
 
 
-def _error_codes(evidence: Evidence) -> RuleOutcome:
-    failed = [exchange for exchange in evidence.traffic if exchange.code is not None and is_modern(exchange)]
-    faults = (
-        Fault(f"error {exchange.code} is not one of the revision's codes", _method(exchange), exchange)
-        for exchange in failed
-        if exchange.code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED)
-        or (-32099 <= (exchange.code or 0) <= -32020 and exchange.code not in _MODERN_CODES)
-    )
-    return era_or_reason(evidence, "modern") or rule_outcome(len(failed), first_each(faults))
+@rule("modern.known-types", 3, gate=True, since=FIRST_MODERN, over=_answers(), once=True,
+      statement="resultType is complete or input_required if the client declares no extension.",
+      source="MCP basic/index, Responses",
+      hint="use other values only for extensions that the client declared")  # fmt: skip
+def _known_types(exchange: WireExchange) -> Iterator[Fault]:
+    kind = (exchange.result or {}).get("resultType")
+    if isinstance(kind, str) and kind not in ("complete", "input_required"):
+        yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
-def _named(evidence: Evidence) -> RuleOutcome:
-    results = _modern_results(evidence)
-    faults = (
-        Fault("the result's metadata has no serverInfo", "serverInfo", exchange)
-        for exchange in results
-        if not isinstance((exchange.result or {}).get("_meta"), dict)
-        or META + "serverInfo" not in (exchange.result or {})["_meta"]
-    )
-    return era_or_reason(evidence, "modern") or rule_outcome(len(results), first_each(faults))
+def _asks(exchange: WireExchange) -> bool:
+    return (exchange.result or {}).get("resultType") == "input_required"
 
 
+@rule("modern.input-required", 3, gate=True, since=FIRST_MODERN,
+      over=_answers(_asks, by_method=True, none="no result asked for input"), once=True,
+      statement=("Only tools/call, prompts/get and resources/read ask for input, and only for kinds that the client "
+                 "declared."),
+      source="MCP basic/patterns/mrtr",
+      hint="check the client's capabilities in the request's metadata before you ask")  # fmt: skip
+def _input_required(exchange: WireExchange) -> Iterator[Fault]:
+    result, method = exchange.result or {}, exchange.method
+    requests = result.get("inputRequests")
+    if method not in LATEST.input_requests:
+        yield Fault(f"{method} must not ask for input", method, exchange)
+    elif requests is None and not isinstance(result.get("requestState"), str):
+        yield Fault("inputRequests and requestState are both missing", method, exchange)
+    elif requests:
+        words = "the server asks the client for input, but the client declared no capability for it"
+        yield Fault(words, method, exchange)
+
+
+@rule("modern.error-codes", 3, gate=True, since=FIRST_MODERN,
+      over=_answers(lambda exchange: exchange.code is not None), once=True,
+      statement="Errors use no retired code, and only the revision's own codes from the reserved range.",
+      source="MCP basic/index, Error Codes",
+      hint="choose custom codes outside -32768 to -32000")  # fmt: skip
+def _error_codes(exchange: WireExchange) -> Iterator[Fault]:
+    code = exchange.code or 0
+    reserved = -32099 <= code <= -32020 and code not in _MODERN_CODES
+    if reserved or code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED):
+        yield Fault(f"error {code} is not one of the revision's codes", exchange.method, exchange)
+
+
+@rule("modern.named", 1, since=FIRST_MODERN, over=_answers(), once=True,
+      statement="Each result names the server in its metadata.",
+      source="MCP basic/index, Result metadata: servers should include serverInfo",
+      hint="add _meta with io.modelcontextprotocol/serverInfo")  # fmt: skip
+def _named(exchange: WireExchange) -> Iterator[Fault]:
+    meta = (exchange.result or {}).get("_meta")
+    if not isinstance(meta, dict) or META + "serverInfo" not in meta:
+        yield Fault("the result's metadata has no serverInfo", "serverInfo", exchange)
+
+
+@rule("modern.cache-pages", 3, gate=True, since=FIRST_MODERN,
+      statement="All pages of a list have the same cacheScope.",
+      source="MCP server/utilities/caching",
+      hint="choose cacheScope per list, not per page")  # fmt: skip
 def _cache_pages(evidence: Evidence) -> RuleOutcome:
     lists = [listing for listing in evidence.lists.values() if any(map(is_modern, listing.exchanges))]
     faults = (
@@ -141,124 +215,136 @@ def _cache_pages(evidence: Evidence) -> RuleOutcome:
         for listing in lists
         if len(scopes := sorted({str((page.result or {}).get("cacheScope")) for page in listing.exchanges})) > 1
     )
-    return era_or_reason(evidence, "modern") or rule_outcome(len(lists), faults)
+    return lifecycle_or_reason(evidence, "modern") or rule_outcome(len(lists), faults)
 
 
-def _cacheable(evidence: Evidence) -> RuleOutcome:
-    results = [exchange for exchange in _modern_results(evidence) if _method(exchange) in CACHEABLE]
-    faults = (fault for exchange in results for fault in _cache_faults(exchange))
-    return era_or_reason(evidence, "modern") or rule_outcome(
-        len({_method(exchange) for exchange in results}), first_each(faults)
-    )
+# --- notification streams ---
+
+# The notification that each member of a filter asks for.
+_KINDS: Final = {
+    f"notifications/{kind}/list_changed": f"{kind}ListChanged" for kind in ("tools", "prompts", "resources")
+}
+_UPDATED: Final = "notifications/resources/updated"
+_WHERE: Final = "subscriptions/listen"
+_Streams = tuple[NotificationStream, ...]
 
 
-def _cache_faults(exchange: WireExchange) -> Iterator[Fault]:
-    result = exchange.result or {}
-    if result.get("resultType") == "input_required":
-        return
-    lifetime = result.get("ttlMs")
-    if not isinstance(lifetime, int) or isinstance(lifetime, bool) or lifetime < 0:
-        yield Fault(f"ttlMs is {lifetime!r}, not a number of milliseconds", _method(exchange), exchange)
-    elif result.get("cacheScope") not in ("public", "private"):
-        yield Fault(
-            f"cacheScope is {result.get('cacheScope')!r}, neither public nor private", _method(exchange), exchange
-        )
+def _streams(evidence: Evidence) -> Subjects[_Streams] | RuleOutcome:
+    """Return all streams as one subject, for servers that do not refuse the first of them."""
+    if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
+        return reason
+    if not evidence.streams:
+        return not_checked(evidence.why_missing("listen"))
+    first = evidence.streams[0]
+    if not first.heard and "error" in (first.answer or {}):
+        return not_applicable("the server has no streams of notifications")
+    return Subjects([evidence.streams])
 
 
-def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
-    if exchange.code != UNSUPPORTED_VERSION:
-        yield Fault(
-            f"expected error {UNSUPPORTED_VERSION}, got {describe_answer(exchange)}", "unknown revision", exchange
-        )
-        return
-    data = (exchange.error or {}).get("data")
-    supported = data.get("supported") if isinstance(data, dict) else None
-    if not isinstance(supported, list) or not set(map(str, supported)) & set(MODERNS):
-        yield Fault(
-            "the error's data.supported does not list the revisions that the server supports",
-            "unknown revision",
-            exchange,
-        )
+def _fault(words: str, stream: NotificationStream, others: Iterable[NotificationStream] = ()) -> Fault:
+    proofs = [one.to_proof() for one in (stream, *others)]
+    return Fault(words, _WHERE, proof={key: "\n".join(proof[key] for proof in proofs) for key in proofs[0]})
 
 
-def _method(exchange: WireExchange) -> str:
-    return str(exchange.sent.get("method")) if isinstance(exchange.sent, dict) else ""
+@rule("modern.listen", 3, gate=True, since=FIRST_MODERN, over=_streams,
+      statement=("A stream of notifications begins with its acknowledgment, which reports the accepted part of the "
+                 "filter."),
+      source="MCP basic/patterns/subscriptions, Acknowledgement",
+      hint="send notifications/subscriptions/acknowledged before anything else")  # fmt: skip
+def _listen(streams: _Streams) -> Iterator[Fault]:
+    first = streams[0]
+    if not first.heard:
+        came = "an answer" if first.answer is not None else "the end of the stream" if first.ended else "nothing"
+        yield _fault(f"the stream begins with {came}, not with its acknowledgement", first)
+    elif not is_acknowledgement(first.heard[0]):
+        yield _fault(f"the stream begins with {first.heard[0].get('method')}, not with its acknowledgement", first)
+    elif not isinstance(_params(first.heard[0]).get("notifications"), dict):
+        yield _fault("the acknowledgement does not say which notifications it honours", first)
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    Rule(
-        id="modern.discover", severity=5, gate=True, since=FIRST_MODERN, check=_discover,
-        statement="server/discover lists the supported revisions and the capabilities.",
-        source="MCP server/discover",
-        hint="return supportedVersions and capabilities",
-    ),
-    Rule(
-        id="modern.result-type", severity=5, gate=True, since=FIRST_MODERN, check=_result_type,
-        statement="Every result has a resultType.",
-        source="MCP basic/index, Responses: resultType is required",
-        hint='add "resultType": "complete"',
-    ),
-    Rule(
-        id="modern.cacheable", severity=3, since=FIRST_MODERN, check=_cacheable,
-        statement="Results of discover, lists and resources/read have ttlMs and cacheScope.",
-        source="MCP server/utilities/caching",
-        hint='add "ttlMs": 0 and "cacheScope": "private" if the result must not be cached',
-    ),
-    Rule(
-        id="modern.metadata", severity=3, check=probe_check("modern-no-capabilities", expects_error(INVALID_PARAMS, "request metadata"), era="modern"),
-        statement=f"A request without the client's capabilities in its metadata is answered with error {INVALID_PARAMS}.",
-        source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
-        hint="check _meta before you run the method", since=FIRST_MODERN,
-    ),
-    Rule(
-        id="modern.unknown-version", severity=3, since=FIRST_MODERN,
-        check=probe_check("modern-unknown-version", _unknown_version, era="modern"),
-        statement=f"An unsupported revision is answered with error {UNSUPPORTED_VERSION} and data.supported.",
-        source="MCP basic/versioning, Unsupported versions",
-        hint="list the supported revisions: a client selects one of them for its next request",
-    ),
-    Rule(
-        id="modern.unknown-method", severity=3, since=FIRST_MODERN,
-        check=probe_check("modern-unknown-method", unknown_method, era="modern"),
-        statement=f"An unknown method is answered with error {METHOD_NOT_FOUND}.",
-        source="JSON-RPC 2.0 §5.1",
-        hint="answer unknown methods instead of dropping them: without an answer a client waits",
-    ),
-    Rule(
-        id="modern.retired", severity=3, gate=True, check=probe_check("modern-retired", unknown_method, era="modern"),
-        statement=f"ping, which the per-request revisions removed, is answered with error {METHOD_NOT_FOUND}.",
-        source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
-        hint="look up methods in the revision of the request, not in one table for all revisions", since=FIRST_MODERN,
-    ),
-    Rule(
-        id="modern.known-types", severity=3, gate=True, since=FIRST_MODERN, check=_known_types,
-        statement="resultType is complete or input_required if the client declares no extension.",
-        source="MCP basic/index, Responses",
-        hint="use other values only for extensions that the client declared",
-    ),
-    Rule(
-        id="modern.input-required", severity=3, gate=True, since=FIRST_MODERN, check=_input_required,
-        statement=("Only tools/call, prompts/get and resources/read ask for input, and only for kinds that the client "
-                   "declared."),
-        source="MCP basic/patterns/mrtr",
-        hint="check the client's capabilities in the request's metadata before you ask",
-    ),
-    Rule(
-        id="modern.error-codes", severity=3, gate=True, since=FIRST_MODERN, check=_error_codes,
-        statement="Errors use no retired code, and only the revision's own codes from the reserved range.",
-        source="MCP basic/index, Error Codes",
-        hint="choose custom codes outside -32768 to -32000",
-    ),
-    Rule(
-        id="modern.named", severity=1, since=FIRST_MODERN, check=_named,
-        statement="Each result names the server in its metadata.",
-        source="MCP basic/index, Result metadata: servers should include serverInfo",
-        hint="add _meta with io.modelcontextprotocol/serverInfo",
-    ),
-    Rule(
-        id="modern.cache-pages", severity=3, gate=True, since=FIRST_MODERN, check=_cache_pages,
-        statement="All pages of a list have the same cacheScope.",
-        source="MCP server/utilities/caching",
-        hint="choose cacheScope per list, not per page",
-    ),
-)  # fmt: skip
+@rule("modern.listen-tagged", 3, gate=True, since=FIRST_MODERN, over=_streams,
+      statement="Each notification on a stream has the id of the request that opened the stream in its metadata.",
+      source="MCP basic/patterns/subscriptions, Notifications; basic/index, _meta, Subscription id",
+      hint="copy the id unchanged to _meta as io.modelcontextprotocol/subscriptionId")  # fmt: skip
+def _tagged(streams: _Streams) -> Iterator[Fault]:
+    for stream in streams:
+        wanted = stream.request["id"]
+        for one in stream.heard:
+            tag = subscription(one)
+            if type(tag) is not type(wanted) or tag != wanted:
+                yield _fault(f"{one.get('method')} names the stream {tag!r}, not {wanted!r}", stream)
+                return
+
+
+@rule("modern.listen-wanted", 3, gate=True, since=FIRST_MODERN, over=_streams,
+      statement="A stream has only notifications that its filter requests.",
+      source="MCP basic/patterns/subscriptions, Filter: the server must not send kinds that were not requested",
+      hint="store the filter with the stream, and check it before you send")  # fmt: skip
+def _wanted(streams: _Streams) -> Iterator[Fault]:
+    for stream in streams:
+        asked = stream.request["params"]["notifications"]
+        for one in stream.heard:
+            if is_acknowledgement(one):
+                more = [key for key, value in _honoured(one).items() if value and not _is_asked(asked, key, value)]
+                if more and one is next(filter(is_acknowledgement, stream.heard)):
+                    yield _fault(f"the acknowledgement honours {', '.join(more)}, which was not asked for", stream)
+            elif not _is_wanted(one, asked):
+                yield _fault(f"{one.get('method')} came, which was not asked for", stream)
+
+
+def _is_asked(asked: Json, key: str, value: Any) -> bool:
+    if isinstance(value, list):
+        return isinstance(asked.get(key), list) and all(one in asked[key] for one in value)
+    return bool(asked.get(key))
+
+
+def _is_wanted(message: Json, asked: Json) -> bool:
+    """Return True if a notification may come on a stream; only change notifications are judged here."""
+    method = str(message.get("method"))
+    if method == _UPDATED:
+        return _params(message).get("uri") in asked.get("resourceSubscriptions", [])
+    return method not in _KINDS or bool(asked.get(_KINDS[method]))
+
+
+@rule("modern.listen-several", 3, gate=True, since=FIRST_MODERN, over=_streams,
+      statement="A client can open a second stream, which is acknowledged separately.",
+      source="MCP basic/patterns/subscriptions, Multiple subscriptions",
+      hint="store streams by the id of their request")  # fmt: skip
+def _several(streams: _Streams) -> Iterator[Fault]:
+    first, *others = streams
+    if not any(_honoured(message) for message in first.heard):
+        return  # a stream of nothing may end at once
+    if first.answer is not None or first.ended:
+        yield _fault("the first stream ended when a second one was opened", first, others)
+    for other in others:
+        if not other.heard and "error" not in (other.answer or {}):
+            yield _fault("a second stream was not acknowledged, as long as the first one was open", other, [first])
+
+
+def _honoured(message: Json) -> Json:
+    found = _params(message).get("notifications")
+    return found if isinstance(found, dict) else {}
+
+
+def _params(message: Json) -> Json:
+    found = message.get("params")
+    return found if isinstance(found, dict) else {}
+
+
+def _malformed_filter(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
+    exchange = evidence.probes.get("listen-malformed")
+    if exchange is not None:
+        return Subjects([exchange])
+    if any(stream.heard for stream in evidence.streams):
+        return not_checked(evidence.why_missing("listen-malformed"))
+    return lifecycle_or_reason(evidence, "modern") or not_applicable("the server has no streams of notifications")
+
+
+@rule("modern.listen-malformed", 2, since=FIRST_MODERN, over=_malformed_filter,
+      statement=f"A filter that is not an object is answered with error {INVALID_PARAMS} (another error is tolerated).",
+      source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
+      hint="check the filter before you open the stream")  # fmt: skip
+def _malformed(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.code != INVALID_PARAMS:
+        words = f"a filter that is a text: expected error {INVALID_PARAMS}, got {describe_answer(exchange)}"
+        yield Fault(words, _WHERE, exchange, lesser=1 if exchange.error is not None else None)

@@ -1,15 +1,24 @@
-"""Rules over the package that a server comes in. They apply to servers of a workspace; of strangers no sources are seen."""
+"""Rules about the package that a server comes in. They apply to servers of a workspace; the sources of others are not read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, calls_others
 from mcpfactory_pipeline.checks.package import PackageFacts
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
+from mcpfactory_pipeline.checks.rule import (
+    Fault,
+    RuleOutcome,
+    RuleTable,
+    Subjects,
+    not_applicable,
+    not_checked,
+)
 
+RULES: Final = RuleTable()
+rule = RULES.rule
 _WANTED: Final = ("name", "version", "description", "requires-python")
 _TOOL_ROW: Final = re.compile(r"^[|*-]\s*(?:tool\s*\|\s*)?`([A-Za-z0-9_.-]{1,128})`", re.MULTILINE)
 _SECTION: Final = re.compile(
@@ -25,45 +34,66 @@ _COMMAND: Final = re.compile(r'"command":\s*"([^"]+)"')
 _RUNNERS: Final = frozenset({"uvx", "uv", "pipx", "python", "python3", "docker", "npx"})
 
 
-def _on_package(check_package: Callable[[PackageFacts, Evidence], RuleOutcome]) -> Callable[[Evidence], RuleOutcome]:
-    def check(evidence: Evidence) -> RuleOutcome:
-        if evidence.package is None:
-            return not_applicable("its sources are not in a workspace")
-        return check_package(evidence.package, evidence)
-
-    return check
+def _package(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+    if evidence.package is None:
+        return not_applicable("its sources are not in a workspace")
+    return Subjects([evidence.package])
 
 
-def _metadata(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
+def _readable(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+    problem = evidence.package.problem if evidence.package else ""
+    return not_checked(problem) if problem else _package(evidence)
+
+
+def _fields(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+    return Subjects([evidence.package], len(_WANTED)) if evidence.package else _package(evidence)
+
+
+@rule("packaging.metadata", 2, over=_fields,
+      statement="The package declares its name, version, description and required Python version.",
+      source="PEP 621; package indexes and installers show and use them",
+      hint="fill in [project] of pyproject.toml")  # fmt: skip
+def _metadata(package: PackageFacts) -> Iterator[Fault]:
     if package.problem:
-        return rule_outcome(len(_WANTED), [Fault(package.problem, "pyproject.toml")])
+        yield Fault(package.problem, "pyproject.toml")
+        return
     dynamic = package.project.get("dynamic")
     given = {*package.project, *(dynamic if isinstance(dynamic, list) else ())}
-    missing = [field for field in _WANTED if field not in given or package.project.get(field) == ""]
-    return rule_outcome(len(_WANTED), (Fault(f"project.{field} is missing", f"project.{field}") for field in missing))
+    for field in _WANTED:
+        if field not in given or package.project.get(field) == "":
+            yield Fault(f"project.{field} is missing", f"project.{field}")
 
 
-def _entry_point(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
-    if package.problem:
-        return not_checked(package.problem)
+def _scripts(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+    package = _readable(evidence)
+    return package if isinstance(package, RuleOutcome) else Subjects(package.items, len(package.items[0].scripts) or 1)
+
+
+@rule("packaging.entry-point", 3, over=_scripts,
+      statement="The package declares a program, and its entry point exists.",
+      source="entry points specification (packaging.python.org); a client starts a server by its program",
+      hint='[project.scripts] name = "package.server:main"')  # fmt: skip
+def _entry_point(package: PackageFacts) -> Iterator[Fault]:
     if not package.scripts:
-        return rule_outcome(1, [Fault("the package has no program: [project.scripts] is empty", "project.scripts")])
-    wrong = {name: problem for name, problem in package.scripts.items() if problem}
-    return rule_outcome(
-        len(package.scripts), (Fault(problem, f"project.scripts.{name}") for name, problem in wrong.items())
-    )
+        yield Fault("the package has no program: [project.scripts] is empty", "project.scripts")
+    for name, problem in package.scripts.items():
+        if problem:
+            yield Fault(problem, f"project.scripts.{name}")
 
 
-def _readme(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
-    if package.problem:
-        return not_checked(package.problem)
+@rule("packaging.readme", 1, over=_readable,
+      statement="The package has a README, and the tools and programs that it names exist.",
+      source="people decide by the README, and copy the command from it",
+      hint="correct the README as the finding says; mcpfactory inspect NAME prints the tools")  # fmt: skip
+def _readme(package: PackageFacts, evidence: Evidence) -> Iterator[Fault]:
     if package.readme is None or not package.readme.strip():
-        return rule_outcome(1, [Fault("there is no README, or project.readme does not name it", "README")])
-    listed = {name for name, _ in evidence.named_tools}
-    faults = [*_false_commands(package)]
+        yield Fault("there is no README, or project.readme does not name it", "README")
+        return
+    for command in dict.fromkeys(_COMMAND.findall(package.readme)):
+        if command not in package.scripts and command not in _RUNNERS and "/" not in command:
+            yield Fault(f"the README starts {command!r}, which is not a program of the package", "README")
     if not any(calls_others(tool) for _, tool in evidence.named_tools):  # else the tools behind are not listed
-        faults += _false_tools(package.readme, listed)
-    return rule_outcome(1, faults)
+        yield from _false_tools(package.readme, {name for name, _ in evidence.named_tools})
 
 
 def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
@@ -74,75 +104,44 @@ def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
             yield Fault(f"the README names a tool {name}, which the server does not have", "README")
 
 
-def _false_commands(package: PackageFacts) -> Iterator[Fault]:
-    for command in dict.fromkeys(_COMMAND.findall(package.readme or "")):
-        if command not in package.scripts and command not in _RUNNERS and "/" not in command:
-            yield Fault(f"the README starts {command!r}, which is not a program of the package", "README")
+@rule("packaging.licence", 1, over=_readable,
+      statement="The package declares its license.",
+      source="PEP 639; without one nobody may copy it",
+      hint=('set project.license = "MIT" (an SPDX expression), or add a file LICENSE; '
+            '"LicenseRef-Proprietary" permits no use'))  # fmt: skip
+def _licence(package: PackageFacts) -> Iterator[Fault]:
+    if not package.project.get("license") and not package.licence_files:
+        yield Fault("there is neither project.license nor a license file", "project.license")
 
 
-def _licence(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
-    if package.problem:
-        return not_checked(package.problem)
-    if package.project.get("license") or package.licence_files:
-        return RuleOutcome()
-    return rule_outcome(1, [Fault("there is neither project.license nor a license file", "project.license")])
-
-
-def _reproducible(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
-    if package.build_problem:
+def _rebuilt(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+    package = evidence.package
+    if package is not None and package.build_problem:
         return not_checked(package.build_problem)
-    if package.rebuilt is None:
+    if package is not None and package.rebuilt is None:
         return not_applicable("no candidate to compare with")
-    return rule_outcome(
-        1, () if package.rebuilt else [Fault("a second build of the same sources gave different bytes", "wheel")]
-    )
+    return _package(evidence)
 
 
-def _implemented(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
-    """Every tool is a subject, as the generated ones have a body by construction."""
-    faults = (
-        Fault("the tool is listed, but its function has no body", name, proof={"where": place})
-        for name, place in package.unwritten
-    )
-    return rule_outcome(max(len(evidence.named_tools), 1), faults)
+@rule("packaging.reproducible", 2, over=_rebuilt,
+      statement="Two builds of the same sources give the same bytes.",
+      source="reproducible-builds.org; else nobody can tell whether a wheel was made of its sources",
+      hint="remove timestamps, random values and machine-specific paths from the build")  # fmt: skip
+def _reproducible(package: PackageFacts) -> Iterator[Fault]:
+    if not package.rebuilt:
+        yield Fault("a second build of the same sources gave different bytes", "wheel")
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    Rule(
-        id="packaging.metadata", severity=2, check=_on_package(_metadata),
-        statement="The package declares its name, version, description and required Python version.",
-        source="PEP 621; package indexes and installers show and use them",
-        hint="fill in [project] of pyproject.toml",
-    ),
-    Rule(
-        id="packaging.entry-point", severity=3, check=_on_package(_entry_point),
-        statement="The package declares a program, and its entry point exists.",
-        source="entry points specification (packaging.python.org); a client starts a server by its program",
-        hint='[project.scripts] name = "package.server:main"',
-    ),
-    Rule(
-        id="packaging.readme", severity=1, check=_on_package(_readme),
-        statement="The package has a README, and the tools and programs that it names exist.",
-        source="people decide by the README, and copy the command from it",
-        hint="correct the README as the finding says; mcpfactory inspect NAME prints the tools",
-    ),
-    Rule(
-        id="packaging.licence", severity=1, check=_on_package(_licence),
-        statement="The package declares its license.",
-        source="PEP 639; without one nobody may copy it",
-        hint=('set project.license = "MIT" (an SPDX expression), or add a file LICENSE; "LicenseRef-Proprietary" '
-              "permits no use"),
-    ),
-    Rule(
-        id="packaging.reproducible", severity=2, check=_on_package(_reproducible),
-        statement="Two builds of the same sources give the same bytes.",
-        source="reproducible-builds.org; else nobody can tell whether a wheel was made of its sources",
-        hint="remove timestamps, random values and machine-specific paths from the build",
-    ),
-    Rule(
-        id="packaging.implemented", severity=5, gate=True, check=_on_package(_implemented),
-        statement="No hand-written tool has an empty body or only raises NotImplementedError.",
-        source="a tool that is listed is a promise to the model",
-        hint="write the function, or remove its decorator until it is written",
-    ),
-)  # fmt: skip
+def _hand_written(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+    """Return the package; every tool counts, as the generated ones have a body by construction."""
+    count = max(len(evidence.named_tools), 1)
+    return Subjects([evidence.package], count) if evidence.package else _package(evidence)
+
+
+@rule("packaging.implemented", 5, gate=True, over=_hand_written,
+      statement="No hand-written tool has an empty body or only raises NotImplementedError.",
+      source="a tool that is listed is a promise to the model",
+      hint="write the function, or remove its decorator until it is written")  # fmt: skip
+def _implemented(package: PackageFacts) -> Iterator[Fault]:
+    for name, place in package.unwritten:
+        yield Fault("the tool is listed, but its function has no body", name, proof={"where": place})

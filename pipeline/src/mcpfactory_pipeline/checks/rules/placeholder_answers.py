@@ -10,11 +10,14 @@ from typing import Any, Final
 
 from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, sent_arguments
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
-from mcpfactory_pipeline.checks.rules.behavior import calls_or_reason, hint
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Subjects, not_applicable
+from mcpfactory_pipeline.checks.rules.behavior import hint
+from mcpfactory_pipeline.checks.rules.subjects import by_tool, calls_or_reason
 from mcpfactory_pipeline.checks.samples import answered_value, arrival, is_beside, plain_values, tells_value
 from mcpfactory_runtime.types import Json
 
+RULES: Final = RuleTable()
+rule = RULES.rule
 _QUOTED: Final = 80  # characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # tools that say something about all of them
@@ -70,14 +73,12 @@ _EXCUSED: Final = re.compile(
 )
 
 
-def _does_something(evidence: Evidence) -> RuleOutcome:
-    # What the API says is its own; where it answers a value, substance.results sees whether that arrives.
+def _own_answers(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
+    """Return successful calls, except those with the API's own answer: substance.results checks if it arrives."""
+    if (reason := calls_or_reason(evidence)) is not None:
+        return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
-    if not calls_or_reason(evidence) and not succeeded:
-        return not_applicable("no tool answered by itself and without an error")
-    return calls_or_reason(evidence) or rule_outcome(
-        len({call.tool for call in succeeded}), (fault for call in succeeded for fault in _unfinished(call, evidence))
-    )
+    return by_tool(succeeded) if succeeded else not_applicable("no tool answered by itself and without an error")
 
 
 def _speaks_for_api(call: RecordedCall) -> bool:
@@ -86,16 +87,18 @@ def _speaks_for_api(call: RecordedCall) -> bool:
     return call.response is None or tells_value(call) or answer_text(call.exchange) in json.dumps(call.response)
 
 
+@rule("substance.finished", 5, gate=True, ceiling=49, over=_own_answers,
+      statement='No tool answers "not implemented yet" without an error.',
+      source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
+              "promise to the model"),
+      hint="implement the tool, or do not list it; return isError for anything that it cannot do")  # fmt: skip
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     again = [other for other in evidence.others if other.tool == call.tool]
     # A message repeated by the other calls does not depend on the arguments; a single one may be about them.
     if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
-        yield Fault(
-            f"the tool reports success, but its answer says that it is not implemented yet: {text[:120]!r}",
-            call.tool,
-            call.exchange,
-        )
+        words = f"the tool reports success, but its answer says that it is not implemented yet: {text[:120]!r}"
+        yield Fault(words, call.tool, call.exchange)
 
 
 def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
@@ -127,6 +130,38 @@ def _texts_of(text: str) -> list[str]:
     return [str(leaf) for leaf in plain_values(value)]
 
 
+def _varied_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
+    if (reason := calls_or_reason(evidence)) is not None:
+        return reason
+    tools = {other.tool for other in evidence.others}
+    if not tools:
+        return not_applicable(
+            "no tool was called with several arguments: none that is marked readOnlyHint takes a text or a number"
+        )
+    return Subjects([call for call in evidence.calls if call.tool in tools], len(tools))
+
+
+@rule("substance.varies", 1, over=_varied_calls,
+      statement="A tool that is called with different required arguments does not always give the same answer.",
+      source=("an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is "
+              "open.\") may be right for all that were tried"),
+      hint="use the arguments, or remove them from the schema; the evidence has the last call")  # fmt: skip
+def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    text = answer_text(call.exchange).strip()
+    others = [other for other in evidence.others if other.tool == call.tool]
+    answers = {text, *(answer_text(other.exchange).strip() for other in others)}
+    failed = call.failed or any(other.failed for other in others)
+    same = len(others) > 1 and not failed and len(answers) == 1
+    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # `2 people are registered`
+    if same and text and not counted and not _EXCUSED.search(text):
+        words = f"{len(others) + 1} different arguments gave the same answer: {text[:120]!r}"
+        yield Fault(words, call.tool, others[-1].exchange)
+
+
+@rule("substance.distinct", 5, gate=True, ceiling=49,
+      statement="Not all tools give the same answer to every call.",
+      source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
+      hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
 def _distinct(evidence: Evidence) -> RuleOutcome:
     """Return a fault if all tools (at least two) give the same answer that is neither empty nor about missing data.
 
@@ -152,6 +187,10 @@ def _changes(name: str, tool: Json) -> bool:
     return hint(tool, "readOnlyHint") is not True and sounds_like_change(name, *texts)
 
 
+@rule("substance.answers", 5, gate=True, ceiling=49,
+      statement="At least one tool gives an answer that is not empty.",
+      source="MCP schema, CallToolResult.content: a model can do nothing with no content",
+      hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
     """Return a fault when all tools, and at least two, succeed with nothing at all: not even an empty list as text."""
     succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
@@ -172,44 +211,21 @@ def _is_void(call: RecordedCall) -> bool:
     return not said and not result.get("structuredContent")
 
 
-def _varies(evidence: Evidence) -> RuleOutcome:
-    tools = {other.tool for other in evidence.others}
-    if not calls_or_reason(evidence) and not tools:
-        return not_applicable(
-            "no tool was called with several arguments: none that is marked readOnlyHint takes a text or a number"
-        )
-    return calls_or_reason(evidence) or rule_outcome(
-        len(tools), (fault for call in evidence.calls if call.tool in tools for fault in _constant(call, evidence))
-    )
-
-
-def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    text = answer_text(call.exchange).strip()
-    others = [other for other in evidence.others if other.tool == call.tool]
-    answers = {text, *(answer_text(other.exchange).strip() for other in others)}
-    failed = call.failed or any(other.failed for other in others)
-    same = len(others) > 1 and not failed and len(answers) == 1
-    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # `2 people are registered`
-    if same and text and not counted and not _EXCUSED.search(text):
-        yield Fault(
-            f"{len(others) + 1} different arguments gave the same answer: {text[:120]!r}",
-            call.tool,
-            others[-1].exchange,
-        )
-
-
 # --- what the stub upstream answered, and what of it reaches the model ---
 
 
-def _results(evidence: Evidence) -> RuleOutcome:
+def _answered_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
     if not evidence.with_cases:
         return not_applicable("without a stub upstream nobody knows what the API answered")
-    told = [call for call in evidence.calls if not call.failed and not call.mismatches and tells_value(call)]
-    return calls_or_reason(evidence) or rule_outcome(
-        len({call.tool for call in told}), (fault for call in told for fault in _lost(call, evidence))
-    )
+    told = (call for call in evidence.calls if not call.failed and not call.mismatches and tells_value(call))
+    return calls_or_reason(evidence) or by_tool(told)
 
 
+@rule("substance.results", 5, gate=True, ceiling=49, over=_answered_calls,
+      statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any "
+                 "hooks. An answer that never changes with the API closes the gate."),
+      source="the API's answer is what the model called the tool for; the stub upstream knows it",
+      hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare one answer. A conversion has no value of the API's either: only an answer that stays when the API's changes has lost it."""
     found = arrival(call)
@@ -247,40 +263,3 @@ def _same_answer(one: RecordedCall, other: RecordedCall) -> bool:
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    Rule(
-        id="substance.finished", severity=5, gate=True, ceiling=49, check=_does_something,
-        statement='No tool answers "not implemented yet" without an error.',
-        source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
-                "promise to the model"),
-        hint="implement the tool, or do not list it; return isError for anything that it cannot do",
-    ),
-    Rule(
-        id="substance.varies", severity=1, check=_varies,
-        statement="A tool that is called with different required arguments does not always give the same answer.",
-        source=("an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is "
-                "open.\") may be right for all that were tried"),
-        hint="use the arguments, or remove them from the schema; the evidence has the last call",
-    ),
-    Rule(
-        id="substance.distinct", severity=5, gate=True, ceiling=49, check=_distinct,
-        statement="Not all tools give the same answer to every call.",
-        source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
-        hint="implement the tools; return isError for anything that they cannot do",
-    ),
-    Rule(
-        id="substance.answers", severity=5, gate=True, ceiling=49, check=_answers_something,
-        statement="At least one tool gives an answer that is not empty.",
-        source="MCP schema, CallToolResult.content: a model can do nothing with no content",
-        hint="return what the tool found, or a message that it found nothing",
-    ),
-    Rule(
-        id="substance.results", severity=5, gate=True, ceiling=49, check=_results,
-        statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any hooks. "
-                   "An answer that never changes with the API closes the gate."),
-        source="the API's answer is what the model called the tool for; the stub upstream knows it",
-        hint="check what hooks return; the evidence has the answer that the model got",
-    ),
-)  # fmt: skip

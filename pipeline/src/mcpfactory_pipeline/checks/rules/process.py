@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.checks.evidence import Evidence, ServerProcess, measure
+from mcpfactory_pipeline.checks.evidence import Evidence, Session, measure
 from mcpfactory_pipeline.checks.exchange import LATEST_MODERN
-from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
-from mcpfactory_pipeline.checks.transport.stdio import noise_hint
+from mcpfactory_pipeline.checks.rule import (
+    Fault,
+    RuleOutcome,
+    RuleTable,
+    Scope,
+    Subjects,
+    not_applicable,
+    not_checked,
+)
+from mcpfactory_pipeline.checks.transport.stdio import pollution_hint
 from mcpfactory_pipeline.plan.gates import COSTS
 
+RULES: Final = RuleTable()
+rule = RULES.rule
 _ODD: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
 """Sessions that do not begin with `initialize`: a server of the handshake may end at that."""
 START_WITHIN: Final = (
@@ -21,199 +31,185 @@ END_WITHIN: Final = 2_000  # milliseconds from the end of stdin
 _STDERR: Final = 1500  # trailing characters of stderr in a finding: the reason is at the end
 
 
-def _starts(evidence: Evidence) -> RuleOutcome:
-    begun = any(start.answered and start.purpose.startswith("session ") for start in evidence.starts)
-    judged = [start for start in evidence.starts if not begun or start.purpose not in _ODD]
-    return rule_outcome(len(judged), (fault for start in judged for fault in _start_faults(start)))
+def _started(reason: str = "") -> Scope[Session]:
+    """Return the sessions in which the server answered; on HTTP the rule does not apply, for this reason if any."""
+
+    def scope(evidence: Evidence) -> Subjects[Session] | RuleOutcome:
+        if reason and evidence.transport != "stdio":
+            return not_applicable(reason)
+        started = [session for session in evidence.sessions if session.answered]
+        return Subjects(started) if started else not_checked("the server did not start")
+
+    return scope
 
 
-def _start_faults(start: ServerProcess) -> Iterator[Fault]:
-    if not start.answered:
-        words = start.problem or "no answer came"
-        proof = {"stderr": start.stderr[-_STDERR:]}
-        if start.noise:
-            words = f"{words}; what stood on stdout is no JSON-RPC message: {_causes(start)}"
-            proof = {"stdout": _shown(start), **proof}
-        yield Fault(words, start.purpose, proof=proof, hint=noise_hint(start.noise_causes))
+def _starts(evidence: Evidence) -> Subjects[Session]:
+    begun = any(session.answered and session.purpose.startswith("session ") for session in evidence.sessions)
+    return Subjects([session for session in evidence.sessions if not begun or session.purpose not in _ODD])
 
 
+@rule("startup.starts", 5, gate=True, ceiling=0, over=_starts,
+      statement="The server starts and answers at every attempt.",
+      source="MCP basic/transports",
+      hint="run the command by hand; the evidence has its stderr")  # fmt: skip
+def _start(session: Session) -> Iterator[Fault]:
+    if not session.answered:
+        words = session.problem or "no answer came"
+        proof = {"stderr": session.stderr[-_STDERR:]}
+        if session.pollution:
+            words = f"{words}; what stood on stdout is no JSON-RPC message: {_causes(session)}"
+            proof = {"stdout": _shown(session), **proof}
+        yield Fault(words, session.purpose, proof=proof, hint=pollution_hint(session.pollution_causes))
+
+
+@rule("startup.speaks", 5, gate=True, ceiling=0,
+      statement="The server answers initialize or server/discover with a result.",
+      source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
+      hint="answer one of the two; otherwise no client can start a session")  # fmt: skip
 def _speaks(evidence: Evidence) -> RuleOutcome:
-    if evidence.eras:
+    if evidence.lifecycles:
         return RuleOutcome()
-    if not any(start.answered for start in evidence.starts):
+    if not any(session.answered for session in evidence.sessions):
         return not_checked("the server did not start")
     asked = [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]
     shown = next((exchange for exchange in asked if exchange.received), asked[0] if asked else None)
     return RuleOutcome((Fault("neither initialize nor server/discover was answered with a result", exchange=shown),))
 
 
-def _in_time(evidence: Evidence) -> RuleOutcome:
-    answered = [start for start in evidence.starts if start.answered]
-    if not answered:
-        return not_checked("the server did not start")
-    fastest = min(answered, key=lambda start: start.milliseconds)
-    slow = [Fault(f"the first answer took {fastest.milliseconds} ms", fastest.purpose)]
-    return rule_outcome(1, slow if fastest.milliseconds > START_WITHIN else ())
+def _fastest(evidence: Evidence) -> Subjects[Session] | RuleOutcome:
+    started = _started()(evidence)
+    if isinstance(started, RuleOutcome):
+        return started
+    return Subjects([min(started.items, key=lambda session: session.milliseconds)])
 
 
-def _stdout(evidence: Evidence) -> RuleOutcome:
-    if evidence.transport != "stdio":
-        return not_applicable("stdout is no channel of this transport")
-    started = [start for start in evidence.starts if start.answered]  # startup.starts reports the stdout of the others
-    if not started:
-        return not_checked("the server did not start")
-    return rule_outcome(len(started), (_noise(start) for start in started if start.noise))
+@rule("startup.in-time", 3, over=_fastest,
+      statement=(f"The first answer arrives within {START_WITHIN // 1000} seconds; the fastest of several starts "
+                 "counts."),
+      source="the shortest start-up limit among common clients",
+      hint="import lazily, and do not wait for the network before you answer")  # fmt: skip
+def _in_time(session: Session) -> Iterator[Fault]:
+    if session.milliseconds > START_WITHIN:
+        yield Fault(f"the first answer took {session.milliseconds} ms", session.purpose)
 
 
-def _noise(start: ServerProcess) -> Fault:
-    return Fault(
-        f"{pluralize(len(start.noise), 'line')} on stdout {('is' if len(start.noise) == 1 else 'are')} not "
-        f"JSON-RPC: {_causes(start)}",
-        start.purpose,
-        proof={"stdout": _shown(start)},
-        hint=noise_hint(start.noise_causes),
-    )
+@rule("startup.stdout", 5, gate=True, over=_started("stdout is no channel of this transport"),
+      statement="On stdio, stdout has only JSON-RPC messages, one per line.",
+      source="MCP basic/transports, stdio: the server must not write anything else to stdout",
+      hint="log to stderr; a stray print breaks clients")  # fmt: skip
+def _stdout(session: Session) -> Iterator[Fault]:
+    """Check the sessions with an answer; startup.starts reports the stdout of the others."""
+    if session.pollution:
+        lines = (
+            f"{pluralize(len(session.pollution), 'line')} on stdout {'is' if len(session.pollution) == 1 else 'are'}"
+        )
+        yield Fault(
+            f"{lines} not JSON-RPC: {_causes(session)}",
+            session.purpose,
+            proof={"stdout": _shown(session)},
+            hint=pollution_hint(session.pollution_causes),
+        )
 
 
-def _causes(start: ServerProcess) -> str:
-    return ", ".join(start.noise_causes) or "text"
+def _causes(session: Session) -> str:
+    return ", ".join(session.pollution_causes) or "text"
 
 
-def _shown(start: ServerProcess) -> str:
-    return "\n".join(start.noise[:5])
+def _shown(session: Session) -> str:
+    return "\n".join(session.pollution[:5])
 
 
-def _ends(evidence: Evidence) -> RuleOutcome:
-    if evidence.transport != "stdio":
-        return not_applicable("the server was not started here")
-    if not any(start.answered for start in evidence.starts):
-        return not_checked("the server did not start")
-    idle = [start for start in evidence.starts if start.answered and not start.busy and not start.terminated]
-    never = (
-        Fault("the process did not end when its stdin ended, so it was killed", start.purpose)
-        for start in idle
-        if start.ended_after is None
-    )
-    return rule_outcome(len(idle), (*never, *_late(idle)))
+def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
+    """Return chosen processes with an answer as one subject, of which each counts; `none` is the reason if there are none."""
+
+    def scope(evidence: Evidence) -> Subjects[list[Session]] | RuleOutcome:
+        started = _started("the server was not started here")(evidence)
+        if isinstance(started, RuleOutcome):
+            return started
+        chosen = list(filter(choose, started.items))
+        return Subjects([chosen], len(chosen)) if chosen or not none else not_checked(none)
+
+    return scope
 
 
-def _late(idle: Iterable[ServerProcess], what: str = "after its stdin") -> Iterator[Fault]:
-    """Lateness is the fastest's: one slow end of several is the machine's, not the server's."""
-    ended = [(start.ended_after, start.purpose) for start in idle if start.ended_after is not None]
-    starts = [start.milliseconds for start in idle if start.answered]
-    if ended and min(ended)[0] > max(END_WITHIN, 2 * min(starts, default=0)):
-        for milliseconds, purpose in ended:
-            yield Fault(f"the process ended {milliseconds} ms {what}", purpose)
+@rule("startup.ends", 3, over=_processes(lambda session: not session.busy and not session.terminated),
+      statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or within "
+                 "twice the time of its start."),
+      source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
+      hint="exit when stdin reaches end-of-file; do not wait for timers or threads")  # fmt: skip
+def _ends(sessions: list[Session]) -> Iterator[Fault]:
+    return _late(sessions, "when its stdin ended", "after its stdin")
 
 
-def _signals(evidence: Evidence) -> RuleOutcome:
-    if evidence.transport != "stdio":
-        return not_applicable("the server was not started here")
-    told = [start for start in evidence.starts if start.answered and start.terminated]
-    if not told:
-        return not_checked("no process could be told to end")
-    never = (
-        Fault("the process did not end after SIGTERM, so it was killed", start.purpose)
-        for start in told
-        if start.ended_after is None
-    )
-    return rule_outcome(len(told), (*never, *_late(told, "after SIGTERM")))
+@rule("startup.signals", 1, over=_processes(lambda session: session.terminated, "no process could be told to end"),
+      statement="On stdio, the process ends within the same time after SIGTERM.",
+      source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
+      hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
+def _signals(sessions: list[Session]) -> Iterator[Fault]:
+    return _late(sessions, "after SIGTERM", "after SIGTERM")
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    Rule(
-        id="startup.starts", severity=5, gate=True, ceiling=0, check=_starts,
-        statement="The server starts and answers at every attempt.",
-        source="MCP basic/transports",
-        hint="run the command by hand; the evidence has its stderr",
-    ),
-    Rule(
-        id="startup.speaks", severity=5, gate=True, ceiling=0, check=_speaks,
-        statement="The server answers initialize or server/discover with a result.",
-        source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
-        hint="answer one of the two; otherwise no client can start a session",
-    ),
-    Rule(
-        id="startup.in-time", severity=3, check=_in_time,
-        statement=(f"The first answer arrives within {START_WITHIN // 1000} seconds; the fastest of several starts "
-                   "counts."),
-        source="the shortest start-up limit among common clients",
-        hint="import lazily, and do not wait for the network before you answer",
-    ),
-    Rule(
-        id="startup.stdout", severity=5, gate=True, check=_stdout,
-        statement="On stdio, stdout has only JSON-RPC messages, one per line.",
-        source="MCP basic/transports, stdio: the server must not write anything else to stdout",
-        hint="log to stderr; a stray print breaks clients",
-    ),
-    Rule(
-        id="startup.ends", severity=3, check=_ends,
-        statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or within twice "
-                   "the time of its start."),
-        source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
-        hint="exit when stdin reaches end-of-file; do not wait for timers or threads",
-    ),
-    Rule(
-        id="startup.signals", severity=1, check=_signals,
-        statement="On stdio, the process ends within the same time after SIGTERM.",
-        source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
-        hint="do not ignore the signal, and finish any cleanup at once",
-    ),
-)  # fmt: skip
+def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
+    """Yield the processes that did not end, and if even the fastest was late, the late ones: a single slow end is the machine's."""
+    ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
+    for session in sessions:
+        if session.ended_after is None:
+            yield Fault(f"the process did not end {when}, so it was killed", session.purpose)
+    fastest_start = min((session.milliseconds for session in sessions), default=0)
+    if ended and min(took for took, _ in ended) > max(END_WITHIN, 2 * fastest_start):
+        for took, session in ended:
+            yield Fault(f"the process ended {took} ms {after}", session.purpose)
 
 
-def _within(limit: str, fault: Callable[[Evidence, int], Fault]) -> Check:
-    def check(evidence: Evidence) -> RuleOutcome:
+PERFORMANCE: Final = RuleTable()
+_SOURCE: Final = "the policy of this workspace, or --limit"
+
+
+def _limited(limit: str) -> Scope[tuple[int, float]]:
+    """Return (measured, allowed) if the policy sets this limit."""
+
+    def scope(evidence: Evidence) -> Subjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:
             return not_applicable(f"no policy sets {limit}")
         value = measure(evidence).get(COSTS[limit])
-        if value is None:
-            return not_checked(f"{COSTS[limit]} could not be measured")
-        return rule_outcome(1, [fault(evidence, value)] if value > most else ())
+        return not_checked(f"{COSTS[limit]} could not be measured") if value is None else Subjects([(value, most)])
 
-    return check
+    return scope
 
 
-def _start(evidence: Evidence, value: int) -> Fault:
-    starts = [f"{start.purpose}: {start.milliseconds} ms" for start in evidence.starts if start.answered]
-    words = f"the first answer took {value} ms, {evidence.limits['max_start_ms']:g} are allowed"
-    return Fault(words, proof={"starts": "\n".join(starts)})
+@PERFORMANCE.rule("performance.start", 1, over=_limited("max_start_ms"),
+      statement="The first answer arrives within max_start_ms of the policy; the fastest of several starts counts.",
+      source=_SOURCE,
+      hint="import lazily, and do not wait for the network before you answer")  # fmt: skip
+def _start_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
+    value, most = cost
+    if value > most:
+        starts = [f"{one.purpose}: {one.milliseconds} ms" for one in evidence.sessions if one.answered]
+        words = f"the first answer took {value} ms, {most:g} are allowed"
+        yield Fault(words, proof={"starts": "\n".join(starts)})
 
 
-def _call(evidence: Evidence, value: int) -> Fault:
-    answered = [call for call in evidence.calls if call.exchange.received is not None]
-    slowest = max(answered, key=lambda call: call.exchange.milliseconds)
-    words = f"calls took {value} ms (the median), {evidence.limits['max_call_ms']:g} are allowed"
-    return Fault(f"{words}; the slowest took {slowest.exchange.milliseconds} ms", slowest.tool, slowest.exchange)
+@PERFORMANCE.rule("performance.calls", 1, over=_limited("max_call_ms"),
+      statement="Tool calls take at most max_call_ms of the policy; the median counts.",
+      source=_SOURCE,
+      hint="keep connections open between calls, and move repeated work to the start")  # fmt: skip
+def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
+    value, most = cost
+    if value > most:
+        answered = [call for call in evidence.calls if call.exchange.received is not None]
+        slowest = max(answered, key=lambda call: call.exchange.milliseconds)
+        words = f"calls took {value} ms (the median), {most:g} are allowed"
+        yield Fault(f"{words}; the slowest took {slowest.exchange.milliseconds} ms", slowest.tool, slowest.exchange)
 
 
-def _memory(evidence: Evidence, value: int) -> Fault:
-    peaks = [f"{start.purpose}: {round(start.memory / 1024)} MB" for start in evidence.starts if start.memory]
-    words = f"a process took {value} MB, {evidence.limits['max_memory_mb']:g} are allowed"
-    return Fault(words, proof={"peaks": "\n".join(peaks)})
-
-
-_SOURCE: Final = "the policy of this workspace, or --limit"
-
-PERFORMANCE_RULES: Final[tuple[Rule, ...]] = (
-    Rule(
-        id="performance.start", severity=1, check=_within("max_start_ms", _start),
-        statement="The first answer arrives within max_start_ms of the policy; the fastest of several starts counts.",
-        source=_SOURCE,
-        hint="import lazily, and do not wait for the network before you answer",
-    ),
-    Rule(
-        id="performance.calls", severity=1, check=_within("max_call_ms", _call),
-        statement="Tool calls take at most max_call_ms of the policy; the median counts.",
-        source=_SOURCE,
-        hint="keep connections open between calls, and move repeated work to the start",
-    ),
-    Rule(
-        id="performance.memory", severity=1, check=_within("max_memory_mb", _memory),
-        statement="No process uses more memory than max_memory_mb of the policy, including all calls (stdio, Linux).",
-        source=_SOURCE,
-        hint=("compare the peaks: if a session with calls uses more memory than one without, the server keeps data "
-              "of every call"),
-    ),
-)  # fmt: skip
+@PERFORMANCE.rule("performance.memory", 1, over=_limited("max_memory_mb"),
+      statement="No process uses more memory than max_memory_mb of the policy, including all calls (stdio, Linux).",
+      source=_SOURCE,
+      hint=("compare the peaks: if a session with calls uses more memory than one without, the server "
+            "keeps data of every call"))  # fmt: skip
+def _memory_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
+    value, most = cost
+    if value > most:
+        peaks = [f"{one.purpose}: {round(one.memory / 1024)} MB" for one in evidence.sessions if one.memory]
+        yield Fault(f"a process took {value} MB, {most:g} are allowed", proof={"peaks": "\n".join(peaks)})

@@ -6,26 +6,25 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess, Unasked
+from mcpfactory_pipeline.checks.evidence import NotificationStream, ServerMessage, Session
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, META, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
 
 _MOST_HEARD: Final = 10_000  # messages kept while streams are open
-_MAX_UNASKED: Final = 1_000  # messages kept
+_MAX_MESSAGES: Final = 1_000  # messages of the server that are kept
 MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
 
 
-class Watch:
-    """Request that a server has to answer, and its other messages."""
+class MessageLog:
+    """The messages of a session: pending requests of the client, and messages of the server that are not answers."""
 
-    def __init__(self, purpose: str) -> None:
-        self.unasked: list[Unasked] = []
-        self._purpose = purpose
+    def __init__(self, session: Session) -> None:
+        self.heard: list[Json] | None = None  # notifications and answers, as long as streams are open
+        self._session = session
         self._pending: Json | None = None
         self._open: dict[str, Json] = {}  # requests without an answer, those that were given up included
         self._modern = True
         self._initialized = False
-        self.heard: list[Json] | None = None  # notifications and answers, as long as streams are open
 
     def sent(self, message: Json) -> None:
         """Note a message of the client."""
@@ -43,11 +42,9 @@ class Watch:
                 self.heard.append(message)
             return
         if not is_answer(message):
-            if len(self.unasked) < _MAX_UNASKED:
+            if len(self._session.messages) < _MAX_MESSAGES:
                 during = self._of_token(message) or self._pending
-                self.unasked.append(
-                    Unasked(self._purpose, message, during, self._modern, initialized=self._initialized)
-                )
+                self._session.messages.append(ServerMessage(message, during, self._modern, self._initialized))
             return
         self._open.pop(str(message.get("id")), None)
         if self._pending is not None and message.get("id") == self._pending.get("id"):
@@ -60,15 +57,14 @@ class Watch:
 
 
 class Conversation(Protocol):
-    """One session with one server: a process, or a series of HTTP requests.
+    """One session with one server: a process, or a series of HTTP requests. It fills the record `session`.
 
     The checks do not use the runtime's client: they must send invalid messages (half a message, a wrong revision) and
-    observe details that a client hides (noise on stdout, the end of the process). A bug shared by client and server
+    observe details that a client hides (other text on stdout, the end of the process). A bug shared by client and server
     would also stay hidden.
     """
 
-    exchanges: list[WireExchange]
-    watch: Watch
+    session: Session
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """Send a message and wait at most `patience` seconds for its answer. Never raises."""
@@ -83,7 +79,7 @@ class Conversation(Protocol):
         With `wait`, the answer to the text may come a moment later than the one to `message`.
         """
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
         """Open streams of notifications, one after the other, and close them. Never raises.
 
         Each is given `patience` seconds for its first acknowledgement, or its answer.
@@ -92,8 +88,8 @@ class Conversation(Protocol):
     async def notify(self, message: Json) -> None:
         """Send a notification."""
 
-    async def close(self, *, terminate: bool = False) -> ServerProcess:
-        """End the session and say how it went; with `terminate` a process is sent SIGTERM, and keeps its stdin."""
+    async def close(self, *, terminate: bool = False) -> None:
+        """End the session; with `terminate` a process is sent SIGTERM, and keeps its stdin."""
 
 
 def is_acknowledgement(message: Json) -> bool:
@@ -108,8 +104,8 @@ def subscription(message: Json) -> Any:
     return meta.get(META + "subscriptionId") if isinstance(meta, dict) else None
 
 
-def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listening, ...]:
-    """Assign messages from a shared channel to their streams (see `Listening`)."""
+def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[NotificationStream, ...]:
+    """Assign messages from a shared channel to their streams (see `NotificationStream`)."""
     notified: list[list[Json]] = [[] for _ in requests]
     answers: dict[str, Json] = {}
     ids = [str(one["id"]) for one in requests]
@@ -126,7 +122,8 @@ def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listen
         if opens:
             acknowledged.add(place)
     return tuple(
-        Listening(one, tuple(told), answers.get(str(one["id"]))) for one, told in zip(requests, notified, strict=True)
+        NotificationStream(one, tuple(told), answers.get(str(one["id"])))
+        for one, told in zip(requests, notified, strict=True)
     )
 
 

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
+from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, VERSION, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
-    Watch,
+    MessageLog,
     client_reply,
     decode,
     is_acknowledgement,
@@ -42,13 +42,11 @@ class HttpConversation:
     """A conversation over HTTP with one URL."""
 
     def __init__(self, url: str, purpose: str) -> None:
-        self.exchanges: list[WireExchange] = []
-        self.watch = Watch(purpose)
+        self.session = Session(purpose)
+        self._log = MessageLog(self.session)
         self._url = urlsplit(url)
-        self._purpose = purpose
-        self._session = ""
+        self._session_id = ""
         self._revision = ""
-        self._first_answer: int | None = None
         self._redirects = Redirects()
 
     @property
@@ -56,39 +54,36 @@ class HttpConversation:
         """Return the URL of the server, after redirects."""
         return urlunsplit(self._url)
 
-    async def ask(self, message: Json, patience: float) -> WireExchange:
-        """See `Conversation.ask`."""
-        return await self._ask(message, patience)
-
     async def send_raw(
         self, text: str, message: Json, patience: float, *, wait: bool
     ) -> tuple[WireExchange, WireExchange]:
         """See `Conversation.send_raw`: two requests, one after the other, each of which is answered or not."""
-        return await self._ask(text, patience), await self._ask(message, patience)
+        return await self.ask(text, patience), await self.ask(message, patience)
 
-    async def _ask(self, message: Json | str, patience: float) -> WireExchange:
+    async def ask(self, message: Json | str, patience: float) -> WireExchange:
+        """See `Conversation.ask`."""
         began = time.monotonic()
         exchange = await asyncio.to_thread(self._post, message, patience)
-        if exchange.received is not None and self._first_answer is None:
-            self._first_answer = round(1000 * (time.monotonic() - began))
+        if exchange.received is not None and not self.session.answered:
+            self.session.answered, self.session.milliseconds = True, round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
             self._revision = agreed if agreed in HANDSHAKES else ""  # a client would send no other as header
-        self.exchanges.append(exchange)
+        self.session.exchanges.append(exchange)
         return exchange
 
     async def notify(self, message: Json) -> None:
         """See `Conversation.notify`."""
         await asyncio.to_thread(self._post, message, 5.0)
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`: closing its connection ends a stream."""
         return await asyncio.to_thread(self._listen, requests, patience)
 
-    def _listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+    def _listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
         limit = patience * len(requests) + 1
         with contextlib.ExitStack() as stack:
-            streams = [_NotificationStream(request) for request in requests]
+            streams = [_OpenStream(request) for request in requests]
             for stream in streams:
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     connection = stack.enter_context(connected(self._url, limit))
@@ -98,22 +93,21 @@ class HttpConversation:
                     stream.read(patience)
             for stream in streams:
                 stream.read(_GLANCE, first=False)
-            return tuple(stream.listening(streams) for stream in streams)
+            return tuple(stream.record(streams) for stream in streams)
 
-    async def close(self, *, terminate: bool = False) -> ServerProcess:
+    async def close(self, *, terminate: bool = False) -> None:
         """End the session, if there is one."""
-        if self._session:
+        if self._session_id:
             await asyncio.to_thread(self._delete)
-        seen = self.exchanges[0] if self.exchanges else None
-        answered = self._first_answer is not None
-        problem = "" if answered or seen is None else seen.problem or f"HTTP status {seen.status}"
-        return ServerProcess(self._purpose, answered, self._first_answer or 0, problem)
+        if self.session.exchanges and not self.session.answered:
+            first = self.session.exchanges[0]
+            self.session.problem = first.problem or f"HTTP status {first.status}"
 
     def _post(self, message: Json | str, patience: float) -> WireExchange:
         body = (message if isinstance(message, str) else json.dumps(message)).encode(errors="surrogateescape")
         message = printable(message) if isinstance(message, str) else message
         if isinstance(message, dict):
-            self.watch.sent(message)
+            self._log.sent(message)
         began = time.monotonic()
         status, problem = 0, ""
         came: list[Json] = []
@@ -125,7 +119,7 @@ class HttpConversation:
                 if self._follows(response):
                     return self._post(message, max(patience - (time.monotonic() - began), 0.1))
                 if isinstance(message, dict) and message.get("method") == "initialize":
-                    self._session = response.getheader("Mcp-Session-Id") or ""
+                    self._session_id = response.getheader("Mcp-Session-Id") or ""
                 came, problem = self._read(response, began + patience, several=isinstance(message, str))
         except (OSError, http.client.HTTPException) as error:
             problem = f"the connection failed: {error or type(error).__name__}"
@@ -162,7 +156,7 @@ class HttpConversation:
         value = decode(response.read(MAX_MESSAGE))
         answers = [one for one in _messages(value) if is_answer(one)]
         for answer in answers:
-            self.watch.received(answer)
+            self._log.received(answer)
         return answers, "" if answers or response.status != 200 else "the answer is not a JSON-RPC message"
 
     def _read_events(
@@ -170,7 +164,7 @@ class HttpConversation:
     ) -> tuple[list[Json], str]:
         answers: list[Json] = []
         for value in (one for data in _events(response, deadline) for one in _messages(decode(data))):
-            self.watch.received(value)
+            self._log.received(value)
             if is_answer(value):
                 answers.append(value)
                 if not several:
@@ -189,8 +183,8 @@ class HttpConversation:
         if version:
             headers |= {"MCP-Protocol-Version": version, "Mcp-Method": method}
             return headers | ({"Mcp-Name": _header_value(name)} if name else {})
-        if self._session:
-            headers["Mcp-Session-Id"] = self._session
+        if self._session_id:
+            headers["Mcp-Session-Id"] = self._session_id
         if self._revision:
             headers["MCP-Protocol-Version"] = self._revision
         return headers
@@ -204,7 +198,7 @@ class HttpConversation:
             pass  # the session is the server's to forget
 
 
-class _NotificationStream:
+class _OpenStream:
     """The answer to one `subscriptions/listen`, as it comes."""
 
     def __init__(self, request: Json) -> None:
@@ -238,14 +232,14 @@ class _NotificationStream:
                 if first and any(is_answer(one) or is_acknowledgement(one) for one in came):
                     return
 
-    def listening(self, streams: Sequence[_NotificationStream]) -> Listening:
+    def record(self, streams: Sequence[_OpenStream]) -> NotificationStream:
         """Return the messages of all streams together, because a server may answer one on the stream of another."""
         wanted, known = self.request["id"], [stream.request["id"] for stream in streams]
         answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
         own = [one for one in self.answers if one.get("id") not in known]
         answer = next(iter([*answers, *own]), None)
         heard = tuple(one for one in self._messages if not is_answer(one))
-        return Listening(self.request, heard, answer, ended=self._ended and answer is None)
+        return NotificationStream(self.request, heard, answer, ended=self._ended and answer is None)
 
     @property
     def answers(self) -> list[Json]:

@@ -1,4 +1,4 @@
-"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins."""
+"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins. One row is one request."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.checks.evidence import Era, EventStream, ProbeAnswer
+from mcpfactory_pipeline.checks.evidence import EventStream, HttpAnswer, Lifecycle
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
     CAPABILITIES,
@@ -20,9 +21,11 @@ from mcpfactory_pipeline.checks.exchange import (
     initialize_params,
     modern_meta,
 )
-from mcpfactory_pipeline.checks.probes import LATER_REVISION, UNKNOWN_REVISION
+from mcpfactory_pipeline.checks.probes import LATER_REVISION, NOTHING, UNKNOWN_REVISION
+from mcpfactory_pipeline.checks.rule import Fault, Severity
 from mcpfactory_pipeline.checks.transport.conversation import decode
 from mcpfactory_pipeline.checks.transport.http import connected
+from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcpfactory_runtime.types import Json
 
 FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
@@ -32,138 +35,271 @@ FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST: Final = 1_000_000  # bytes of a body that are read
 _EACH: Final = 5.0  # seconds for one answer, from its first byte to the last that is read
-_MOST_UNANSWERED: Final = 3  # questions; a server that is silent has nothing to say to the others
+_MOST_UNANSWERED: Final = 3  # probes; a server that is silent has nothing to say to the others
 LINGER: Final = 2.0  # seconds in which a stream has to end after its answer
 _SLOWER: Final = 10  # times as long as the answer took, where that is more
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes of which the end of the stream is waited for
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
+
+Headers = Mapping[str, str | None]
+HttpExpectation = Callable[[HttpAnswer], Iterator[Fault]]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpProbe:
+    """One HTTP request that is correct except for one thing, and the answer that it must get.
+
+    `headers` are the differences from the headers of a correct request (None: without this header), or a function of
+    those. The body is a per-request message with `method` and `params`, or `body` itself; with both, an array of two
+    such messages, of which the second has the id `body`. `meta` replaces members of the per-request metadata; None
+    removes one. `when` selects the servers that get the probe.
+    """
+
+    name: str
+    lifecycle: Lifecycle
+    what: str = ""
+    expects: HttpExpectation | None = None
+    headers: Headers | Callable[[dict[str, str]], dict[str, str]] = field(default_factory=dict)
+    method: str = ""
+    params: Json = field(default_factory=dict)
+    body: Any = None
+    meta: Json = field(default_factory=dict)
+    verb: str = "POST"
+    when: Callable[[_Asker], bool] = lambda _asker: True
+
+
+# --- expectations ---
+
+
+def http_fault(answer: HttpAnswer, words: str, lesser: Severity | None = None) -> Fault:
+    """Return a fault with the answer as its proof."""
+    return Fault(words, answer.probe, proof=answer.to_proof(), lesser=lesser)
+
+
+def _tolerated(answer: HttpAnswer) -> Severity | None:
+    """Return the weight of a refusal with another status than the expected one."""
+    return 1 if 400 <= answer.status < 500 else None
+
+
+def status(wanted: int) -> HttpExpectation:
+    """Expect a status; another 4xx weighs 1."""
+
+    def expect(answer: HttpAnswer) -> Iterator[Fault]:
+        if answer.status != wanted:
+            yield http_fault(answer, f"{answer.what} got status {answer.status}, not {wanted}", _tolerated(answer))
+
+    return expect
+
+
+def _with_code(wanted: int, code: int) -> HttpExpectation:
+    """Expect a status if the answer has this error code; another 4xx weighs 1."""
+    return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
+
+
+def _problem(words: str, found: Callable[[HttpAnswer], bool]) -> HttpExpectation:
+    """Expect that an answer does not have one problem; `words` are formatted with its `status` and `what`."""
+
+    def expect(answer: HttpAnswer) -> Iterator[Fault]:
+        if found(answer):
+            yield http_fault(answer, words.format(status=answer.status, what=answer.what))
+
+    return expect
+
+
+def _accepted(answer: HttpAnswer) -> Iterator[Fault]:
+    if answer.message.get("id") is not None:
+        return  # legacy.responses and legacy.notifications report it
+    if answer.status != 202:
+        yield http_fault(answer, f"the status is {answer.status}, not 202", 1 if 200 <= answer.status < 300 else None)
+    elif answer.has_body:
+        yield http_fault(answer, "there is a body", 1)
+
+
+def _stream(answer: HttpAnswer) -> Iterator[Fault]:
+    kind = answer.headers.get("content-type", "")
+    if answer.status == 200 and not kind.startswith("text/event-stream"):
+        yield http_fault(answer, f"GET got {kind or 'no content type'}, neither an event stream nor status 405")
+    elif answer.status not in (200, 405):
+        words = f"GET got status {answer.status}, neither an event stream nor 405"
+        yield http_fault(answer, words, _tolerated(answer))
+
+
+def _mismatch(answer: HttpAnswer) -> Iterator[Fault]:
+    """Expect status 400 and the error for headers that differ from the body; another 4xx weighs 1."""
+    if answer.status != 400 or answer.code != HEADER_MISMATCH:
+        words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
+        yield http_fault(answer, words, _tolerated(answer))
+
+
+def _told(answer: HttpAnswer) -> Iterator[Fault]:
+    """Expect that an unknown notification is accepted or refused, and never answered like a request."""
+    if 200 <= answer.status < 300 and answer.has_body:
+        words = f"a notification got status {answer.status} and a body"
+        yield http_fault(answer, words, 1 if answer.status == 202 else None)
+    elif 200 <= answer.status < 300 and answer.status != 202:
+        yield http_fault(answer, f"a notification got status {answer.status}, not 202", 1)
+    elif answer.status >= 500:
+        yield http_fault(answer, f"a notification got status {answer.status}")
+
+
+_taken = _problem(f"{{what}} got error {HEADER_MISMATCH}", lambda answer: answer.code == HEADER_MISMATCH)
+_single = _problem("{what} got status {status}", lambda answer: answer.status < 400 and answer.code is None)
+_refused = _problem("{what} got status {status}", lambda answer: answer.status < 400)
+_served = _problem("{what} got status {status}", lambda answer: answer.status >= 400)
+_ok = _problem("{what} got status {status}", lambda answer: answer.status != 200)
+_array_refused = _problem(
+    "{what} got status {status}", lambda answer: answer.status < 400 and "error" not in answer.message
+)
+_primed = _problem(
+    "events have ids, and the first one has data",
+    lambda answer: answer.stream is not None and answer.stream.ids and not answer.stream.primed,
+)
+_unprimed = _problem(
+    f"a stream of {STRUCTURED} begins with an event without data",
+    lambda answer: answer.stream is not None and answer.stream.primed,
+)
+_idless = _problem("the events of a stream have ids", lambda answer: answer.stream is not None and answer.stream.ids)
+
+
+# --- the table ---
+
 _PING: Final[Json] = {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": "ping"}
+_RESPONSE: Final[Json] = {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}
+_INITIALIZED: Final[Json] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+_SECOND: Final = "mcpfactory-http-2"  # id of the second message of an array
+_NO_SESSION: Final = "mcpfactory-no-such-session"
+_FOREIGN_PAGE: Final = "a request of a foreign web page"
+_ONE_MARKER: Final = "a call whose Mcp-Name has the first mark of base64 and not the last, as its tool's name has,"
+_UNMARKED: Final = "=?base64?bWNwZmFjdG9yeQ=="
+_NAME: Final = "mcpfactory_nöthing"
 
 
-def probe_http(url: str, spoken: Collection[Era], modern: str) -> dict[str, ProbeAnswer]:
-    """Ask in each lifecycle that the server speaks; what gets no answer is left out. Blocks for some seconds at most.
+def _hello(revision: str) -> Json:
+    return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params(revision)}
+
+
+def _call(name: str) -> Json:
+    return {"name": name, "arguments": {}}
+
+
+def _has_header(asker: _Asker) -> bool:
+    return asker.agreed > max(BATCHED)
+
+
+def _has_session(asker: _Asker) -> bool:
+    return "Mcp-Session-Id" in asker.plain
+
+
+def _was_deleted(asker: _Asker) -> bool:
+    deleted = asker.answers.get("delete")
+    return _has_session(asker) and deleted is not None and deleted.status < 300
+
+
+def _has_ids(asker: _Asker) -> bool:
+    stream = asker.answers["begin"].stream
+    return stream is not None and stream.ids
+
+
+_ROWS: Final = (
+    HttpProbe("begin", "legacy", expects=_primed, body=_hello(LATEST_HANDSHAKE)),
+    HttpProbe("notify", "legacy", "a notification", _accepted, body=_INITIALIZED),
+    HttpProbe("respond", "legacy", "a response", _accepted, body=_RESPONSE),
+    HttpProbe("origin", "legacy", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, body=_PING),
+    HttpProbe("rebound", "legacy", headers=_REBOUND, body=_PING),
+    HttpProbe("host", "legacy", "a request for another host name", _refused, {"Host": FOREIGN_HOST}, body=_PING,
+              when=lambda asker: asker.loopback),
+    HttpProbe("get", "legacy", "GET", _stream, {"Accept": "text/event-stream"}, verb="GET"),
+    HttpProbe("version", "legacy", "an MCP-Protocol-Version that no revision has", status(400),
+              {"MCP-Protocol-Version": UNKNOWN_REVISION}, body=_PING, when=_has_header),
+    HttpProbe("no-version", "legacy", "a request of a session without MCP-Protocol-Version", _served,
+              {"MCP-Protocol-Version": None}, body=_PING, when=_has_header),
+    HttpProbe("array", "legacy", "an array", _array_refused, body=[_PING, {**_PING, "id": _SECOND}], when=_has_header),
+    HttpProbe("no-session", "legacy", "a request without session id", status(400),
+              {"Mcp-Session-Id": None}, body=_PING, when=_has_session),
+    HttpProbe("unknown-session", "legacy", "a request in an unknown session", status(404),
+              {"Mcp-Session-Id": _NO_SESSION}, body=_PING, when=_has_session),
+    HttpProbe("delete", "legacy", verb="DELETE", when=_has_session),
+    HttpProbe("after-delete", "legacy", "a request in a session that was ended", status(404), body=_PING,
+              when=_was_deleted),
+    # A session of a revision whose clients do not expect an event without data.
+    HttpProbe("begin-older", "legacy", expects=_unprimed, headers=lambda _plain: {}, body=_hello(STRUCTURED),
+              when=_has_ids),
+    HttpProbe("delete-older", "legacy", verb="DELETE",
+              when=lambda asker: "begin-older" in asker.answers and _has_session(asker)),
+
+    HttpProbe("modern", "modern", expects=_idless, headers={"Mcp-Session-Id": _NO_SESSION}, method="tools/list"),
+    HttpProbe("modern-origin", "modern", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, "tools/list"),
+    HttpProbe("modern-rebound", "modern", headers=_REBOUND, method="tools/list"),
+    HttpProbe("modern-no-version", "modern", "a request without MCP-Protocol-Version", _mismatch,
+              {"MCP-Protocol-Version": None}, "tools/list"),
+    HttpProbe("modern-other-version", "modern", "a request whose header names another revision than its metadata", _mismatch,
+              {"MCP-Protocol-Version": LATEST_HANDSHAKE}, "tools/list"),
+    HttpProbe("modern-no-method", "modern", "a request without Mcp-Method", _mismatch, {"Mcp-Method": None}, "tools/list"),
+    HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method is another than its method", _mismatch,
+              {"Mcp-Method": "prompts/list"}, "tools/list"),
+    HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name is another than its tool", _mismatch,
+              {"Mcp-Name": "mcpfactory_other"}, "tools/call", _call(NOTHING)),
+    HttpProbe("modern-unknown-method", "modern", "an unknown method", _with_code(404, METHOD_NOT_FOUND),
+              method="mcpfactory/nothing"),
+    HttpProbe("modern-unknown-version", "modern", "an unknown revision", _with_code(400, UNSUPPORTED_VERSION),
+              {"MCP-Protocol-Version": LATER_REVISION}, "tools/list", meta={VERSION: LATER_REVISION}),
+    HttpProbe("modern-no-capabilities", "modern", "metadata without the client's capabilities",
+              _with_code(400, INVALID_PARAMS), method="tools/list", meta={CAPABILITIES: None}),
+    HttpProbe("modern-get", "modern", "GET", status(405), {"Mcp-Method": None, "Accept": "text/event-stream"}, verb="GET"),
+    HttpProbe("modern-array", "modern", "an array", _single, method="tools/list", body=_SECOND),
+    HttpProbe("modern-response", "modern", "a response", _single, body=_RESPONSE),
+    HttpProbe("modern-notification", "modern", "a notification", _told, method="notifications/mcpfactory/nothing"),
+    HttpProbe("modern-last-event", "modern", "a request with Last-Event-ID, which is to be ignored,", _ok,
+              {"Last-Event-ID": "mcpfactory-1"}, "tools/list"),
+    HttpProbe("modern-upper-names", "modern", "a request whose header names are in capitals", _taken,
+              lambda plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
+    HttpProbe("modern-upper-value", "modern", "a request whose Mcp-Method has other capitals than its method", _mismatch,
+              {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
+    HttpProbe("modern-blanks", "modern", "a request with blanks around its header values", _taken,
+              lambda plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
+    # Header and name match except in the first, whose header is invalid base64.
+    HttpProbe("modern-bad-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
+              {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
+    HttpProbe("modern-one-marker", "modern", _ONE_MARKER, _taken, {"Mcp-Name": _UNMARKED}, "tools/call", _call(_UNMARKED)),
+    HttpProbe("modern-encoded", "modern", "a call whose Mcp-Name is its tool's name in base64", _taken,
+              {"Mcp-Name": f"=?base64?{base64.b64encode(_NAME.encode()).decode()}?="}, "tools/call", _call(_NAME)),
+)  # fmt: skip
+HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
+
+
+def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str, HttpAnswer]:
+    """Send the probes of each lifecycle that the server speaks; those without an answer are left out.
+
+    Blocks for some seconds at most.
 
     Args:
         url: of the endpoint, as conversations found it.
         spoken: the lifecycles of the server.
         modern: its per-request revision.
     """
-    asked = _Asker(url)
+    asker = _Asker(url, modern)
     if "legacy" in spoken:
-        asked.run(_legacy(asked))
+        asker.run("legacy")
     if "modern" in spoken:
-        asked.run(_modern(modern))
-    return asked.answers
-
-
-_Step = tuple[str, str, Mapping[str, str], Any]  # name, HTTP method, headers, body
-
-
-def _legacy(asked: _Asker) -> Iterator[_Step]:
-    """A session from its beginning to its end. Steps that need what an earlier one brought are left out without it."""
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params()}
-    yield "begin", "POST", {}, hello
-    begun = asked.answers.get("begin")
-    if begun is None:
-        return
-    result = begun.message.get("result")
-    agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
-    session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]} if "mcp-session-id" in begun.headers else {}
-    known = {**session, "MCP-Protocol-Version": agreed}
-    yield "notify", "POST", known, {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    yield "respond", "POST", known, {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}
-    yield "origin", "POST", {**known, "Origin": FOREIGN_ORIGIN}, _PING
-    yield "rebound", "POST", {**known, **_REBOUND}, _PING
-    if asked.loopback:
-        yield "host", "POST", {**known, "Host": FOREIGN_HOST}, _PING
-    yield "get", "GET", {**known, "Accept": "text/event-stream"}, None
-    if agreed > max(BATCHED):
-        yield "version", "POST", {**session, "MCP-Protocol-Version": UNKNOWN_REVISION}, _PING
-        yield "no-version", "POST", session, _PING
-        yield "array", "POST", known, [_PING, {**_PING, "id": "mcpfactory-http-2"}]
-    if session:
-        yield "no-session", "POST", {"MCP-Protocol-Version": agreed}, _PING
-        yield "unknown-session", "POST", {**known, "Mcp-Session-Id": "mcpfactory-no-such-session"}, _PING
-        yield "delete", "DELETE", known, None
-        if asked.answers["delete"].status < 300 if "delete" in asked.answers else False:
-            yield "after-delete", "POST", known, _PING
-    if begun.stream is not None and begun.stream.ids:
-        yield from _older(asked)
-
-
-def _older(asked: _Asker) -> Iterator[_Step]:
-    """A session of a revision whose clients do not expect what streams of the newest begin with."""
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params(STRUCTURED)}
-    yield "begin-older", "POST", {}, hello
-    begun = asked.answers.get("begin-older")
-    if begun is not None and "mcp-session-id" in begun.headers:
-        session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
-        yield "delete-older", "DELETE", {**session, "MCP-Protocol-Version": STRUCTURED}, None
-
-
-def _modern(version: str) -> Iterator[_Step]:
-    """Requests by themselves; each is right but for one thing."""
-    meta = modern_meta(version)
-
-    def request(method: str, *, named: str = "", about: Json = meta) -> Json:
-        params = {"_meta": about, **({"name": named, "arguments": {}} if named else {})}
-        return {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": method, "params": params}
-
-    plain = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/list"}
-    listing, unknown = request("tools/list"), {**meta, VERSION: LATER_REVISION}
-    yield "modern", "POST", {**plain, "Mcp-Session-Id": "mcpfactory-no-such-session"}, listing
-    yield "modern-origin", "POST", {**plain, "Origin": FOREIGN_ORIGIN}, listing
-    yield "modern-rebound", "POST", {**plain, **_REBOUND}, listing
-    yield "modern-no-version", "POST", {"Mcp-Method": "tools/list"}, listing
-    yield "modern-other-version", "POST", {**plain, "MCP-Protocol-Version": LATEST_HANDSHAKE}, listing
-    yield "modern-no-method", "POST", {"MCP-Protocol-Version": version}, listing
-    yield "modern-other-method", "POST", {**plain, "Mcp-Method": "prompts/list"}, listing
-    calling = {**plain, "Mcp-Method": "tools/call", "Mcp-Name": "mcpfactory_other"}
-    yield "modern-other-name", "POST", calling, request("tools/call", named="mcpfactory_nothing")
-    unheard = {**plain, "Mcp-Method": "mcpfactory/nothing"}
-    yield "modern-unknown-method", "POST", unheard, request("mcpfactory/nothing")
-    unspoken = {**plain, "MCP-Protocol-Version": LATER_REVISION}
-    yield "modern-unknown-version", "POST", unspoken, request("tools/list", about=unknown)
-    bare = {key: value for key, value in meta.items() if key != CAPABILITIES}
-    yield "modern-no-capabilities", "POST", plain, request("tools/list", about=bare)
-    yield "modern-get", "GET", {"MCP-Protocol-Version": version, "Accept": "text/event-stream"}, None
-    yield from _modern_bodies(plain, listing)
-    yield from _modern_headers(plain, listing, request)
-
-
-def _modern_bodies(plain: Mapping[str, str], listing: Json) -> Iterator[_Step]:
-    told = {
-        "jsonrpc": "2.0",
-        "method": "notifications/mcpfactory/nothing",
-        "params": {"_meta": listing["params"]["_meta"]},
-    }
-    yield "modern-array", "POST", plain, [listing, {**listing, "id": "mcpfactory-http-2"}]
-    yield "modern-response", "POST", plain, {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}
-    yield "modern-notification", "POST", {**plain, "Mcp-Method": "notifications/mcpfactory/nothing"}, told
-    yield "modern-last-event", "POST", {**plain, "Last-Event-ID": "mcpfactory-1"}, listing
-
-
-def _modern_headers(plain: Mapping[str, str], listing: Json, request: Callable[..., Json]) -> Iterator[_Step]:
-    """Return requests with unusual headers: upper case, padded with spaces, with complete or incomplete base64 markers."""
-    yield "modern-upper-names", "POST", {name.upper(): value for name, value in plain.items()}, listing
-    yield "modern-upper-value", "POST", {**plain, "Mcp-Method": "TOOLS/LIST"}, listing
-    yield "modern-blanks", "POST", {name: f" {value} \t" for name, value in plain.items()}, listing
-    for probe, header, name in _ENCODED:
-        headers = {**plain, "Mcp-Method": "tools/call", "Mcp-Name": header}
-        yield probe, "POST", headers, request("tools/call", named=name)
-
-
-# Probe, header, and name in the body. Header and name match except in the first, whose header is invalid base64.
-_ENCODED: Final[tuple[tuple[str, str, str], ...]] = (
-    ("modern-bad-base64", "=?base64?mcpfactory!?=", "mcpfactory_nothing"),
-    ("modern-one-marker", "=?base64?bWNwZmFjdG9yeQ==", "=?base64?bWNwZmFjdG9yeQ=="),
-    ("modern-encoded", f"=?base64?{base64.b64encode('mcpfactory_nöthing'.encode()).decode()}?=", "mcpfactory_nöthing"),
-)
+        asker.plain = {"MCP-Protocol-Version": modern}
+        asker.run("modern")
+    return asker.answers
 
 
 class _Asker:
-    def __init__(self, url: str) -> None:
-        self.answers: dict[str, ProbeAnswer] = {}
+    """Sends the probes one after the other; a later one may depend on the answers of earlier ones.
+
+    Attributes:
+        answers: by the name of the probe.
+        plain: the headers of a correct request.
+        agreed: the revision of the session.
+    """
+
+    def __init__(self, url: str, modern: str) -> None:
+        self.answers: dict[str, HttpAnswer] = {}
+        self.plain: dict[str, str] = {}
+        self.agreed = ""
+        self._modern = modern
         self._unanswered = 0
         self._url = urlsplit(url)
 
@@ -171,35 +307,79 @@ class _Asker:
     def loopback(self) -> bool:
         return self._url.hostname in _LOOPBACK
 
-    def run(self, steps: Iterator[_Step]) -> None:
-        """Take the steps one after the other; a later one may look at the answers of earlier ones."""
-        for probe, method, headers, body in steps:
+    def run(self, lifecycle: Lifecycle) -> None:
+        for probe in HTTP_PROBES.values():
+            if probe.lifecycle != lifecycle or not probe.when(self):
+                continue
             if self._unanswered == _MOST_UNANSWERED:
                 return
             try:
-                self.answers[probe] = self._ask(method, {**_ACCEPT, **headers}, body, linger=probe in _WATCHED)
+                answer = self._ask(probe)
             except (OSError, http.client.HTTPException):
                 self._unanswered += 1
+                if probe.name == "begin":
+                    return
+                continue
+            self.answers[probe.name] = answer
+            if probe.name in ("begin", "begin-older"):
+                self._enter(answer)
 
-    def _ask(self, method: str, headers: Mapping[str, str], body: Any, *, linger: bool) -> ProbeAnswer:
+    def _enter(self, answer: HttpAnswer) -> None:
+        """Use the session that an answer to `initialize` began."""
+        result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
+        self.agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
+        begun = {"Mcp-Session-Id": session} if session is not None else {}
+        self.plain = {**begun, "MCP-Protocol-Version": self.agreed}
+
+    def _message(self, probe: HttpProbe) -> Any:
+        """Return the body of the request; None if it has none."""
+        if not probe.method:
+            return probe.body
+        meta = {key: value for key, value in {**modern_meta(self._modern), **probe.meta}.items() if value is not None}
+        told = probe.method.startswith("notifications/")
+        message = {
+            "jsonrpc": "2.0",
+            **({} if told else {"id": "mcpfactory-http"}),
+            "method": probe.method,
+            "params": {"_meta": meta, **probe.params},
+        }
+        return [message, {**message, "id": probe.body}] if probe.body is not None else message
+
+    def _ask(self, probe: HttpProbe) -> HttpAnswer:
         path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+        body = self._message(probe)
         data = None if body is None else json.dumps(body).encode()
-        sent = {**headers, **({"Content-Type": "application/json"} if data is not None else {})}
+        plain = self.plain
+        if probe.lifecycle == "modern":
+            plain = {**plain, "Mcp-Method": probe.method or "tools/list"}
+        headers = probe.headers(plain) if callable(probe.headers) else {**plain, **probe.headers}
+        headers = {**_ACCEPT, **headers, **({"Content-Type": "application/json"} if data is not None else {})}
+        sent = {name: value for name, value in headers.items() if value is not None}
         with connected(self._url, _EACH) as connection:
             sock = connection.sock  # taken here because the connection forgets it where the server will close
-            connection.request(method, path, data, sent)
+            connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}
             stream: EventStream | None = None
             if not found.get("content-type", "").startswith("text/event-stream"):
                 text = _body(response)
-            elif method == "GET":
+            elif probe.verb == "GET":
                 text = b""
             else:
-                text, stream = _events(response, wait=sock.settimeout if linger else None)
+                text, stream = _events(response, wait=sock.settimeout if probe.name in _WATCHED else None)
         value = decode(text)
-        message = value if isinstance(value, dict) else {}
-        return ProbeAnswer(method, sent, body, response.status, found, message, bool(text.strip()), stream)
+        return HttpAnswer(
+            probe=probe.name,
+            what=probe.what,
+            verb=probe.verb,
+            sent_headers=sent,
+            sent=body,
+            status=response.status,
+            headers=found,
+            message=value if isinstance(value, dict) else {},
+            has_body=bool(text.strip()),
+            stream=stream,
+        )
 
 
 def _body(response: http.client.HTTPResponse) -> bytes:

@@ -1,4 +1,4 @@
-"""Stdio transport of the checks, and what pollutes stdout."""
+"""Stdio transport of the checks, and the causes of other text on stdout."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import re
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
+from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nested_deeper
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
-    Watch,
+    MessageLog,
     cancellation,
     client_reply,
     decode,
-    heard_apart,
     is_acknowledgement,
     is_answer,
     printable,
+    split_streams,
 )
 from mcpfactory_pipeline.isolation.processes import descendants, end_known
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
@@ -37,80 +37,55 @@ _CONTROL: Final = re.compile(
 )  # not those that texts have: tabs, line ends, escapes of terminals
 
 
-class _Cause(NamedTuple):
-    words: str
-    hint: str
-    fits: Callable[[bytes], bool]
+_TOO_DEEP: Final = "JSON that is nested too deeply to be read"
+_UTF8: Final = "write UTF-8, whatever the locale says (Python: sys.stdout.reconfigure(encoding='utf-8'))"
+_HINTS: Final[Mapping[str, str]] = {
+    OVERSIZE_LINE: "answer in pages, or less: clients do not read a message of that size",
+    "UTF-16": _UTF8,
+    "binary data": "put bytes into content as base64, and write nothing but messages to stdout",
+    "text that is not UTF-8": _UTF8,
+    "two messages on a line": "end each message with a line break, and let one thread write at a time",
+    "headers as of the Language Server Protocol": "write a message as one line, without headers",
+    _TOO_DEEP: "return less nested data",
+    "JSON that is no JSON-RPC 2.0 message": 'every message has "jsonrpc": "2.0"',
+    "a message over several lines": "write JSON without line breaks (no indentation)",
+}
 
 
-def noise_cause(line: bytes) -> str:
-    """Return a short description of an output line that is not a message."""
-    return next(cause.words for cause in _CAUSES if cause.fits(line))
+def pollution_hint(causes: Iterable[str]) -> str:
+    """Return the hint for the first cause that is more than a stray print."""
+    return next((_HINTS[cause] for cause in causes if cause in _HINTS), "")
 
 
-def noise_hint(causes: tuple[str, ...]) -> str:
-    """Return the hint for the first cause of noise that is more than a stray print."""
-    known = {cause.words: cause.hint for cause in _CAUSES} | {OVERSIZE_LINE: _SHORTER}
-    return next((known[cause] for cause in causes if cause in known), "")
-
-
-def _is_utf16(line: bytes) -> bool:
-    return line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line))
-
-
-def _is_foreign_text(line: bytes) -> bool:
+def pollution_cause(line: bytes) -> str:
+    """Return a short description of an output line that is not a message, one of `_HINTS`."""
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line)):
+        return "UTF-16"
+    if _CONTROL.search(line):
+        return "binary data"
     try:
-        line.decode()
+        text = line.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _is_several(line: bytes) -> bool:
-    text = line.decode(errors="replace").strip()
+        return "text that is not UTF-8"
+    if text.lower().startswith("content-length:"):
+        return "headers as of the Language Server Protocol"
     try:
         value, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict | list) and text[end:].lstrip()[:1] in ("{", "[")
-
-
-def _is_deep(line: bytes) -> bool:
-    try:
-        return is_nested_deeper(json.loads(line), MAX_DEPTH)
     except RecursionError:
-        return True
+        return _TOO_DEEP
     except ValueError:
-        return False
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-_SHORTER: Final = "answer in pages, or less: clients do not read a message of that size"
-_UTF8: Final = "write UTF-8, whatever the locale says (Python: sys.stdout.reconfigure(encoding='utf-8'))"
-# The first match is reported.
-_CAUSES: Final[tuple[_Cause, ...]] = (
-    _Cause("UTF-16", _UTF8, _is_utf16),
-    _Cause("binary data", "put bytes into content as base64, and write nothing but messages to stdout", lambda line: _CONTROL.search(line) is not None),
-    _Cause("text that is not UTF-8", _UTF8, _is_foreign_text),
-    _Cause("two messages on a line", "end each message with a line break, and let one thread write at a time", _is_several),
-    _Cause("headers as of the Language Server Protocol", "write a message as one line, without headers", lambda line: line.lower().startswith(b"content-length:")),
-    _Cause("JSON that is nested too deeply to be read", "return less nested data", _is_deep),
-    _Cause("JSON that is no JSON-RPC 2.0 message", 'every message has "jsonrpc": "2.0"', _is_json),
-    _Cause("a message over several lines", "write JSON without line breaks (no indentation)", lambda line: line.strip()[:1] in (b"{", b"}") or line.lstrip().startswith(b'"jsonrpc"')),
-    _Cause("text", "", lambda _line: True),
-)  # fmt: skip
+        value, end = None, 0
+    rest = text[end:].lstrip()
+    if end and not rest:
+        return _TOO_DEEP if is_nested_deeper(value, MAX_DEPTH) else "JSON that is no JSON-RPC 2.0 message"
+    if isinstance(value, dict | list) and rest[:1] in ("{", "["):
+        return "two messages on a line"
+    return "a message over several lines" if text.startswith(("{", "}", '"jsonrpc"')) else "text"
 
 
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
-_MAX_NOISE: Final = 20  # lines kept
+_MAX_POLLUTION: Final = 20  # lines kept
 _MOST_ARRAYS: Final = 1_000  # arrays of messages whose ids are kept
 _MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
 _MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
@@ -139,16 +114,10 @@ class StdioConversation:
     """A conversation over stdio. Use `StdioConversation.start`; `close` must be called."""
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
-        self.exchanges: list[WireExchange] = []
-        self.watch = Watch(purpose)
+        self.session = Session(purpose)
+        self._log = MessageLog(self.session)
         self._process = process
-        self._purpose = purpose
         self._began = time.monotonic()
-        self._first_answer: int | None = None
-        self._noise: list[str] = []
-        self._noise_causes: dict[str, None] = {}
-        self._told_to_end = False  # by a signal: later output does not count as noise
-        self._notifications: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
         self._news = asyncio.Event()  # set with each line
@@ -160,8 +129,8 @@ class StdioConversation:
     @classmethod
     async def start(
         cls, command: tuple[str, ...], cwd: Path | None, environ: Mapping[str, str], purpose: str
-    ) -> StdioConversation | ServerProcess:
-        """Start the command; a `ServerProcess` with the problem when the operating system refuses."""
+    ) -> StdioConversation | Session:
+        """Start the command; a `Session` with the problem when the operating system refuses."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
@@ -175,9 +144,7 @@ class StdioConversation:
                 start_new_session=True,
             )
         except OSError as error:
-            return ServerProcess(
-                purpose, answered=False, problem=f"{command[0]} could not be started: {error.strerror or error}"
-            )
+            return Session(purpose, problem=f"{command[0]} could not be started: {error.strerror or error}")
         return cls(process, purpose)
 
     @property
@@ -203,7 +170,7 @@ class StdioConversation:
                 self._given_up.append(expected)
         taken = round(1000 * (time.monotonic() - began))
         exchange = WireExchange(message, received, problem, milliseconds=taken)
-        self.exchanges.append(exchange)
+        self.session.exchanges.append(exchange)
         return exchange
 
     async def notify(self, message: Json) -> None:
@@ -223,7 +190,7 @@ class StdioConversation:
         came: list[Json] = []
         while after.received is not None and str(after.received.get("id")) != str(message.get("id")):
             came.append(after.received)
-            self.exchanges.remove(after)
+            self.session.exchanges.remove(after)
             after = await self._answer_to(message, patience)
         if wait and not came and not problem and after.received is not None:
             with contextlib.suppress(TimeoutError):
@@ -236,12 +203,12 @@ class StdioConversation:
             more=tuple(came[1:]),
             apart=len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays,
         )
-        self.exchanges.append(raw)
+        self.session.exchanges.append(raw)
         return raw, after
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`."""
-        heard = self.watch.heard = []
+        heard = self._log.heard = []
         for number, request in enumerate(requests):
             await self._write(request)
             with contextlib.suppress(TimeoutError):
@@ -249,33 +216,32 @@ class StdioConversation:
         for request in requests:
             self._listened.append(request["id"])
             await self._write(cancellation(request))
-        self.watch.heard = None
-        return heard_apart(requests, heard)
+        self._log.heard = None
+        return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
         """Wait until more than so many streams were acknowledged or answered, or the process closed its output."""
         while not self._readers[0].done():
-            heard = self.watch.heard or []
+            heard = self._log.heard or []
             if sum(is_answer(one) or is_acknowledgement(one) for one in heard) > number:
                 return
             self._news.clear()
             await self._news.wait()
 
-    async def close(self, *, terminate: bool = False) -> ServerProcess:
+    async def close(self, *, terminate: bool = False) -> None:
         """Close stdin or terminate the process, wait, and kill the rest of the process group."""
-        ended_early, memory = self._process.returncode, peak_memory(self._process.pid)
+        session, ended_early = self.session, self._process.returncode
+        session.memory = peak_memory(self._process.pid)
         began = time.monotonic()
-        self._told_to_end = terminate
+        session.terminated = terminate  # later output does not count as pollution
         if terminate:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        ended_after: int | None = None
-        pace = (self._first_answer or 0) / 1000
         started = descendants(self._process.pid)  # after the end, their parent is unknown
-        if await self._ended(max(END_PATIENCE, _SLOWER * pace)):
-            ended_after = round(1000 * (time.monotonic() - began))
+        if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
+            session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
         end_known(started)  # first, while they are known by their parent
         self._kill()
@@ -284,29 +250,15 @@ class StdioConversation:
         for reader in pending:
             reader.cancel()
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no other way to let go of such pipes
-        answered = self._first_answer is not None
-        problem = (
-            "" if answered else (f"ended with code {ended_early}" if ended_early is not None else "no answer came")
-        )
-        return ServerProcess(
-            purpose=self._purpose,
-            answered=answered,
-            milliseconds=self._first_answer or 0,
-            problem=problem,
-            noise=tuple(self._noise),
-            noise_causes=tuple(self._noise_causes),
-            notifications=tuple(self._notifications),
-            stderr=self._stderr.decode(errors="replace"),
-            ended_after=ended_after,
-            memory=memory,
-            terminated=terminate,
-            busy=any(request is not None for request in self._given_up),
-        )
+        if not session.answered:
+            session.problem = f"ended with code {ended_early}" if ended_early is not None else "no answer came"
+        session.stderr = self._stderr.decode(errors="replace")
+        session.busy = any(request is not None for request in self._given_up)
 
     async def _write(self, message: Json | str) -> str:
         text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         if isinstance(message, dict):
-            self.watch.sent(message)
+            self._log.sent(message)
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
             return await self._end_reason()
@@ -358,7 +310,7 @@ class StdioConversation:
                 if isinstance(line, bytes):
                     self._handle_line(line)
                 else:
-                    self._note_noise(OVERSIZE_LINE, OVERSIZE_LINE)
+                    self._note_pollution(OVERSIZE_LINE, OVERSIZE_LINE)
         if rest := lines.rest():
             self._handle_line(rest)
         self._inbox.put_nowait(None)
@@ -373,22 +325,22 @@ class StdioConversation:
         for message in messages:
             if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
                 answer = is_answer(message)
-                self.watch.received(message)
-                if answer and self._first_answer is None:
-                    self._first_answer = round(1000 * (time.monotonic() - self._began))
+                self._log.received(message)
+                if answer and not self.session.answered:
+                    self.session.answered = True
+                    self.session.milliseconds = round(1000 * (time.monotonic() - self._began))
                 if not answer and "id" not in message:
-                    self._notifications += (
-                        [line.decode(errors="replace")] if len(self._notifications) < _MAX_NOTIFICATIONS else []
-                    )
+                    if len(self.session.notifications) < _MAX_NOTIFICATIONS:
+                        self.session.notifications.append(line.decode(errors="replace"))
                 elif self._inbox.qsize() < _MAX_WAITING:
                     self._inbox.put_nowait(message)
-            elif len(self._noise) < _MAX_NOISE:
-                self._note_noise(line[:500].decode(errors="replace"), noise_cause(line))
+            elif len(self.session.pollution) < _MAX_POLLUTION:
+                self._note_pollution(line[:500].decode(errors="replace"), pollution_cause(line))
 
-    def _note_noise(self, shown: str, cause: str) -> None:
-        if len(self._noise) < _MAX_NOISE and not self._told_to_end:
-            self._noise.append(shown)
-            self._noise_causes[cause] = None
+    def _note_pollution(self, shown: str, cause: str) -> None:
+        if len(self.session.pollution) < _MAX_POLLUTION and not self.session.terminated:
+            self.session.pollution.append(shown)
+            self.session.pollution_causes[cause] = None
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_record
+from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
 from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import failed_checks, version_fault
-from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, describe_missing, rejected_by
-from mcpfactory_pipeline.state.schema import Event, StagesUnderWay
+from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, candidate_id, describe_missing, rejected_by
+from mcpfactory_pipeline.state.schema import Event, step_of
 from mcpfactory_pipeline.state.state import ServerState, apply, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
@@ -70,12 +70,11 @@ class Terms:
 
 @dataclass(slots=True)
 class _Walk:
-    """The state of the server before an event, as its job saw it; `under_way` has started stages with their run."""
+    """The state of the server before an event, as its job saw it."""
 
     terms: Terms
     branch: ServerState
     state: ServerState
-    under_way: StagesUnderWay
     known: Sequence[Event]
 
 
@@ -95,22 +94,16 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     if not new:
         return []
     before = [event for event in known if str(event["id"]) < str(new[0]["id"])]
-    walk = _Walk(terms, fold(server, known), fold(server, before), StagesUnderWay(before), known)
+    walk = _Walk(terms, fold(server, known), fold(server, before), known)
     for event in new:
         try:
             _check(walk, event)
             walk.state = apply(walk.state, event)
-            walk.under_way.take(event)
         except ShardResultError:
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise ShardResultError("order", f"event {event['id']} of {server} is not valid: {error}") from error
     return new
-
-
-def candidate_id(files: Mapping[str, str]) -> str:
-    """Return the id of the candidate that these files are, by their hashes."""
-    return hash_record(files).removeprefix("sha256:")[:16]
 
 
 def _check(walk: _Walk, event: Event) -> None:
@@ -143,13 +136,13 @@ def _of_run(walk: _Walk, event: Event, words: str) -> None:
 
 def _may_start(walk: _Walk, event: Event, words: str) -> None:
     _of_run(walk, event, words)
-    if walk.under_way.has(event):
+    if step_of(event) in walk.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} is already running")
     _has_needs(walk, event, words)
 
 
 def _ended(walk: _Walk, event: Event, words: str) -> None:
-    if not walk.under_way.has(event):
+    if step_of(event) not in walk.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} did not start")
 
 

@@ -69,15 +69,12 @@ jobs:
       - if: ${{ github.event_name == 'pull_request' }}
         env:
           BASE: ${{ github.base_ref }}
-        run: |
-          mcpfactory pipeline verify --against "origin/$BASE"
-          mcpfactory ci --check --against "origin/$BASE"
+        run: mcpfactory ci --check --against "origin/$BASE"
       - if: ${{ github.event_name == 'push' && !github.event.created }}
         env:
           BEFORE: ${{ github.event.before }}
         run: |
           git cat-file -e "$BEFORE^{commit}" || git fetch --quiet origin "$BEFORE"
-          mcpfactory pipeline verify --against "$BEFORE"
           mcpfactory ci --check --against "$BEFORE" --pushed
       - id: assign
         run: mcpfactory ci matrix --provider github >> "$GITHUB_OUTPUT"

@@ -34,11 +34,9 @@ mcpfactory-plan:
     - mcpfactory pipeline verify
     - |
       if [ -n "${CI_MERGE_REQUEST_DIFF_BASE_SHA:-}" ]; then
-        mcpfactory pipeline verify --against "$CI_MERGE_REQUEST_DIFF_BASE_SHA"
         mcpfactory ci --provider gitlab --check --against "$CI_MERGE_REQUEST_DIFF_BASE_SHA"
       elif [ -n "$(printf %s "${CI_COMMIT_BEFORE_SHA:-}" | tr -d 0)" ]; then
         git cat-file -e "$CI_COMMIT_BEFORE_SHA^{commit}" || git fetch --quiet origin "$CI_COMMIT_BEFORE_SHA"
-        mcpfactory pipeline verify --against "$CI_COMMIT_BEFORE_SHA"
         mcpfactory ci --provider gitlab --check --against "$CI_COMMIT_BEFORE_SHA" --pushed
       fi
     - mcpfactory ci matrix --provider gitlab > mcpfactory-shards.yml

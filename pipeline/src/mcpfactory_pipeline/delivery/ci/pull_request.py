@@ -26,16 +26,15 @@ from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.decisions.offers import ChannelReview
 from mcpfactory_pipeline.decisions.signatures import SIGNERS, event_fault, unsigned_approvals, without_unsigned
-from mcpfactory_pipeline.decisions.stage_decision import stage_blockers
-from mcpfactory_pipeline.plan.plan import required_checks
-from mcpfactory_pipeline.plan.policy import find_blockers, read_channels
+from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import brought, lost
+from mcpfactory_pipeline.state.verify import added, missing
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
@@ -112,14 +111,10 @@ def _blockers(
     if channel.signed:
         for who, fault in unsigned_approvals(workspace, state, before, channel.name, candidate).items():
             yield f"{event['event']} ({event['id']}) to {channel.name}: the approval of {who} {fault}"
-    checks = required_checks(stages, channel, channels)
-    now = parse_time(str(event["at"]))
-    blockers = find_blockers(channel, checks, state, candidate, events=before, now=now)
     counted = without_unsigned(workspace, state, lambda: before, stages)
-    blockers += stage_blockers(
-        workspace, stages, channel, channels, state=counted, events=lambda: before, candidate=candidate
-    )
-    for blocker in blockers:
+    moment = parse_time(str(event["at"]))
+    review = ChannelReview(workspace, stages, channels, channel, counted, lambda: before, moment)
+    for blocker in review.blockers(candidate):
         yield f"{event['event']} ({event['id']}) to {channel.name}: {blocker.message}"
 
 
@@ -161,14 +156,14 @@ def refusals(
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
-        for one in lost(workspace, base)
+        for one in missing(workspace, base)
     ]
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
         signed = set()  # who brings a key could sign with it in anybody's name
     store = Store(workspace)
-    for server, events in brought(workspace, base).items():
+    for server, events in added(workspace, base).items():
         history = store.history(server)
         uses = Counter(event.get("nonce") for event in history)
         own = [one for one in events if uses[one.get("nonce")] > 1 or not _is_signed(workspace, server, one, signed)]
@@ -188,8 +183,8 @@ def refusals(
 
 
 def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> list[Event]:
-    brought = {event["id"] for event in events}
-    known = {event["candidate"] for event in history if event.get("built") and event["id"] not in brought}
+    new = {event["id"] for event in events}
+    known = {event["candidate"] for event in history if event.get("built") and event["id"] not in new}
     return [event for event in events if event["event"] in _DECISIONS and event.get("candidate") not in {None, *known}]
 
 

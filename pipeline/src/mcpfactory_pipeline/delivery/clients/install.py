@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,49 +41,25 @@ from mcpfactory_runtime.urls import split_web_url
 _PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # suffixes of variables that hold the location of a secret
 
 
-@dataclass(frozen=True, slots=True)
-class ShellVariables:
-    """The variables that are set: `settings` are safe to write with values, `secrets` only by name.
-
-    `shared` is the shared API address, which is not specific to a server.
-    """
-
-    settings: Mapping[str, str]
-    secrets: tuple[str, ...] = ()
-    shared: str = ""
-
-
-def shell_variables(
-    server: WorkspaceServer, wanted: Mapping[str, bool], environ: Mapping[str, str], given: Sequence[str] = ()
-) -> ShellVariables:
-    """Return the variables of a server that are set and not given otherwise. Pure.
+def entry_variables(
+    server: WorkspaceServer,
+    given: Sequence[str],
+    environ: Mapping[str, str],
+    ask: Callable[[str, None], bool | None] | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return `NAME` and `NAME=VALUE` for an entry, and notes about variables of the shell that it lacks.
 
     Args:
         server: whose.
-        wanted: what its report names, and whether it is a secret.
-        environ: of the shell.
-        given: `NAME` or `NAME=VALUE`, as on the command line.
-    """
-    address = address_variable(server)
-    prefix = address.removesuffix("_BASE_URL")
-    names = {**wanted, **{f"{prefix}_{name}": False for name in SETTINGS}} if server.document is not None else wanted
-    decided = {one.partition("=")[0] for one in given}
-    there = {name: environ[name] for name in names if environ.get(name) and name not in decided}
-    secrets = tuple(name for name, value in there.items() if names[name] or looks_secret(name, value))
-    shared = environ.get(SHARED_ADDRESS, "")
-    if server.document is None or address in {*there, *decided}:
-        shared = ""
-    elif _has_password(shared):
-        shared = "https://…"
-    return ShellVariables({name: value for name, value in there.items() if name not in secrets}, secrets, shared)
-
-
-def with_settings(given: Sequence[str], settings: Mapping[str, str] | None = None) -> list[str]:
-    """Return `NAME` and `NAME=VALUE` for an entry: what was given, and these settings.
+        given: on the command line.
+        environ: of the shell. Settings of the server in it are written if a person wants it, secrets never.
+        ask: asks the person; None if nobody can be asked.
 
     Raises:
         ClientError: a value is a URL with a password.
     """
+    from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - loads JSON Schema
+
     for one in given:
         name, _, value = one.partition("=")
         if _has_password(value):
@@ -93,7 +70,28 @@ def with_settings(given: Sequence[str], settings: Mapping[str, str] | None = Non
                     "supports it"
                 ),
             )
-    return [*given, *(f"{name}={value}" for name, value in (settings or {}).items())]
+    wanted = required_variables(server.folder) | dict.fromkeys(api_variables(server.folder).of_servers, False)
+    address, shared = address_variable(server), environ.get(SHARED_ADDRESS, "")
+    if server.document is not None:
+        wanted |= {f"{address.removesuffix('_BASE_URL')}_{name}": False for name in SETTINGS}
+    decided = {one.partition("=")[0] for one in given}
+    variables, left, notes = [*given], {}, []
+    for name, secret in wanted.items():
+        value = environ.get(name, "")
+        if not value or name in decided or secret or looks_secret(name, value):
+            continue
+        answer = ask(f"Write {name}={value} into the configuration?", None) if ask else None
+        if answer is None:
+            left[name] = f"--env {shlex.quote(f'{name}={value}')}"
+        elif answer:
+            variables.append(f"{name}={value}")
+    if left:
+        hint = f"hint: {' '.join(left.values())}"
+        notes.append(f"note: set in this shell but not written to the client: {', '.join(left)}; {hint}")
+    if shared and server.document is not None and address not in decided and not environ.get(address):
+        hint = f"hint: --env {address}={'https://…' if _has_password(shared) else shared}"
+        notes.append(f"note: {SHARED_ADDRESS} is set in this shell but not written to the client; {hint}")
+    return variables, notes
 
 
 def looks_secret(name: str, value: str) -> bool:

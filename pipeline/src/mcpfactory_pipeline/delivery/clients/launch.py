@@ -305,21 +305,8 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None
 ) -> _LaunchCommand:
-    """Return a launch through mcpfactory from the workspace's folder, relative to the project in a project's file."""
-    place = str(workspace.root)
-    if project is not None:
-        folder = project.resolve()
-        if not (workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root)):
-            raise ClientError(
-                f"other users of {folder} do not have {workspace.root}, and {package.name} is not published to "
-                "an index",
-                hint=(
-                    f"set --project to a folder in the workspace, or mcpfactory publish {server.name} --target "
-                    "pypi, or leave out --project"
-                ),
-            )
-        below = workspace.root.relative_to(folder).as_posix() if workspace.root.is_relative_to(folder) else "."
-        place = PROJECT if below == "." else f"{PROJECT}/{below}"  # who looks above finds the root of the workspace
+    """Return a launch through mcpfactory from the workspace's folder; a project's file has the project, which is inside."""
+    place = str(workspace.root) if project is None else PROJECT
     return _LaunchCommand(factory(), ("run", server.name, "--workspace", place), package.version)
 
 

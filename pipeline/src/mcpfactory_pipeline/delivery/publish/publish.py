@@ -30,11 +30,10 @@ from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.decisions.integrity import require_sound
+from mcpfactory_pipeline.decisions.integrity import require_integrity
 from mcpfactory_pipeline.delivery.publish import docker, mcpb, pypi, registry, sbom
 from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
-from mcpfactory_pipeline.delivery.publish.server_rules import RULES
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetSettings
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.state.store import Store
@@ -60,44 +59,6 @@ def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TAR
     if unknown := sorted(wanted - set(table)):
         raise NotFoundError(f"unknown target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))
     return [row for row in table.values() if row.id in wanted]
-
-
-_HEAD: Final = """\
-# Targets of `mcpfactory publish`, and the rules of `server.json`
-
-How to use them: [Publish a server](../how-to/publish.md).
-
-## Targets
-
-In the order in which they are published to. Options stand in `[publish.<target>]` of the root `mcpfactory.toml`, or in `--set`.
-An option whose name ends in `_variable` names the environment variable that holds a secret.
-"""
-
-_RULES: Final = """
-## Rules of `server.json`
-
-Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
-because it would be dropped, or nobody could use it. All are judged without a network.
-
-| rule | asked by | says |
-|---|---|---|
-| `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and form that the schema gives. |
-"""
-
-
-def publish_reference() -> str:
-    """Return the whole page, as Markdown."""
-    parts = [_HEAD]
-    for target in TARGETS.values():
-        kind = "" if target.upload else " A file: it is made, and nothing is sent."
-        parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
-        if target.options.model_fields:
-            parts.append("\n| option | default | is |\n|---|---|---|\n")
-        for name, option in target.options.model_fields.items():
-            parts.append(f"| `{name}` | {f'`{option.default}`' if option.default else '–'} | {option.description} |\n")
-    parts.append(_RULES)
-    parts += [f"| `{rule.id}` | {rule.source} | {rule.statement} |\n" for rule in RULES]
-    return "".join(parts)
 
 
 _INSTALLED: Final = f"server/{LIBRARY}/"  # of a bundle
@@ -131,7 +92,6 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 Mode = Literal["send", "dry-run", "check"]
-MODES: Final = ("send", "dry-run", "check")
 _PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the same server
 _PACKED: Final = "python"  # the kind of adopted server whose candidate is a wheel that was built here
 
@@ -174,6 +134,7 @@ def publish(
     targets: Sequence[str] = (),
     *,
     channel: str = "production",
+    candidate: str = "",
     mode: Mode = "send",
     given: Mapping[str, Mapping[str, str]] | None = None,
     environ: Mapping[str, str] | None = None,
@@ -187,6 +148,7 @@ def publish(
         server: its name.
         targets: their ids; by default those that the candidate's own `[publish] targets` names.
         channel: whose candidate is published.
+        candidate: the one that the channel must offer; "" for any.
         mode: `send`; `dry-run` looks at the targets and sends nothing; `check` judges without a network.
         given: options above those of the workspace, by target.
         environ: where secrets are; by default the environment of this process.
@@ -208,6 +170,11 @@ def publish(
     targets_named(given or {}, table)  # an option for an unknown target would be ignored silently
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
+        if candidate not in {"", release.candidate}:
+            raise PublishError(
+                f"{channel} offers candidate {release.candidate} of {server}, not {candidate}",
+                hint=f"mcpfactory publish {server} --channel {channel} publishes what it offers now",
+            )
         chosen = named or targets_named(_requested_targets(release), table)
         deliveries = [_prepare(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
         if mode == "check" or any(delivery.problems for delivery in deliveries):
@@ -236,7 +203,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
             hint=f"mcpfactory install {server} --client CLIENT makes the release in a channel available to local users",
         )
     find_channel(read_channels(workspace), channel)
-    require_sound(workspace, server)
+    require_integrity(workspace, server)
     state = Store(workspace).state(server)
     if state.retired:
         raise PublishError(
@@ -329,7 +296,7 @@ def _prepare(
 
 
 def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[PublishTarget]) -> None:
-    live = store.folded(release.server).state.published  # after a kill the state file may lack what the history has
+    live = store.state(release.server).published
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
         if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:

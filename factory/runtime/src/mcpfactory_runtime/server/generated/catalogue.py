@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.schemas.dialects import Limits
     from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
 
 
@@ -123,22 +124,22 @@ class Catalogue:
         """Return the rows in the dialect, under the names that they have in it."""
         if self.dialect == DIALECTS[0]:
             return rows
-        from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
-        from mcpfactory_runtime.server.generated.dialects import shorten_names, tool_in_dialect  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
+        from mcpfactory_runtime.schemas.dialects import shorten_names  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         assert limits is not None
         names = shorten_names(self._rows, limits.name)
         return {
-            names[name]: row._replace(tool=tool_in_dialect(row.tool, names[name], limits)) for name, row in rows.items()
+            names[name]: row._replace(tool=_in_dialect(row.tool, names[name], limits)) for name, row in rows.items()
         }
 
     def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
         """Return the listed tools by name; hand-written ones are converted to the dialect and keep their names."""
         if self.dialect == DIALECTS[0]:
             return wires
-        from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
-        from mcpfactory_runtime.server.generated.dialects import adapt_tool  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         return {
@@ -157,6 +158,21 @@ class Catalogue:
         if self.profile in self._profiles:
             return row.tool.name in self._profiles[self.profile]
         return self.profile == _FULL or _reads(row.tool)
+
+
+def _in_dialect(tool: Tool, name: str, limits: Limits) -> Tool:
+    """Return the tool under another name and with another look; it does what the tool does, and checks as it does."""
+    from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - most clients need none
+
+    def load(view: Tool) -> None:
+        if tool.load is not None:
+            tool.load(tool)
+        view.handler, view.bind, view.convert = tool.handler, tool.bind, tool.convert
+        view.context, view.is_async, view.load = tool.context, tool.is_async, None
+
+    view = type(tool)(name, {**adapt_tool(tool.wire, limits), "name": name}, load)
+    view.scopes = tool.scopes
+    return view
 
 
 def _reads(tool: Tool) -> bool:

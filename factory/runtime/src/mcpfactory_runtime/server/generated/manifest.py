@@ -42,10 +42,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic_core import from_json
 
+from mcpfactory_runtime.schemas.values import TYPES, boolean_from_text, number_from_text
+from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, types_of
 from mcpfactory_runtime.server.generated.catalogue import Catalogue, CatalogueError
 from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
-from mcpfactory_runtime.server.schema.values import TYPES, boolean_from_text, number_from_text
 from mcpfactory_runtime.server.signature import argument_binder
 from mcpfactory_runtime.types import Json
 
@@ -272,14 +273,14 @@ def conforming(schema: Json) -> Converter:
 
 def _repaired(result: Json, structured: Any, schema: Json) -> Json:
     missing: dict[str, None] = {}
-    kept = _fit(structured, schema, "", missing)
+    absent: list[str] = []
+    kept = _fit(structured, schema, "", missing, absent)
     if kept is _REMOVED:
-        kept = {}
-    absent = _missing_required(kept, schema, "")
+        kept, absent = {}, required_of(schema)
     if absent:
         return {
             **{key: one for key, one in result.items() if key != "structuredContent"},
-            "content": [*result["content"], _note(f"{_ANOTHER} {absent} is missing. {_DONE}")],
+            "content": [*result["content"], _note(f"{_ANOTHER} {absent[0]} is missing. {_DONE}")],
             "isError": True,
         }
     content = result["content"]
@@ -301,8 +302,11 @@ def _note(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
-    """Return the value without nonconforming parts, or `_REMOVED`; add the places of removed parts to `missing`."""
+def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: list[str]) -> Any:
+    """Return the value without nonconforming parts, or `_REMOVED`.
+
+    Add the places of removed parts to `missing`, and those of required members to `absent`, outer ones first.
+    """
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, str) and not _is_of(value, schema):
@@ -312,10 +316,9 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
             missing[place] = None
         return _REMOVED
     if isinstance(value, dict):
-        return _fit_object(value, schema, place, missing)
-    items = schema.get("items")
-    if isinstance(value, list) and items is not None:
-        fitted = [_fit(one, items, f"{place}[]", missing) for one in value]
+        return _fit_object(value, schema, place, missing, absent)
+    if isinstance(value, list):
+        fitted = [_fit(one, items_of(schema), f"{place}[]", missing, absent) for one in value]
         return [one for one in fitted if one is not _REMOVED]
     return value
 
@@ -331,9 +334,10 @@ def _meant(text: str) -> Any:
     return found if kept else text
 
 
-def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dict[str, None]) -> Json:
-    properties = schema.get("properties", {})
-    more = schema.get("additionalProperties", True)
+def _fit_object(
+    value: Json, schema: Mapping[str, Any], place: str, missing: dict[str, None], absent: list[str]
+) -> Json:
+    properties, more = properties_of(schema), schema.get("additionalProperties", True)
     kept: Json = {}
     for name, one in value.items():
         inner = f"{place}.{name}" if place else name
@@ -341,33 +345,16 @@ def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dic
         if known is False:
             missing[inner] = None
             continue
-        fitted = _fit(one, known, inner, missing)
+        fitted = _fit(one, known, inner, missing, absent)
         if fitted is not _REMOVED:
             kept[name] = fitted
+    absent[:0] = [f"{place}.{name}" if place else name for name in required_of(schema) if name not in kept]
     return kept
 
 
 def _is_of(value: Any, schema: Mapping[str, Any]) -> bool:
-    kinds = schema.get("type")
-    if kinds is not None and not any(
-        TYPES[one](value) for one in (kinds if isinstance(kinds, list) else [kinds]) if one in TYPES
-    ):
+    kinds = types_of(schema)
+    if kinds and not any(TYPES[one](value) for one in kinds if one in TYPES):
         return False
     values = schema.get("enum")
     return values is None or any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in values)
-
-
-def _missing_required(value: Any, schema: Any, place: str) -> str:
-    """Return the first place where a required member is missing, or "" if all are present."""
-    if not isinstance(schema, Mapping):
-        return ""
-    if isinstance(value, dict):
-        for name in schema.get("required", ()):
-            if name not in value:
-                return f"{place}.{name}" if place else str(name)
-        inner = [(name, part) for name, part in schema.get("properties", {}).items() if name in value]
-        found = (_missing_required(value[name], part, f"{place}.{name}" if place else name) for name, part in inner)
-        return next(filter(None, found), "")
-    if isinstance(value, list) and "items" in schema:
-        return next(filter(None, (_missing_required(one, schema["items"], f"{place}[]") for one in value)), "")
-    return ""

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
+from mcpfactory_runtime.schemas.walk import COMBINATORS, items_of, parts_of, properties_of
 from mcpfactory_runtime.server.generated.search_words import (
     SELF,
     VERBS,
@@ -182,11 +183,9 @@ def _collect(schema: Any, names: list[str], values: list[str], details: list[str
     if not isinstance(schema, dict) or depth > _DEPTH or len(names) >= _NAMES:
         return
     values += [value for value in schema.get("enum") or () if isinstance(value, str) and len(value) < _VALUE]
-    for key in ("allOf", "anyOf", "oneOf"):
-        for part in schema.get(key) or ():
-            _collect(part, names, values, details, depth + 1)
-    _collect(schema.get("items"), names, values, details, depth + 1)
-    for name, part in (schema.get("properties") or {}).items():
+    for part in (*parts_of(schema, *COMBINATORS), items_of(schema)):
+        _collect(part, names, values, details, depth + 1)
+    for name, part in properties_of(schema).items():
         names.append(name)
         said = part.get("description") if isinstance(part, dict) else None
         if isinstance(said, str) and len(details) < _DETAILS:

@@ -18,6 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
 
+from mcpfactory_runtime.schemas.walk import (
+    COMBINATORS,
+    definitions_of,
+    items_of,
+    lookup,
+    parts_of,
+    properties_of,
+    required_of,
+)
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.execution import run_through
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
@@ -286,8 +295,8 @@ def _line(row: GeneratedTool) -> str:
 
 def _arguments(schema: Json) -> str:
     """Return a tool's arguments: optional ones with a question mark, or only their number if there are many."""
-    needed = list(schema.get("required", ()))
-    rest = [name for name in schema.get("properties", ()) if name not in needed]
+    needed = required_of(schema)
+    rest = [name for name in properties_of(schema) if name not in needed]
     if len(rest) <= _OPTIONAL:
         return ", ".join([*needed, *(f"{name}?" for name in rest)])
     return f"{', '.join(needed)} and {len(rest)} more" if needed else f"{len(rest)} optional"
@@ -316,7 +325,6 @@ _DEEPEST: Final = 8  # levels of required members
 _PARTS: Final = 200  # of all arguments: a schema that holds itself in several places has no end
 _VALUES: Final = 12  # of an enumeration
 _KEPT: Final = ("type", "format", "const", "default", "minimum", "maximum", "pattern", "additionalProperties")
-_CHOICES: Final = ("anyOf", "oneOf", "allOf")
 
 
 def outlined(wire: Json, size: int) -> tuple[Json, bool]:
@@ -336,7 +344,7 @@ def outlined(wire: Json, size: int) -> tuple[Json, bool]:
 
 class _Cutter:
     def __init__(self, root: Json, text: int) -> None:
-        self._definitions: Json = root.get("$defs", {})
+        self._definitions = definitions_of(root)
         self._text = text
         self._left = _PARTS
 
@@ -344,7 +352,7 @@ class _Cutter:
         """Return a schema down to some depth; what is required does not count, up to a bound."""
         if not isinstance(schema, dict):
             return schema
-        schema = self._resolved(schema)
+        schema = lookup(schema, self._definitions)
         kept: Json = {key: schema[key] for key in _KEPT if key in schema and not isinstance(schema[key], dict | list)}
         if isinstance(schema.get("type"), list):
             kept["type"] = schema["type"]
@@ -355,26 +363,17 @@ class _Cutter:
         if depth <= 0 or level >= _DEEPEST or self._left <= 0:
             return kept
         self._left -= level > 0
-        if properties := schema.get("properties"):
-            required = schema.get("required", [])
+        if properties := properties_of(schema):
+            required = required_of(schema)
             kept["properties"] = {
                 name: self.cut(part, depth if name in required else depth - 1, level + 1)
                 for name, part in properties.items()
             }
             if required:
                 kept["required"] = required
-        if (items := schema.get("items")) is not None:
+        if (items := items_of(schema)) is not True:
             kept["items"] = self.cut(items, depth, level + 1)
-        for key in _CHOICES:
-            if parts := schema.get(key):
+        for key in COMBINATORS:
+            if parts := parts_of(schema, key):
                 kept[key] = [self.cut(part, depth - (len(parts) > 1), level + 1) for part in parts]
         return kept
-
-    def _resolved(self, schema: Json) -> Json:
-        for _ in range(_DEEPEST):
-            reference = schema.get("$ref")
-            target = self._definitions.get(reference.rpartition("/")[2]) if isinstance(reference, str) else None
-            if not isinstance(target, dict):
-                break
-            schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-        return schema

@@ -9,6 +9,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from math import ceil
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
-from mcpfactory_runtime.server.rates import Bucket, read_rate
+from mcpfactory_runtime.server.rates import Bucket, ByClient, read_rate
 from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.server.signature import ArgumentsError
 from mcpfactory_runtime.types import Json
@@ -189,9 +190,6 @@ def _ordered(value: Any) -> Any:
     return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
-_CLIENTS: Final = 10_000  # that are remembered; beyond, the one that was quiet for longest is forgotten
-
-
 class RateLimit(Middleware):
     """Middleware that refuses tool calls above a rate, with the time to wait.
 
@@ -214,9 +212,8 @@ class RateLimit(Middleware):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rates = {name: read_rate(f"rate of {name or 'each tool'}", rate) for name, rate in rates.items()}
+        self._buckets = {name: ByClient(partial(Bucket, *rate, clock)) for name, rate in self._rates.items()}
         self._by = by or _client
-        self._clock = clock
-        self._buckets: OrderedDict[tuple[str, str], Bucket] = OrderedDict()
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
         """Call a tool, or refuse.
@@ -224,23 +221,15 @@ class RateLimit(Middleware):
         Raises:
             ToolError: it was called too often.
         """
-        rate = self._rates.get(call.name) or self._rates.get("")
-        if rate is not None:
-            bucket = self._bucket(call, rate)
+        name = call.name if call.name in self._rates else ""
+        if name in self._rates:
+            bucket = self._buckets[name].of(f"{call.name} {self._by(call.context)}")
             if not bucket.take():
-                count, seconds = rate
+                count, seconds = self._rates[name]
                 raise ToolError(
                     f"{call.name} is limited to {count} calls in {seconds} s; try again in {ceil(bucket.wait)} s."
                 )
         return await call_next(call)
-
-    def _bucket(self, call: ToolRequest, rate: tuple[int, int]) -> Bucket:
-        key = (self._by(call.context), call.name)
-        bucket = self._buckets.pop(key, None) or Bucket(*rate, self._clock)
-        self._buckets[key] = bucket
-        if len(self._buckets) > _CLIENTS:
-            self._buckets.popitem(last=False)
-        return bucket
 
 
 def _client(context: Context) -> str:

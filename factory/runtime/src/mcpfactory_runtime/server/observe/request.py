@@ -233,13 +233,13 @@ class RequestLines:
         """Write the line."""
         token: Token[ObservedRequest | None] = request.kept.pop(self)
         _REQUEST.reset(token)
-        channel = request.channel
+        channel, http = request.channel, request.call.http
         client = {
             "tool": request.tool,
             "prompt": request.prompt,
             "session": request.session,
             "principal": str(getattr(channel.principal, "subject", ""))[:LONGEST],
-            "address": (channel.http.address if channel.http is not None else "") or "",
+            "address": (http.address if http is not None else "") or "",
             "client": str(request.call.peer.info.get("name", ""))[:LONGEST],
         }
         fields: Json = {

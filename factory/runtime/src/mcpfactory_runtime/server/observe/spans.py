@@ -140,7 +140,7 @@ def _parent(request: ObservedRequest) -> tuple[contexts.Context, list[trace.Link
     """
     meta = request.call.params.get("_meta")
     ambient = contexts.get_current()
-    http = request.channel.http
+    http = request.call.http
     if http is not None and not trace.get_current_span(ambient).get_span_context().is_valid:
         ambient = _extracted(http.headers, ambient)
     if not isinstance(meta, dict) or not isinstance(meta.get("traceparent"), str):
@@ -167,7 +167,7 @@ def _attributes(request: ObservedRequest) -> Attributes:
     found = _target(request)
     found["mcp.protocol.version"] = request.revision
     found["jsonrpc.request.id"] = str(request.call.id)[:LONGEST]
-    http = request.channel.http
+    http = request.call.http
     if http is None:
         found["network.transport"] = "pipe"
     else:

@@ -9,7 +9,7 @@ server asks every question again, and the relay answers from the client's earlie
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.http_messages import TRACE_FIELDS, passed_trace
@@ -31,39 +31,27 @@ PassOn = Callable[[str, Json, Context], Awaitable[Json]]
 _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # server/resources, Error Handling: of all revisions
 
 
-class RelayNames(Protocol):
-    """A mapping of the remote server's names and URIs to local ones."""
+class RelayNames:
+    """Names and URIs of the remote server as local ones: here the same; other relays replace the methods."""
 
     def name(self, inner: str) -> str:
         """Return the name of a tool or prompt."""
+        return inner
 
     def uri(self, inner: str) -> str:
         """Return a URI or URI template."""
+        return inner
 
     def inner_uri(self, uri: str) -> str:
         """Return the other server's own URI."""
-
-    def content(self, block: Any) -> Any:
-        """Return a content block with the URIs that it names."""
-
-
-class _OwnNames:
-    """They are the same."""
-
-    def name(self, inner: str) -> str:
-        return inner
-
-    def uri(self, inner: str) -> str:
-        return inner
-
-    def inner_uri(self, uri: str) -> str:
         return uri
 
     def content(self, block: Any) -> Any:
+        """Return a content block with the URIs that it names."""
         return block
 
 
-_OWN: Final[RelayNames] = _OwnNames()
+_OWN: Final = RelayNames()
 
 
 def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Tool:

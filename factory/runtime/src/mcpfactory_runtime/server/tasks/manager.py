@@ -29,7 +29,7 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.revisions import TASKS, Revision
 from mcpfactory_runtime.revisions.projection import project_tool_result
-from mcpfactory_runtime.server.tasks.store import Change, MemoryTaskStore, SqliteTaskStore, Task, TaskStore
+from mcpfactory_runtime.storage.tasks import Change, MemoryTaskStore, SqliteTaskStore, Task, TaskStore
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:

@@ -32,12 +32,12 @@ from mcpfactory_runtime.server.tasks.manager import (
     related,
     tool_result,
 )
-from mcpfactory_runtime.server.tasks.store import Task
+from mcpfactory_runtime.storage.tasks import Task
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
+    from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.registry import Tool
@@ -55,7 +55,6 @@ class TaskChannel:
     """
 
     private = False
-    http: HttpRequest | None = None
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: requests of a handler subscribe to nothing
 
     def __init__(self, persistent: SessionChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:

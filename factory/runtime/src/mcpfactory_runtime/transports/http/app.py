@@ -33,12 +33,13 @@ from mcpfactory_runtime.protocol.http import (
     route,
 )
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
+from mcpfactory_runtime.storage.events import Journal
 from mcpfactory_runtime.transports.http.authentication import create_gate
 from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
 from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_in
-from mcpfactory_runtime.transports.http.store_relay import create_sharing
-from mcpfactory_runtime.transports.http.stream import Journal, Stream, session_key
+from mcpfactory_runtime.transports.http.store_relay import Sharing
+from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.transports.http.wire import (
     AsgiRequest,
     Life,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host
-    from mcpfactory_runtime.store.base import SharedStore
+    from mcpfactory_runtime.storage.base import SharedStore
     from mcpfactory_runtime.transports.http.login import LoginEndpoints
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
@@ -126,8 +127,8 @@ class HttpApp:
         self._max_sessions = max_sessions
         self._max_requests = max_requests
         self._requests = 0
-        self._sharing = None if store is None else create_sharing(store, self._lose_session)
-        self._store = None if self._sharing is None else self._sharing.events
+        self._sharing = None if store is None else Sharing(store)
+        self._shared = None if self._sharing is None else self._sharing.sessions
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
         self._relay = None if self._sharing is None else self._sharing.relay
@@ -297,7 +298,7 @@ class HttpApp:
             assert self._sse is not None
             await self._sse.serve(place, scope, body, headers=headers, principal=principal, receive=receive, send=send)
             return
-        if self._store is not None and SESSION_HEADER in headers:
+        if self._shared is not None and SESSION_HEADER in headers:
             await self._revive(headers[SESSION_HEADER], principal, scope)
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
@@ -350,10 +351,10 @@ class HttpApp:
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
         allowance = self._server.rates.of(client_of(principal, scope))
-        request = AsgiRequest(scope)
+        call.http = AsgiRequest(scope)
         self._requests += 1
         try:
-            await Exchange(self._server, call, request, receive, send, principal=principal, allowance=allowance).run()
+            await Exchange(self._server, call, receive, send, principal=principal, allowance=allowance).run()
         finally:
             self._requests -= 1
 
@@ -393,11 +394,14 @@ class HttpApp:
         session.use(asyncio.get_running_loop().time())
         return session.revision
 
-    def _new_session(self, session_id: str, principal: str, scope: Scope) -> HttpSession:
-        journal = None if self._store is None else Journal(self._store, session_id)
+    def _new_session(
+        self, session_id: str, principal: str, scope: Scope, journal: Journal | None = None
+    ) -> HttpSession:
         session = HttpSession(self._server, session_id, asyncio.get_running_loop().time(), journal)
         session.principal = principal
         session.owner = client_of(principal, scope)
+        if journal is not None:
+            journal.on_lost = partial(self._lose_session, session)
         return session
 
     async def _revive(self, session_id: str, principal: str, scope: Scope) -> None:
@@ -407,15 +411,15 @@ class HttpApp:
         async with self._reviving:  # requests of one session may come together
             if session_id in self._sessions:
                 return
-            assert self._store is not None
-            if await self._store.claim(session_key(session_id)) is not None:
+            assert self._shared is not None
+            journal = Journal(self._shared, session_id)
+            if await journal.claim() is not None:
                 return
-            journal = Journal(self._store, session_id)
             found = await journal.load()
             if found is None or found[0]["principal"] != principal:
                 return
             await self._drop_idle(asyncio.get_running_loop().time())
-            session = self._new_session(session_id, principal, scope)
+            session = self._new_session(session_id, principal, scope, journal)
             await session.revive(*found)
             self._sessions[session_id] = session
 
@@ -423,15 +427,17 @@ class HttpApp:
         self, message: dict[str, Any], principal: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         await self._drop_idle(asyncio.get_running_loop().time())
-        session = self._new_session(f"{self._label}{secrets.token_urlsafe(24)}", principal, scope)
+        session_id = f"{self._label}{secrets.token_urlsafe(24)}"
+        journal = None if self._shared is None else Journal(self._shared, session_id)
+        session = self._new_session(session_id, principal, scope, journal)
         answer = session.post(message, AsgiRequest(scope))
         if session.connection.peer is None:  # the handshake failed, so the session does not exist
             await session.close(0)
             await send_answer(answer, receive, send)
             return
         self._sessions[session.id] = session
-        if self._store is not None:
-            await self._store.written()
+        if self._shared is not None:
+            await self._shared.written()
         await send_answer(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
 
     async def _drop_idle(self, now: float) -> None:
@@ -446,15 +452,12 @@ class HttpApp:
         session.end()
         await session.close(0)
 
-    def _lose_session(self, key: str) -> None:
+    def _lose_session(self, session: HttpSession) -> None:
         """End a session here that another process has taken over, and nothing of it there."""
-        for session in list(self._sessions.values()):
-            if session_key(session.id) == key:
-                session.lose()
-                del self._sessions[session.id]  # now: the next request goes where the session is
-                ending = asyncio.ensure_future(self._end_session(session))
-                self._ending.add(ending)
-                ending.add_done_callback(self._ending.discard)
+        if self._sessions.pop(session.id, None) is session:  # now: the next request goes where the session is
+            ending = asyncio.ensure_future(self._end_session(session))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     async def _open_stream(self, chosen: OpenStream, receive: Receive, send: Send) -> None:
         session = self._sessions[chosen.session]

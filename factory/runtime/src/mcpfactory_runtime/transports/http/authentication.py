@@ -37,7 +37,7 @@ from mcpfactory_runtime.auth.tokens import (
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import wire_names
-from mcpfactory_runtime.server.rates import read_rate
+from mcpfactory_runtime.server.rates import Bucket, ByClient, read_rate
 from mcpfactory_runtime.transports.http.wire import address_of
 
 if TYPE_CHECKING:
@@ -45,12 +45,11 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
 
 
-_ADDRESSES: Final = 10_000  # that are remembered; beyond, the one that was quiet for longest is forgotten
 _TOKENS: Final = 10_000  # good ones that are remembered, by their hashes
 
 
 class FailureLimit:
-    """Counter of attempts by address that decays over time. Tokens are known by their hashes (`hash_token`).
+    """Attempts by address that a token bucket permits. Tokens are known by their hashes (`hash_token`).
 
     Event loop only.
 
@@ -63,25 +62,20 @@ class FailureLimit:
     """
 
     def __init__(self, rate: str | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most, seconds = (0, 1) if rate is None or rate == "off" else read_rate("failures", rate)
-        self._gain = self._most / seconds
-        self._clock = clock
-        self._counts: dict[str, tuple[float, float]] = {}  # address → its count, and when that was so
+        limit = None if rate is None or rate == "off" else read_rate("failures", rate)
+        self._addresses = None if limit is None else ByClient(lambda: Bucket(*limit, clock))
         self._good: dict[bytes, None] = {}
 
     def attempt(self, address: str, token: bytes) -> float:
         """Count one. Returns 0 when the token may be looked at, and else the seconds until another may."""
-        if not self._most or token in self._good:
+        if self._addresses is None or token in self._good:
             return 0.0
-        count = self._count(address)
-        if count + 1 > self._most:
-            return (count + 1 - self._most) / self._gain
-        self._keep(address, count + 1)
-        return 0.0
+        bucket = self._addresses.of(address)
+        return 0.0 if bucket.take() else bucket.wait
 
     def good(self, address: str, token: bytes) -> None:
         """The token was good: it does not count, and will not."""
-        if self._most and token not in self._good:
+        if self._addresses is not None and token not in self._good:
             self.undecided(address)
             if len(self._good) >= _TOKENS:
                 del self._good[next(iter(self._good))]
@@ -93,18 +87,8 @@ class FailureLimit:
 
     def undecided(self, address: str) -> None:
         """Nobody can say whether the token is good: the attempt does not count."""
-        if self._most:
-            self._keep(address, max(self._count(address) - 1, 0.0))
-
-    def _count(self, address: str) -> float:
-        count, then = self._counts.get(address, (0.0, 0.0))
-        return max(count - (self._clock() - then) * self._gain, 0.0)
-
-    def _keep(self, address: str, count: float) -> None:
-        self._counts.pop(address, None)
-        if len(self._counts) >= _ADDRESSES:
-            del self._counts[next(iter(self._counts))]
-        self._counts[address] = (count, self._clock())  # the last one now: a dict keeps its order
+        if self._addresses is not None:
+            self._addresses.of(address).give_back()
 
 
 def hash_token(token: str) -> bytes:

@@ -15,13 +15,13 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.session import answer_or_error
-from mcpfactory_runtime.transports.http.stream import DROPPABLE, KEEP_ALIVE, Stream
-from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, AsgiRequest, Receive, Send, send_json
+from mcpfactory_runtime.server.session import DROPPABLE, answer_or_error
+from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, Stream
+from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, Receive, Send, send_json
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host, HttpRequest
+    from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.server.rates import Allowance
 
 
@@ -42,7 +42,6 @@ class Exchange:
         self,
         server: Host,
         call: Call,
-        request: AsgiRequest,
         receive: Receive,
         send: Send,
         *,
@@ -51,7 +50,6 @@ class Exchange:
     ) -> None:
         self.principal = principal
         self.allowance = allowance
-        self.http: HttpRequest | None = request
         self._server = server
         self._call = call
         self._receive = receive

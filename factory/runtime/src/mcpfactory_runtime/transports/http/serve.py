@@ -32,7 +32,7 @@ from mcpfactory_runtime.transports.http.app import HttpApp
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
-    from mcpfactory_runtime.store.base import SharedStore
+    from mcpfactory_runtime.storage.base import SharedStore
 
 log = logging.getLogger(__name__)
 
@@ -393,7 +393,7 @@ def _complete(options: dict[str, Any], host: str) -> None:
 
 
 def _read_store(address: str) -> SharedStore:
-    from mcpfactory_runtime.store import create_store  # noqa: PLC0415 - for those who share only
+    from mcpfactory_runtime.storage import create_store  # noqa: PLC0415 - for those who share only
 
     return create_store(address)
 

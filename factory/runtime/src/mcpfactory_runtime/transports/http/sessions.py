@@ -20,17 +20,17 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Batch, Call, Event, Peer, Refusal, State
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.http import Rejection, is_json
-from mcpfactory_runtime.protocol.jsonrpc import RequestId, sse_event
+from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.revisions import LEGACY, Revision
-from mcpfactory_runtime.server.session import Session
-from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+from mcpfactory_runtime.server.session import DROPPABLE, Session
+from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.transports.http.wire import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
-    from mcpfactory_runtime.transports.http.stream import Journal, Unfinished
+    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.storage.events import Journal, Unfinished
 
 
 _OWN: Final = "0"  # name of the session's own stream
@@ -60,7 +60,6 @@ class HttpSession(Session):
         self._streams: OrderedDict[str, Stream] = OrderedDict({_OWN: self.own})
         self._count = 0
         self._current: Stream | None = None
-        self._request: AsgiRequest | None = None
         self._channels: dict[Call, _PostChannel] = {}
 
     @property
@@ -82,9 +81,11 @@ class HttpSession(Session):
         if type(event) is Refusal:
             return self._refused(message, event)
         stream = self._open_stream(event) if _expects_answer(event) else None
-        self._current, self._request = stream, request
+        for call in _calls(event):
+            call.http = request
+        self._current = stream
         self.handle(event)
-        self._current = self._request = None
+        self._current = None
         if self._journal is not None and self.connection.peer is not None:
             self._journal.save(self._state())
         return stream
@@ -96,7 +97,7 @@ class HttpSession(Session):
             name,
             primed=self.connection.peer is not None and self.revision.priming,
             recorder=self._journal,
-            requests=() if self._journal is None else _requests(event),
+            requests=() if self._journal is None else [call.id for call in _calls(event)],
         )
         self._tidy()
         return stream
@@ -131,11 +132,6 @@ class HttpSession(Session):
         if self._journal is not None:
             self._journal.close()
 
-    def lose(self) -> None:
-        """Send and record nothing more: another process has the session."""
-        if self._journal is not None:
-            self._journal.lose()
-
     def end(self) -> None:
         """End the session: close every stream."""
         if self._journal is not None:
@@ -164,7 +160,7 @@ class HttpSession(Session):
     def channel_of(self, call: Call) -> _PostChannel:
         """Return the response of the POST that is being taken."""
         assert self._current is not None
-        channel = self._channels[call] = _PostChannel(self, self._current, self._request)
+        channel = self._channels[call] = _PostChannel(self, self._current)
         return channel
 
     def deliver(self, call: Call, data: bytes) -> None:
@@ -233,11 +229,10 @@ class StreamPosition(NamedTuple):
 class _PostChannel:
     """The way back of one request: the response of its POST."""
 
-    __slots__ = ("_session", "allowance", "http", "principal", "private", "stream", "subscriptions")
+    __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
 
-    def __init__(self, session: HttpSession, stream: Stream, request: AsgiRequest | None) -> None:
+    def __init__(self, session: HttpSession, stream: Stream) -> None:
         self._session = session
-        self.http: HttpRequest | None = request
         self.stream = stream
         self.principal = session.principal
         self.private = session.private
@@ -260,8 +255,8 @@ class _PostChannel:
             self.stream.detach(retry)
 
 
-def _requests(event: Event) -> list[RequestId]:
-    return [call.id for call in (event.events if type(event) is Batch else (event,)) if type(call) is Call]
+def _calls(event: Event) -> list[Call]:
+    return [call for call in (event.events if type(event) is Batch else (event,)) if type(call) is Call]
 
 
 def _expects_answer(event: Event) -> bool:
@@ -276,37 +271,19 @@ class SseSession(Session):
     def __init__(self, server: Host, principal: str) -> None:
         self.principal = principal
         self.stream = Stream(None, primed=False)
-        self._request: AsgiRequest | None = None
         super().__init__(server, self.stream.push)
 
     def post(self, message: Any, request: AsgiRequest) -> None:
         """Take one decoded message."""
-        self._request = request
-        self.handle(self.connection.receive(message))
-
-    def channel_of(self, call: Call) -> ReplyChannel:
-        """Return the session, with the POST that brought the request."""
-        return _PostedChannel(self, self._request)
+        event = self.connection.receive(message)
+        for call in _calls(event):
+            call.http = request
+        self.handle(event)
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification; those that a client can do without are left out while it does not read."""
         data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
-
-
-class _PostedChannel:
-    """The way back of one request: the session's."""
-
-    def __init__(self, session: SseSession, request: AsgiRequest | None) -> None:
-        self.http: HttpRequest | None = request
-        self.persistent: SessionChannel = session
-        self.principal = session.principal
-        self.private = session.private
-        self.subscriptions = session.subscriptions
-        self.allowance = session.allowance
-        self.notify = session.notify
-        self.request = session.request
-        self.close_stream = session.close_stream
 
 
 class SseEndpoints:

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
-from mcpfactory_runtime.store.base import Processes, StoreError
-from mcpfactory_runtime.transports.http.stream import session_key
+from mcpfactory_runtime.storage.base import Processes, StoreError
+from mcpfactory_runtime.storage.events import Journal, SharedSessions
 from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_stream, read_body, reject
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
-    from mcpfactory_runtime.store.base import SharedStore
-    from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
-
+    from mcpfactory_runtime.storage.base import SharedStore
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -70,14 +68,13 @@ class StoreRelay:
     """One process's view of the others that share its store. Event loop only.
 
     Args:
-        processes: the live processes.
-        events: the owners of sessions.
+        sessions: the sessions in the store, and the live processes.
     """
 
-    def __init__(self, processes: Processes, events: SharedEventStore) -> None:
-        self._processes = processes
-        self._store = processes.store
-        self._events = events
+    def __init__(self, sessions: SharedSessions) -> None:
+        self._processes = sessions.processes
+        self._store = sessions.store
+        self._sessions = sessions
         self._relaying = False
         self._ending = False
         self._incoming: dict[str, _Incoming] = {}
@@ -143,10 +140,11 @@ class StoreRelay:
 
     async def _owner(self, session_id: str) -> str | None:
         """Return another living process that owns a session; None if this one owns it or it is unowned."""
-        owner = await self._events.claim(session_key(session_id))
+        journal = Journal(self._sessions, session_id)
+        owner = await journal.claim()
         if owner is None:  # perhaps a session that is a connection, of HTTP with SSE: it is its first process's
             label, dot, _ = session_id.partition(".")
-            known = dot and label != self._processes.id and await self._events.load(session_key(session_id)) is None
+            known = dot and label != self._processes.id and not await journal.exists()
             owner = label if known and await self._processes.alive(label) else None
         return owner
 
@@ -372,15 +370,15 @@ class Sharing:
     """One process's part of a store.
 
     Attributes:
-        events: keeps sessions and their events.
+        sessions: keeps sessions and their events.
         relay: forwards requests for sessions that other processes have.
     """
 
-    def __init__(self, store: SharedStore, processes: Processes, events: SharedEventStore, relay: StoreRelay) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self._store = store
-        self._processes = processes
-        self.events = events
-        self.relay = relay
+        self._processes = Processes(store)
+        self.sessions = SharedSessions(store, self._processes)
+        self.relay = StoreRelay(self.sessions)
 
     @asynccontextmanager
     async def entered(self, server: Host) -> AsyncIterator[None]:
@@ -393,18 +391,8 @@ class Sharing:
             stack.push_async_callback(self._store.aclose)
             await self._store.open()
             stack.push_async_callback(self._processes.leave)
-            stack.push_async_callback(self.events.aclose)
-            await self.events.open()
+            stack.push_async_callback(self.sessions.aclose)
+            await self.sessions.open()
             server.extensions.share(self._store, self._processes)
             await server.sealer.share(self._store)
             yield
-
-
-def create_sharing(store: SharedStore, on_lost: Callable[[str], None]) -> Sharing:
-    """Return this process's part of a store; `on_lost` is called with the key of each session that another process took over."""
-    from mcpfactory_runtime.transports.http.shared_events import SharedEventStore  # noqa: PLC0415 - for those who share only
-
-    processes = Processes(store)
-    events = SharedEventStore(store, processes)
-    events.on_lost = on_lost
-    return Sharing(store, processes, events, StoreRelay(processes, events))

@@ -10,7 +10,8 @@ from typing import Any, Final
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.http import Rejection, check_head
-from mcpfactory_runtime.transports.http.stream import SessionLostError, Stream
+from mcpfactory_runtime.storage.events import SessionLostError
+from mcpfactory_runtime.transports.http.stream import Stream
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

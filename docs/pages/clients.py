@@ -1,0 +1,85 @@
+"""The page `docs/reference/clients.md`, generated from the table of clients when the site is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients.entry import Launch, Remote, build_entry
+from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile, ConfigFile, Form
+
+_HEAD: Final = """\
+# Clients
+
+How to use it: [install into clients](../how-to/install-into-clients.md).
+
+`{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
+Secrets: how an entry refers to a variable `VAR`. "file" means that the client cannot, and that the entry names a file with the
+value instead (`VAR_FILE`). In a project: how an entry in a project's file names the project's folder, so that a server of the
+project is started from its sources; `.` is the folder itself, in which the client starts servers, and "-" means that it has no
+way, so that only a published server can be installed there. Programs are named by their whole path in the user's file, and by
+their name in a project's. A client with * is started from a desktop, and so has not the `PATH` of a shell.
+"""
+_SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
+
+
+def clients_reference() -> str:
+    """Return the whole page."""
+    rows = [
+        "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | in a project |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    rows += [_row(client) for client in CLIENTS]
+    sections = [text for client in CLIENTS for text in _section(client)]
+    return "\n".join([_HEAD, *rows, "", *sections]).rstrip() + "\n"
+
+
+def _row(client: ClientProfile) -> str:
+    form = client.forms[0]
+    names = next((key for key, word in form.stdio.items() if word == "<names>"), None)
+    secrets = f"`{client.reference}`" if client.reference else f"`{names}`" if names else "file"
+    token = f"`{client.header}`" if client.header else "-"
+    if form.http is None:
+        token = "no URLs"
+    elif key := next((key for key, word in form.http.items() if word == "<token variable>"), None):
+        token = f"`{key}`"
+    containers = ", or ".join(f"`{'.'.join(one.container)}`" for one in client.forms)
+    names_folder = f"`{client.folder}`" if client.folder else "-"
+    shown = f"`{client.id}`" + (" *" if client.gui else "")
+    cells = (shown, _files(client, client.user), _files(client, client.project), containers, secrets, token)
+    return f"| {' | '.join((*cells, names_folder))} |"
+
+
+def _files(client: ClientProfile, place: ConfigFile | None) -> str:
+    if place is None:
+        return "-"
+    text = ", ".join(f"`{path}`" for path in place.paths)
+    for system, paths in place.systems.items():
+        text += f"; {_SYSTEMS[system]}: {', '.join(f'`{path}`' for path in paths)}"
+    return text + (f"; in `${client.moved}` when it is set" if client.moved and place is client.user else "")
+
+
+def _section(client: ClientProfile) -> list[str]:
+    texts = [
+        f"## {client.title}",
+        "",
+        *([note, ""] if (note := " ".join(filter(None, (client.note, client.project_note)))) else []),
+    ]
+    for form in client.forms:
+        language = {"json": "json", "toml": "toml"}.get(client.user.format, "yaml")
+        texts += [f"```{language}", _example(client, form), "```", ""]
+    return texts
+
+
+def _example(client: ClientProfile, form: Form) -> str:
+    arguments = ("run", "bookshop", "--workspace", "/home/me/servers")
+    launch = Launch("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("MCPF_BOOKSHOP_API_KEY",))
+    token = "ACME_TOKEN" if client.header or client.id == "codex" else ""
+    secrets = Path("/home/me/.config/mcpfactory/secrets")
+    text = ""
+    for name, target in (("bookshop", launch), ("acme", Remote("https://mcp.acme.test/mcp", token))):
+        if isinstance(target, Launch) or form.http is not None:
+            entry = build_entry(client, form, name, target, secrets=secrets)
+            text = edits.install(text, client.user, form, name, entry.value)
+    return text.rstrip()

@@ -1,0 +1,246 @@
+"""Keywords missing in pydantic-core, built from compiled schemas: `oneOf`, `not`, `if`, `contains` and others.
+
+Each function returns a check that a value must pass in addition to its other keywords. The value is passed on
+unchanged. The parts are compiled without repairs. If a part's check is not exact (`is_exact`), the caller leaves the
+keyword out: a part that accepts too much would make `not` refuse too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+
+from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.schemas.values import STRICT, TYPES, problem, together
+from mcpfactory_runtime.schemas.walk import children, properties_of, required_of, types_of
+
+CoreSchema = core_schema.CoreSchema
+Handler = Callable[[Any], Any]
+
+_OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
+MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
+_MOST_PARTS: Final = 2_000  # of a schema of which it is asked whether it is exact
+
+
+class _Tried(NamedTuple):
+    """A value, and the part of a schema that it is tried against."""
+
+    part: str
+    value: Any
+
+
+def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    """Return one schema of several parts; what it validates is a `_Tried`, which says the part."""
+    choices: dict[Any, CoreSchema] = {
+        f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
+        for name, part in parts.items()
+    }
+    return core_schema.tagged_union_schema(choices, _tag_of)
+
+
+def _value_of(tried: _Tried) -> Any:
+    return tried.value
+
+
+def _tag_of(tried: _Tried) -> str:
+    return f"{STRICT}{tried.part}"
+
+
+def _wrapped(check: Callable[[Any, Handler], Any], parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    return core_schema.no_info_wrap_validator_function(check, _parts(parts))
+
+
+def _fits(handler: Handler, part: str, value: Any) -> bool:
+    try:
+        handler(_Tried(part, value))
+    except ValidationError:
+        return False
+    return True
+
+
+def only_one(branches: Sequence[CoreSchema]) -> CoreSchema:
+    """`oneOf`: what the only branch makes of the value that fits. Each is tried once, or those inside each other would multiply."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        fitted: list[Any] = []
+        refusals: list[ValidationError] = []
+        for number in range(len(branches)):
+            try:
+                fitted.append(handler(_Tried(str(number), value)))
+            except ValidationError as error:
+                refusals.append(error)
+            if len(fitted) > 1:
+                raise problem(f"must match exactly one of its {len(branches)} forms, but matches several")
+        if not fitted:
+            raise together(refusals)
+        return fitted[0]
+
+    return _wrapped(check, {str(number): branch for number, branch in enumerate(branches)})
+
+
+def none_of(part: CoreSchema) -> CoreSchema:
+    """`not`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        if _fits(handler, "not", value):
+            raise problem("must not match what its schema excludes (not)")
+        return value
+
+    return _wrapped(check, {"not": part})
+
+
+def conditional(condition: CoreSchema, then: CoreSchema, otherwise: CoreSchema) -> CoreSchema:
+    """`if`, `then` and `else`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        handler(_Tried("then" if _fits(handler, "if", value) else "else", value))
+        return value
+
+    return _wrapped(check, {"if": condition, "then": then, "else": otherwise})
+
+
+def dependent(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    """`dependentSchemas`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        for name in parts:
+            if isinstance(value, dict) and name in value:
+                handler(_Tried(name, value))
+        return value
+
+    return _wrapped(check, parts)
+
+
+def needs_too(needed: Mapping[str, Any]) -> CoreSchema:
+    """`dependentRequired`."""
+
+    def check(value: Any) -> Any:
+        for name, others in needed.items() if isinstance(value, dict) else ():
+            missing = [one for one in others if one not in value] if name in value and isinstance(others, list) else []
+            if missing:
+                raise problem(f"needs {', '.join(map(str, missing))} together with {name}")
+        return value
+
+    return core_schema.no_info_plain_validator_function(check)
+
+
+def contained(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
+    """`contains`, `minContains` and `maxContains`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        count = sum(_fits(handler, "contains", one) for one in value)
+        if count < low or (high is not None and count > high):
+            many = f"at least {low}" if count < low else f"at most {high}"
+            raise problem(f"must contain {many} of the items that match its schema (contains)")
+        return value
+
+    return _wrapped(check, {"contains": part})
+
+
+def named_by(names: CoreSchema) -> CoreSchema:
+    """`propertyNames`."""
+    return core_schema.dict_schema(keys_schema=names, strict=True)
+
+
+def by_pattern(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    """`patternProperties`: what each pattern says of the properties that it matches."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        kept = dict(value)
+        for pattern in parts:
+            engine = judged(pattern)
+            matched = {key: one for key, one in kept.items() if engine is not None and engine.isinstance_python(key)}
+            if matched:
+                kept |= handler(_Tried(pattern, matched))
+        return kept
+
+    inner = {pattern: core_schema.dict_schema(values_schema=part, strict=True) for pattern, part in parts.items()}
+    return _wrapped(check, inner)
+
+
+def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
+    """Return a schema of objects that does not see what only patterns speak of, so that it is not one of the others."""
+    engines = [judged(pattern) for pattern in patterns]
+    return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
+
+
+def _check_rest(
+    engines: Sequence[SchemaValidator | None], properties: frozenset[str], value: Any, handler: Handler
+) -> Any:
+    if not isinstance(value, dict):
+        return handler(value)
+    aside = {key for key in value if key not in properties and _is_matched(key, engines)}
+    kept = handler({key: one for key, one in value.items() if key not in aside})
+    return {key: value[key] if key in aside else kept[key] for key in value if key in aside or key in kept}
+
+
+def is_matched(name: str, patterns: Iterable[str]) -> bool:
+    """Return True if one of the patterns may match a name."""
+    return _is_matched(name, [judged(pattern) for pattern in patterns])
+
+
+def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
+    return any(one is None or one.isinstance_python(name) for one in engines)
+
+
+@lru_cache(maxsize=1024)
+def judged(pattern: str) -> SchemaValidator | None:
+    """Return a linear-time validator of strings for a pattern, or None if the engine does not support the pattern."""
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
+    except SchemaError:
+        return None
+
+
+def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Return True if we check every keyword of a schema, so that a value that passes our checks is valid.
+
+    `lists_none` returns True for an enumeration that permits none of its own values; every value passes such an
+    enumeration.
+    """
+    waiting, seen = list(schema) if isinstance(schema, list) else [schema], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or not isinstance(part, dict):
+            continue
+        seen.add(id(part))
+        if len(seen) > _MOST_PARTS:
+            return False
+        if _lets_through(part) or lists_none(part):
+            return False
+        if isinstance(part.get("$ref"), str):
+            try:
+                target = references.follow(part)[1]
+            except UnusableSchemaError:
+                return False
+            if target is schema:  # a reference cycle can return here without entering the value
+                return False
+            waiting.append(target)
+        waiting += [child for _, child in children(part)]
+    return True
+
+
+def _lets_through(part: Mapping[str, Any]) -> bool:
+    """Return True if a schema, without its subschemas, has a constraint that is not checked."""
+    patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+    if isinstance(part.get("patternProperties"), dict):
+        patterns += part["patternProperties"]
+    return (
+        not _OPEN.isdisjoint(part)
+        or any(judged(pattern) is None for pattern in patterns)
+        or any(kind not in TYPES for kind in types_of(part))
+        or any(isinstance(part.get(key), list) and len(part[key]) > MAX_PREFIX for key in ("prefixItems", "items"))
+        or _excludes_required(part)
+    )
+
+
+def _excludes_required(part: Mapping[str, Any]) -> bool:
+    """Return True if the schema requires a property that it forbids; validation accepts such a property."""
+    if part.get("additionalProperties") is not False:
+        return False
+    properties, patterns = properties_of(part), part.get("patternProperties")
+    known = patterns if isinstance(patterns, Mapping) else {}
+    return any(name not in properties and not is_matched(name, known) for name in required_of(part))

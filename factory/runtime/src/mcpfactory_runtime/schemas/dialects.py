@@ -1,0 +1,238 @@
+"""Dialects for clients with limits, and pure functions that convert tools to them.
+
+Arguments are checked against a tool's own schema in every dialect; only the list differs. The rules:
+
+1. A reference is replaced by its target. If that would never end, or grow too large, the type and a note remain.
+2. Combined schemas become one that permits the same values, and more if that cannot be decided; a note reports it.
+3. Omissions never make a schema stricter, so the server still validates everything that a client sends.
+4. A name that is too long keeps its beginning, and a digest makes it unique and deterministic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, Final, Literal
+
+from mcpfactory_runtime.schemas.merge import both, either
+from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.schemas.walk import (
+    COMBINATORS,
+    items_of,
+    map_schema,
+    parts_of,
+    properties_of,
+    required_of,
+    types_of,
+    unescape,
+)
+from mcpfactory_runtime.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a client.
+
+    Attributes:
+        combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and the like: anywhere below the root, or
+            nowhere.
+        types: True if `type` may be a list.
+        name: maximum length of a tool's name. Many clients prepend the server's name and permit 64 characters for
+            both.
+    """
+
+    combinators: Literal["below", "nowhere"]
+    types: bool
+    name: int
+
+
+DIALECTS: Final[dict[str, Limits | None]] = {
+    "standard": None,  # unchanged JSON Schema 2020-12
+    "plain": Limits("below", types=True, name=64),
+    "flat": Limits("nowhere", types=False, name=40),
+}
+"""No `$ref` and no `$defs` in any but "standard"."""
+
+_CHOICES: Final = ("anyOf", "oneOf")
+_DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
+_COMBINING: Final = _DROPPED | {*COMBINATORS}
+_IGNORED: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamicAnchor", "$schema", "$comment"})
+_TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
+_MAX_SCHEMAS: Final = 3_000  # schemas in one tool
+_MAX_DEPTH: Final = 24  # schemas inside each other
+_SHOWN: Final = 6
+_DIGEST: Final = 6
+
+
+def adapt_tool(wire: Json, limits: Limits) -> Json:
+    """Return the Tool object of tools/list within these limits; an output schema that would have to be changed is left out."""
+    schema, notes = _flattened(wire["inputSchema"], limits)
+    done = {**wire, "inputSchema": schema}
+    if notes:
+        done["description"] = "\n".join(filter(None, (wire.get("description", ""), *notes)))
+    if "outputSchema" in wire and _flattened(wire["outputSchema"], limits)[0] != wire["outputSchema"]:
+        del done["outputSchema"]
+    return done
+
+
+def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
+    """Return the flattened schema, and notes about its root.
+
+    An unreadable schema stays unchanged: such a tool cannot be called.
+    """
+    if not isinstance(schema, Mapping):
+        return schema, []
+    try:
+        return _Flattener(schema, limits).root(schema)
+    except UnusableSchemaError:
+        return schema, []
+
+
+def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
+    """Name → the same name of at most `longest` characters, unique and independent of the other names' order."""
+    return {name: name if len(name) <= longest else _cut(name, longest) for name in names}
+
+
+def _cut(name: str, longest: int) -> str:
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
+    return f"{name[: longest - _DIGEST - 1].rstrip('_-.')}_{digest}"
+
+
+class _Flattener:
+    def __init__(self, root: Mapping[str, Any], limits: Limits) -> None:
+        self._references = SchemaReferences(root)
+        self._limits = limits
+        self._left = _MAX_SCHEMAS
+
+    def root(self, schema: Mapping[str, Any]) -> tuple[Json, list[str]]:
+        notes: list[str] = []
+        done = self._node(schema, (), 0, notes, merge=True)
+        if not isinstance(done, dict):
+            done = {}
+        done = {"type": "object", **done}
+        if done.get("additionalProperties") == {}:
+            del done["additionalProperties"]
+        return done, notes
+
+    def _node(self, schema: Any, inside: tuple[str, ...], depth: int, outer: list[str] | None, *, merge: bool) -> Any:
+        """One schema. `inside`: the references that led here. Notes go to `outer`, or into its description."""
+        if not isinstance(schema, Mapping):
+            return schema
+        self._left -= 1
+        notes: list[str] = []
+        done = self._followed(schema, inside, depth, notes, merge=merge)
+        if merge and not _COMBINING.isdisjoint(done):
+            done = _without_combinators(done, notes)
+        if not self._limits.types and isinstance(done.get("type"), list):
+            done = _one_type(done, notes)
+        if outer is not None:
+            outer += notes
+        elif notes:
+            done["description"] = " ".join(filter(None, (str(done.get("description", "")), *notes)))
+        return done
+
+    def _followed(
+        self, schema: Mapping[str, Any], inside: tuple[str, ...], depth: int, notes: list[str], *, merge: bool
+    ) -> Json:
+        """Return the schema with its reference replaced, and all that is in it done."""
+        own = {key: value for key, value in schema.items() if key not in _IGNORED and key != "$ref"}
+        if not isinstance(schema.get("$ref"), str):
+            return self._parts(own, inside, depth)
+        place, target = self._references.follow(schema)
+        name = unescape(place.rpartition("/")[2])
+        if not isinstance(target, Mapping):
+            return self._parts(own, inside, depth)
+        if place in inside or self._left < 0 or depth > _MAX_DEPTH:
+            why = "holds itself" if place in inside else "is too large to show"
+            notes.append(f"Any {name}, which {why}." if name else f"It {why}.")
+            kind = target.get("type")
+            return {**({"type": kind} if isinstance(kind, str) else {}), **self._parts(own, inside, depth)}
+        referred = self._node(target, (*inside, place), depth + 1, None, merge=merge)
+        if own.keys() <= _TEXTS or not own.keys() & referred.keys():
+            return {**referred, **self._parts(own, inside, depth)}
+        return {"allOf": [referred, self._parts(own, inside, depth)]}
+
+    def _parts(self, schema: Json, inside: tuple[str, ...], depth: int) -> Json:
+        everywhere = self._limits.combinators == "nowhere"
+        done: Json = {}
+        for key, value in schema.items():
+            merge = everywhere or (key in _COMBINING and depth == 0)
+            part = partial(self._node, inside=inside, depth=depth + 1, outer=None, merge=merge)
+            done |= map_schema({key: value}, part)
+        return done
+
+
+# --- several schemas as one ---
+
+
+def _without_combinators(schema: Json, notes: list[str]) -> Json:
+    """Return the schema with its `allOf` and alternatives merged into its own keywords."""
+    done = {key: value for key, value in schema.items() if key not in _COMBINING}
+    for part in parts_of(schema, "allOf"):
+        done = _intersection(done, part)
+    for keyword in _CHOICES:
+        if branches := [branch for branch in parts_of(schema, keyword) if branch is not False]:
+            done = _intersection(done, _union(branches, notes))
+    if not _DROPPED.isdisjoint(schema):
+        notes.append("Some combinations of values are not permitted.")
+    return done
+
+
+def _intersection(one: Any, other: Any) -> Any:
+    """Return a schema satisfied by all values that satisfy both; of two bounds of a kind the first counts."""
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return other if one is True else one
+    done = both(one, other, _intersection)
+    if done.get("additionalProperties") is False and {"properties"} <= one.keys() & other.keys():
+        del done["additionalProperties"]  # one schema may permit members that the other does not know
+    return done
+
+
+def _union(branches: Sequence[Any], notes: list[str]) -> Json:
+    """Return a schema that permits what any branch does, or more; add a note that lists the branches."""
+    nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
+    rest = [branch for branch in branches if branch not in nulls]
+    if len(rest) == 1 and isinstance(rest[0], Mapping):
+        notes += ["May be null."] if nulls else []
+        return dict(rest[0])
+    if not all(isinstance(branch, Mapping) for branch in rest) or not rest:
+        return {}
+    summaries = list(dict.fromkeys(_summary(branch) for branch in rest))
+    more = ", …" if len(summaries) > _SHOWN else ""
+    notes.append(f"One of: {'; '.join(summaries[:_SHOWN])}{more}{' (or null)' if nulls else ''}.")
+    done: Json = reduce(partial(either, inner=lambda *pair: _union(pair, [])), rest)
+    if isinstance(done.get("type"), list):
+        return {"enum": done["enum"]} if "enum" in done else {}
+    return done
+
+
+def _summary(branch: Mapping[str, Any]) -> str:
+    if isinstance(branch.get("title"), str):
+        return str(branch["title"])[:60]
+    if "const" in branch:
+        return str(branch["const"])[:60]
+    if needed := required_of(branch):
+        return "with " + " and ".join(needed[:_SHOWN])
+    kinds, items = types_of(branch), items_of(branch)
+    if kinds == ["array"] and isinstance(items, Mapping):
+        return f"array of {items.get('type', 'any')}"
+    if names := list(properties_of(branch)):
+        return "object with " + ", ".join(names[:_SHOWN])
+    return " or ".join(kinds) or "any value"
+
+
+def _one_type(schema: Json, notes: list[str]) -> Json:
+    """`type` as one name: null is noted; of several others none is kept."""
+    kinds = [kind for kind in schema["type"] if kind != "null"]
+    if len(kinds) < len(schema["type"]):
+        notes.append("May be null.")
+        values = schema.get("enum")
+        if kinds and isinstance(values, list) and any(value is not None for value in values):
+            schema = {**schema, "enum": [value for value in values if value is not None]}  # as the type says
+    if len(kinds) == 1:
+        return {**schema, "type": kinds[0]}
+    if kinds:
+        notes.append(f"One of: {'; '.join(map(str, kinds))}.")
+    return {key: value for key, value in schema.items() if key != "type"}

@@ -1,0 +1,150 @@
+"""Deterministic texts that match a schema's regular expression.
+
+Python's own parser reads the expression. A linear-time engine decides if a text matches, because a malicious pattern
+could keep `re` busy for years. That engine has no lookaround, so such patterns are checked with `re`, on short texts only.
+"""
+
+from __future__ import annotations
+
+import re
+import re._parser as parser  # type: ignore[import-not-found]  # typeshed leaves it out; its form is the same since 3.11
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+
+LONGEST: Final = 2_000
+"""Characters of a text made here."""
+_REPEATS: Final = (0, 1, 3, 8, 24, 64)
+"""Repeat counts to try for unbounded repetitions."""
+_CANDIDATES: Final = "a1A0f_-./: "
+_CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
+    "DIGIT": str.isdigit,
+    "SPACE": str.isspace,
+    "WORD": lambda sign: sign.isalnum() or sign == "_",
+}
+_DEEPEST: Final = 30
+_SHORT: Final = 16
+"""Characters of a text that `re` may be asked about: 2^16 steps are soon done."""
+
+_Node = tuple[Any, Any]
+
+
+class _UnknownSyntaxError(Exception):
+    """The expression has something that no text is made for."""
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Return True if the text matches; False if that cannot be determined."""
+    compiled = _validator(pattern)
+    if compiled is None:
+        return len(text) <= _SHORT and _searched(pattern, text)
+    try:
+        compiled.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=512)
+def _validator(pattern: str) -> SchemaValidator | None:
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return None
+
+
+def is_judged(pattern: str) -> bool:
+    """Return True if servers enforce this pattern; they skip patterns with lookaround."""
+    return _validator(pattern) is not None
+
+
+def _searched(pattern: str, text: str) -> bool:
+    try:
+        return re.search(pattern, text) is not None
+    except (re.error, RecursionError, OverflowError):
+        return False
+
+
+@lru_cache(maxsize=512)
+def _parsed(pattern: str) -> tuple[_Node, ...]:
+    """Return the nodes of an expression, or one unknown node if it cannot be read or has flags."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "possible nested set": harmless
+            found = parser.parse(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return (("UNKNOWN", None),)
+    return (("UNKNOWN", None),) if found.state.flags & ~re.UNICODE else tuple(found)
+
+
+def texts(pattern: str) -> Iterator[str]:
+    """Yield texts that match the pattern, shortest first; nothing for unsupported syntax."""
+    seen = set()
+    for repeats in _REPEATS:
+        try:
+            text = _text(_parsed(pattern), repeats, 0)
+        except _UnknownSyntaxError:
+            return
+        if text not in seen and len(text) <= LONGEST and matches(pattern, text):
+            yield text
+        seen.add(text)
+
+
+def _text(nodes: Iterable[_Node], repeats: int, depth: int) -> str:
+    """Return a text for nodes in a row. `repeats`: how often to write what may be repeated."""
+    if depth > _DEEPEST:
+        raise _UnknownSyntaxError
+    text = ""
+    for operation, value in nodes:
+        text += _piece(str(operation), value, repeats, depth)
+        if len(text) > LONGEST:
+            raise _UnknownSyntaxError
+    return text
+
+
+def _piece(operation: str, value: Any, repeats: int, depth: int) -> str:
+    match operation:
+        case "LITERAL":
+            return chr(value)
+        case "ANY":
+            return "a"
+        case "IN":
+            return _one_of(value)
+        case "NOT_LITERAL":
+            return _one_of([("NEGATE", None), ("LITERAL", value)])
+        case "AT" | "ASSERT" | "ASSERT_NOT":
+            return ""
+        case "BRANCH":
+            return next(filter(None, [_text(branch, repeats, depth + 1) for branch in value[1]]), "")
+        case "SUBPATTERN" if not value[1] and not value[2]:
+            return _text(value[3], repeats, depth + 1)
+        case "MAX_REPEAT" | "MIN_REPEAT":
+            least, most, unit = value
+            times: int = min(max(least, repeats), most, LONGEST + 1)
+            return _text(unit, repeats, depth + 1) * times
+    raise _UnknownSyntaxError  # a reference back, flags of a group, an atomic group
+
+
+def _one_of(members: Iterable[_Node]) -> str:
+    """Return a character of a class."""
+    written = [(str(kind), value) for kind, value in members]
+    negated = ("NEGATE", None) in written
+    own = [chr(value if kind == "LITERAL" else value[0]) for kind, value in written if kind in {"LITERAL", "RANGE"}]
+    for candidate in _CANDIDATES + "".join(own):
+        if any(_has(kind, value, candidate) for kind, value in written) is not negated:
+            return candidate
+    raise _UnknownSyntaxError
+
+
+def _has(kind: str, value: Any, sign: str) -> bool:
+    if kind == "LITERAL":
+        return bool(ord(sign) == value)
+    if kind == "RANGE":
+        return bool(value[0] <= ord(sign) <= value[1])
+    if kind == "CATEGORY":
+        name = str(value).removeprefix("CATEGORY_")
+        return _CATEGORIES[name.removeprefix("NOT_")](sign) is not name.startswith("NOT_")
+    return False

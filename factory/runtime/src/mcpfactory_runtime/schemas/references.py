@@ -1,0 +1,152 @@
+"""Resolution of references and dialects in a JSON Schema. Nothing is ever fetched.
+
+The rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
+
+1. `$schema` names the dialect, 2020-12 without it. One schema has one dialect; an unknown one is an error.
+2. A reference is resolved against the `$id` around it and points to something in the same schema: a JSON pointer,
+   an anchor, or a part with its own `$id`. An unresolvable reference is an error, because unchecked values must not
+   pass. References in a circle demand nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote, urljoin
+
+from mcpfactory_runtime.schemas.walk import children, unescape
+
+
+class UnusableSchemaError(ValueError):
+    """Nothing can be checked against this schema. The message says why, and what to do."""
+
+
+class SchemaDialect(NamedTuple):
+    """Differences of an older dialect from 2020-12 that affect argument checks.
+
+    Attributes:
+        tuples: an array in `items` applies by position, and `additionalItems` to the rest.
+        lonely: keywords next to `$ref` are ignored.
+    """
+
+    tuples: bool = False
+    lonely: bool = False
+
+
+_CURRENT: Final = SchemaDialect()
+_DIALECTS: Final[dict[str, SchemaDialect]] = {
+    "json-schema.org/draft/2020-12/schema": _CURRENT,
+    "spec.openapis.org/oas/3.1/dialect/base": _CURRENT,
+    "json-schema.org/draft/2019-09/schema": SchemaDialect(tuples=True),
+    "json-schema.org/draft-07/schema": SchemaDialect(tuples=True, lonely=True),
+    "json-schema.org/draft-06/schema": SchemaDialect(tuples=True, lonely=True),
+}
+
+
+class SchemaReferences:
+    """The places of one schema.
+
+    Attributes:
+        dialect: the one of the whole.
+
+    Raises:
+        UnusableSchemaError: by rule 1.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.dialect = _dialect(root.get("$schema"))
+        self._base = _own_id(root, "")
+        self._bases: dict[int, str] = {}  # id() of a part → the `$id` around it, where that is not the root's
+        self._resources: dict[str, Any] = {"": root}
+        self._anchors: dict[tuple[str, str], Any] = {}
+        for part, base in _parts(root, self._resources):
+            if "$schema" in part and part is not root and _dialect(part["$schema"]) != self.dialect:
+                raise UnusableSchemaError(
+                    f"the schema mixes dialects: a part of it uses {part['$schema']!r}, which is not "
+                    "supported\nhint: write all of it in one dialect, preferably 2020-12"
+                )
+            if base != self._base:
+                self._bases[id(part)] = base
+            for name in (part.get("$anchor"), part.get("$dynamicAnchor")):
+                if isinstance(name, str):
+                    self._anchors[base, name] = part
+            if isinstance(part.get("$id"), str) and part["$id"].startswith("#"):  # an anchor, up to draft-07
+                self._anchors[base, part["$id"][1:]] = part
+
+    def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
+        """Resolve the `$ref` of a schema part through chains of references; return the target's name and the target.
+
+        The target is True for references in a circle.
+
+        Raises:
+            UnusableSchemaError: by rule 2.
+        """
+        seen = set()
+        while True:
+            base, reference = self._bases.get(id(part), self._base), part["$ref"]
+            uri, _, fragment = (base + reference if reference.startswith("#") else _join(base, reference)).partition(
+                "#"
+            )
+            name = f"{uri}#{fragment}"
+            if name in seen:
+                return name, True
+            seen.add(name)
+            target = self._at(uri, unquote(fragment), reference)
+            if isinstance(target, Mapping) and isinstance(target.get("$ref"), str) and len(target) == 1:
+                part = target
+                continue
+            return name, target
+
+    def _at(self, uri: str, fragment: str, reference: str) -> Any:
+        try:
+            target = self._resources[uri]
+            if fragment and not fragment.startswith("/"):
+                return self._anchors[uri, fragment]
+            for step in fragment.split("/")[1:]:
+                key = unescape(step)
+                target = target[int(key) if isinstance(target, list) and key.isdecimal() else key]
+        except (KeyError, IndexError, TypeError):
+            raise UnusableSchemaError(
+                f"the schema refers to {reference!r}, which it does not contain\nhint: put it below $defs; "
+                "external schemas are never fetched"
+            ) from None
+        return target
+
+
+def _dialect(uri: Any) -> SchemaDialect:
+    if uri is None:
+        return _CURRENT
+    known = _DIALECTS.get(str(uri).rstrip("#").partition("://")[2])
+    if known is None:
+        raise UnusableSchemaError(
+            f"the schema dialect {uri!r} is not supported\nhint: write it in 2020-12, which needs no $schema; "
+            "draft-06, draft-07 and 2019-09 also work"
+        )
+    return known
+
+
+def _join(base: str, reference: str) -> str:
+    try:
+        return urljoin(base, reference)
+    except ValueError:  # it is no URI; then nothing has it
+        return reference
+
+
+def _own_id(part: Mapping[str, Any], base: str) -> str:
+    """Return the URI of a part with an `$id`; otherwise the URI of its enclosing part."""
+    own = part.get("$id")
+    return _join(base, own).partition("#")[0] if isinstance(own, str) and not own.startswith("#") else base
+
+
+def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Every subschema with the URI of the resource that it belongs to; what has an `$id` goes to `resources`."""
+    waiting: list[tuple[Any, str]] = [(root, "")]
+    seen = set()
+    while waiting:
+        part, base = waiting.pop()
+        if isinstance(part, Mapping) and id(part) not in seen:
+            seen.add(id(part))
+            base = _own_id(part, base)
+            resources.setdefault(base, part)
+            yield part, base
+            waiting += [(child, base) for _, child in children(part)]

@@ -1,0 +1,340 @@
+"""One value for a schema, always the same one.
+
+The author's own example, default or enumeration comes first, then the smallest value that the schema's formats and
+bounds allow. Cyclic schemas terminate: below a few levels only required members are filled in, and then nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from typing import Any, Final
+
+from mcpfactory_runtime.schemas.merge import both, common_types
+from mcpfactory_runtime.schemas.patterns import LONGEST, is_judged, matches, texts
+from mcpfactory_runtime.schemas.values import is_number, is_of
+from mcpfactory_runtime.schemas.walk import (
+    COMBINATORS,
+    items_of,
+    parts_of,
+    properties_of,
+    required_of,
+    resolve,
+    types_of,
+)
+from mcpfactory_runtime.types import Json
+
+
+class _Nothing:
+    """No value can be made."""
+
+
+NOTHING: Final = _Nothing()
+
+_DEPTH: Final = 8
+_OPTIONAL_DEPTH: Final = 2
+_MOST_PARTS: Final = 200
+MOST_ITEMS: Final = 20
+_MOST: Final = 5_000
+"""Schemas that one sample may look at, and values that it may have: each can ask for all others again, eight levels deep."""
+FORMATS: Final = {
+    "date": "2024-01-31",
+    "date-time": "2024-01-31T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "P1D",
+    "email": "reader@example.com",
+    "idn-email": "reader@example.com",
+    "hostname": "example.com",
+    "idn-hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/a",
+    "url": "https://example.com/a",
+    "uri-reference": "/a",
+    "iri": "https://example.com/a",
+    "uuid": "6f1ed002-ab5d-4a3f-9d3e-3f6a5b0c1d2e",
+    "byte": "YWJj",
+    "json-pointer": "/a",
+    "regex": "a",
+}
+
+
+def sample(
+    schema: Any, root: Mapping[str, Any], depth: float = 0, *, minimal: bool = False, lenient: bool = False
+) -> Any:
+    """Return a value for the schema, or `NOTHING` when none is known (`false`, or a cycle of required properties).
+
+    Args:
+        schema: the schema.
+        root: the document that its references point into.
+        depth: levels around the schema; deep ones get only what is required.
+        minimal: only required members and items, the author's values unchecked, and any text if none for a pattern is
+            known.
+        lenient: ignore the patterns that servers do not enforce.
+    """
+    return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)
+
+
+def stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the values that the author wrote into a schema, the most binding first."""
+    for keyword in ("const", "enum", "examples", "example", "default"):
+        value = schema.get(keyword)
+        if keyword in {"enum", "examples"}:
+            yield from value[:1] if isinstance(value, list) else ()
+        elif keyword in schema:
+            yield value
+
+
+class _Sampler:
+    """One sample: the document, the options, and how many schemas may still be looked at."""
+
+    def __init__(self, root: Mapping[str, Any], *, minimal: bool, lenient: bool) -> None:
+        self._root = root
+        self._minimal = minimal
+        self._lenient = lenient
+        self._left = _MOST
+
+    def of(self, schema: Any, depth: float) -> Any:
+        if isinstance(schema, bool):
+            return "value" if schema else NOTHING
+        self._left -= 1
+        if depth > _DEPTH or self._left < -1:
+            return NOTHING
+        schema = resolve(schema, self._root)
+        if not isinstance(schema, Mapping):
+            return self.of(schema is not False, depth)
+        given = next(stated_values(schema), NOTHING) if self._minimal else _author_value(schema)
+        if given is not NOTHING:
+            return given
+        for keyword in ("oneOf", "anyOf"):
+            if branches := parts_of(schema, keyword):
+                return self._branch(schema, keyword, branches, depth)
+        if parts := parts_of(schema, "allOf"):
+            return self._all_of(schema, parts, depth)
+        return _MAKERS[_kind(schema)](self, schema, depth)
+
+    def _branch(self, schema: Mapping[str, Any], keyword: str, branches: list[Any], depth: float) -> Any:
+        rest = {name: value for name, value in schema.items() if name != keyword}
+        for branch in branches:
+            inner = resolve(branch, self._root)
+            if not isinstance(inner, dict) or inner.get("type") == "null":
+                continue
+            if types_of(rest) and types_of(inner) and not common_types(rest, inner):
+                continue
+            value = self.of({"allOf": [rest, inner]} if rest.keys() & _SHAPING else inner, _beside(depth))
+            if value is not NOTHING:
+                return value
+        nullable = any(types_of(branch) == ["null"] for branch in branches)
+        return None if nullable and "null" in (types_of(rest) or ["null"]) else NOTHING
+
+    def _all_of(self, schema: Mapping[str, Any], written: list[Any], depth: float) -> Any:
+        """Objects merged; of anything else the parts' keywords together."""
+        own = {key: value for key, value in schema.items() if key != "allOf"}
+        parts = [inner for part in written if isinstance(inner := resolve(part, self._root), dict)]
+        # drop scalar parts: no value is both an object and a scalar
+        if any(self._describes_object(part) for part in parts):
+            parts = [part for part in parts if part.get("type", "object") not in _PLAIN]
+        merged: Json = reduce(both, parts, own)
+        if members := properties_of(merged):
+            names = dict.fromkeys(name for part in (*reversed(parts), own) for name in properties_of(part))
+            merged["properties"] = {name: members[name] for name in names}
+        return self.of(merged, _beside(depth)) if len(parts_of(merged, "allOf")) <= _MOST_PARTS else NOTHING
+
+    def _describes_object(self, schema: Mapping[str, Any], levels: int = 3) -> bool:
+        if schema.get("type") == "object" or "properties" in schema:
+            return True
+        parts = [resolve(part, self._root) for part in parts_of(schema, "allOf")] if levels else []
+        return any(isinstance(part, dict) and self._describes_object(part, levels - 1) for part in parts)
+
+    # --- one maker a type ---
+
+    def object(self, schema: Mapping[str, Any], depth: float) -> Any:
+        # In the document's order: that of a set is another one in each process.
+        required = dict.fromkeys(required_of(schema))
+        properties = dict(properties_of(schema))
+        extra = schema.get("additionalProperties")
+        for name in required:
+            properties.setdefault(name, extra if isinstance(extra, dict) else {"type": "string"})
+        deep = self._minimal or depth >= _OPTIONAL_DEPTH
+        built = {}
+        for name, inner in properties.items():
+            if name not in required and deep:
+                continue
+            value = self.of(inner, depth + 1)
+            if value is NOTHING and name in required:
+                return NOTHING
+            if value is not NOTHING:
+                built[name] = value
+        if not built and isinstance(extra, dict) and not deep:
+            value = self.of(extra, depth + 1)
+            names = resolve(schema.get("propertyNames", {}), self._root)
+            name = self.of({"type": "string", **(names if isinstance(names, dict) else {})}, depth + 1)
+            if value is not NOTHING and isinstance(name, str):
+                built = {name if "propertyNames" in schema else "key": value}
+        return built
+
+    def array(self, schema: Mapping[str, Any], depth: float) -> Any:
+        fewest = count(schema, "minItems", 0)
+        made = (self.of(one, depth + 1) for one in parts_of(schema, "prefixItems"))
+        first = [value for value in made if value is not NOTHING]
+        if first and fewest <= len(first):
+            return first
+        if fewest > MOST_ITEMS or count(schema, "maxItems", 1) < 1 or (self._minimal and fewest == 0):
+            return [] if fewest == 0 else NOTHING
+        before = self._left
+        value = self.of(items_of(schema), depth + 1)
+        more = (before - self._left) * max(0, fewest - 1)  # each item is written, and arrays are in arrays
+        if more > max(0, self._left):
+            return NOTHING
+        self._left -= more
+        if fewest == 0 and (value is NOTHING or value is None):  # null where an object is too deep says nothing
+            return []
+        if value is NOTHING:
+            return NOTHING
+        if schema.get("uniqueItems") and fewest > 1:
+            return _distinct(resolve(items_of(schema), self._root), value, fewest)
+        return [value] * max(1, fewest)
+
+    def string(self, schema: Mapping[str, Any], _depth: float) -> Any:
+        shortest, longest = count(schema, "minLength", 0), count(schema, "maxLength", LONGEST)
+        if shortest > LONGEST:
+            return NOTHING
+        known = FORMATS.get(str(schema.get("format", "")))
+        candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1", "YWJj"]
+        pattern = schema.get("pattern")
+        if isinstance(pattern, str):
+            candidates += [*texts(pattern), "a" * shortest, "1" * shortest, "A" * shortest]
+        for candidate in candidates:
+            text = candidate if len(candidate) >= shortest or pattern else candidate + "a" * (shortest - len(candidate))
+            text = text[:longest] if not schema.get("format") else text
+            if text and shortest <= len(text) <= longest and (not isinstance(pattern, str) or matches(pattern, text)):
+                return text
+        if isinstance(pattern, str) and not self._minimal and not (self._lenient and not is_judged(pattern)):
+            return NOTHING
+        return ("value" + "a" * max(shortest - 5, 0))[: max(longest, 0)]
+
+    def integer(self, schema: Mapping[str, Any], _depth: float) -> Any:
+        (low, above), (high, below) = lowest(schema), highest(schema)
+        written = schema.get("multipleOf", 1)
+        step = int(written) if is_number(written) and 1 <= written <= _LARGEST and written == int(written) else 1
+        least = 1 if low == -math.inf else math.ceil(low) + (1 if above and low == math.ceil(low) else 0)
+        value = -(-max(least, 1 if least <= 1 and high >= 1 else least) // step) * step  # exact, however large
+        if value > high or (below and value == high):
+            most = math.floor(high) - (1 if below and high == math.floor(high) else 0)
+            value = most // step * step
+        return value
+
+    def number(self, schema: Mapping[str, Any], depth: float) -> Any:
+        (low, above), (high, below) = lowest(schema), highest(schema)
+        if "multipleOf" not in schema:
+            for value in (1.5, 0.5, low + 1, high - 1, (low + high) / 2):
+                if (
+                    low <= value <= high
+                    and not ((above and value == low) or (below and value == high))
+                    and abs(value) < math.inf
+                ):
+                    return value
+        return self.integer(schema, depth)
+
+
+_MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]] = {
+    "object": _Sampler.object,
+    "array": _Sampler.array,
+    "string": _Sampler.string,
+    "integer": _Sampler.integer,
+    "number": _Sampler.number,
+    "boolean": lambda _sampler, _schema, _depth: True,
+    "null": lambda _sampler, _schema, _depth: None,
+}
+_SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
+_PLAIN: Final = ("string", "number", "integer", "boolean")
+_LARGEST: Final = 2**53
+
+
+def _beside(depth: float) -> float:
+    """Return the depth for a schema of the same value.
+
+    It grows by less than a full level, so that deeply composed schemas still get a sample.
+    """
+    return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
+
+
+def _author_value(schema: Mapping[str, Any]) -> Any:
+    """Return the author's value: `const`, the first enum value, or an example or default within the simple bounds."""
+    if "const" in schema:
+        return schema["const"]
+    enum = schema.get("enum")
+    if isinstance(enum, list) and enum:
+        fitting = [value for value in enum if _has_type(value, schema)] or enum
+        chosen = next((value for value in fitting if value is not None), None)
+        if chosen is not None or "null" in (types_of(schema) or ["null"]):
+            return chosen  # else null is listed, and ruled out by another part of the schema
+    stated = stated_values({key: value for key, value in schema.items() if key != "enum"})
+    return next((value for value in stated if value is not None and _fits_plainly(value, schema)), NOTHING)
+
+
+def _fits_plainly(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Return True if an author's example has one of the schema's types and keeps its simple bounds.
+
+    Many examples do not.
+    """
+    if not _has_type(value, schema):
+        return False
+    if isinstance(value, dict | list):  # a composed example must fit composed schemas: not worth the risk
+        return False
+    if isinstance(value, str):
+        if not count(schema, "minLength", 0) <= len(value) <= count(schema, "maxLength", LONGEST):
+            return False
+        return not isinstance(schema.get("pattern"), str) or matches(schema["pattern"], value)
+    if is_number(value):
+        return bool(lowest(schema)[0] <= value <= highest(schema)[0])
+    return True
+
+
+def _has_type(value: Any, schema: Mapping[str, Any]) -> bool:
+    kinds = types_of(schema)
+    return not kinds or (is_of(value, kinds) and ("number" in kinds or not isinstance(value, float)))
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    named = [kind for kind in types_of(schema) if kind in _MAKERS]
+    if named:
+        return next((kind for kind in named if kind != "null"), "null")
+    if "properties" in schema or "additionalProperties" in schema:
+        return "object"
+    if "items" in schema or "prefixItems" in schema:
+        return "array"
+    return "number" if {"minimum", "maximum", "multipleOf"} & schema.keys() else "string"
+
+
+def _distinct(items: Any, value: Any, number: int) -> Any:
+    enum = items.get("enum") if isinstance(items, dict) else None
+    if isinstance(enum, list):
+        return enum[:number] if len(enum) >= number else NOTHING
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value + i for i in range(number)]
+    return [f"{value}{i}" for i in range(number)] if isinstance(value, str) else NOTHING
+
+
+def count(schema: Mapping[str, Any], keyword: str, default: int) -> int:
+    """Return a bound of length or number."""
+    value = schema.get(keyword)
+    return int(value) if is_number(value) and 0 <= value < math.inf else default
+
+
+def lowest(schema: Mapping[str, Any]) -> tuple[float, bool]:
+    """Return the lower bound of numbers, and True if it is exclusive."""
+    low, above = _limit(schema, "minimum", -math.inf), _limit(schema, "exclusiveMinimum", -math.inf)
+    return max(low, above), schema.get("exclusiveMinimum") is True or -math.inf < above >= low
+
+
+def highest(schema: Mapping[str, Any]) -> tuple[float, bool]:
+    """Return the upper bound of numbers, and True if it is exclusive."""
+    high, below = _limit(schema, "maximum", math.inf), _limit(schema, "exclusiveMaximum", math.inf)
+    return min(high, below), schema.get("exclusiveMaximum") is True or math.inf > below <= high
+
+
+def _limit(schema: Mapping[str, Any], keyword: str, default: float) -> float:
+    value: float = schema.get(keyword, default)
+    return value if is_number(value) and abs(value) < math.inf else default

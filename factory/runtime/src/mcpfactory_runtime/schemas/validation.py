@@ -1,0 +1,525 @@
+"""Compiler of a JSON Schema into one pydantic-core validator for a tool's arguments.
+
+The rules:
+
+1. A valid argument is passed on unchanged in its JSON form: whole numbers stay whole, unknown properties are kept,
+   and strings stay strings regardless of `format`. (5.0 given for an integer becomes 5.)
+2. Harmless mistakes of models are repaired, but only if the unchanged value fits no alternative:
+   "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),
+   JSON text for an array or an object, and null for an optional argument that is not nullable (it is left out).
+3. Constraints that cannot be checked in linear time, or at all, are skipped: patterns with lookaround,
+   `unevaluated…`, and `oneOf`, `not` and `if` that depend on either (`applicators`); an enumeration without a value
+   of its type; a reference cycle that never enters the value. The upstream validates these.
+4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too
+   many validation attempts are refused also, because schemas that refer to others twice multiply (`Visits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+
+from mcpfactory_runtime.schemas.applicators import (
+    MAX_PREFIX,
+    by_pattern,
+    conditional,
+    contained,
+    dependent,
+    is_exact,
+    is_matched,
+    judged,
+    named_by,
+    needs_too,
+    none_of,
+    only_one,
+    without_matched,
+)
+from mcpfactory_runtime.schemas.merge import listed_values
+from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.schemas.values import (
+    KEYS_BY_KIND,
+    LENIENT,
+    OWN_KEYS,
+    STRICT,
+    ArgumentError,
+    Enumeration,
+    Number,
+    array_from_text,
+    boolean_from_text,
+    check_size,
+    check_unique,
+    explain,
+    is_number,
+    is_of,
+    object_from_text,
+    problem,
+    text_from_integer,
+)
+from mcpfactory_runtime.schemas.walk import items_of, parts_of, properties_of, required_of, types_of
+
+__all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
+
+CoreSchema = core_schema.CoreSchema
+_ANY: Final = core_schema.any_schema()
+_MAX_DEPTH: Final = 100  # levels in one schema; values below that are not validated
+_MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
+
+_ALWAYS_VISITS: Final = 10_000  # visits; some 0.1 seconds
+_VISITS_PER_VALUE: Final = 100  # more for each value in the arguments, so that long lists pass
+_TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
+_BEYOND: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
+
+
+class ArgumentValidator:
+    """Checks the arguments of one tool; built once per tool by `compile_schema`."""
+
+    __slots__ = ("_properties", "_validator")
+
+    def __init__(self, validator: SchemaValidator, properties: tuple[str, ...]) -> None:
+        self._validator = validator
+        self._properties = properties
+
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments, repaired if rule 2 of this module allows it.
+
+        Raises:
+            ArgumentError: the arguments are invalid; its message names each argument, its problem and the allowed
+                values.
+        """
+        try:
+            result: dict[str, Any] = self._validator.validate_python(arguments, context=Visits(arguments))
+        except ValidationError as error:
+            raise explain(error, self._properties) from None
+        except TooManyVisitsError:
+            raise ArgumentError([_TOO_MANY]) from None
+        except RecursionError:
+            raise ArgumentError(["they are nested too deeply"]) from None
+        return result
+
+
+def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
+    """Compile an `inputSchema` (its root is an object). What pydantic-core cannot express is let through.
+
+    Raises:
+        UnusableSchemaError: by rule 4 of this module.
+    """
+    compiler = _Compiler(schema)
+    try:
+        validator = SchemaValidator(compiler.root())
+    except SchemaError:  # a combination that pydantic-core refuses as a whole
+        validator = SchemaValidator(core_schema.dict_schema(strict=True))
+    return ArgumentValidator(validator, tuple(properties_of(schema)))
+
+
+class _Compiler:
+    """One walk over a schema. `lenient` adds the repairs of rule 2; the branches of a union are tried without it first."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._references = SchemaReferences(root)
+        self._dialect = self._references.dialect
+        self._definitions: dict[str, CoreSchema | None] = {}  # None until it is compiled
+        self._nulls: dict[str, bool] = {}
+        self._waiting: list[tuple[str, Any, bool]] = []
+        self._owner: str | None = None  # the definition that applies to the value being compiled
+        self._branched = False  # True if the schema being compiled applies several schemas
+        self._listing: dict[int, tuple[Any, bool]] = {}  # enumeration by its id, itself, and whether it permits nothing
+        self._leads: dict[str, set[str]] = {}  # definition → those that it applies to the same value; never a cycle
+
+    def root(self) -> CoreSchema:
+        body = self._root if "type" in self._root else {**self._root, "type": "object"}
+        schema = self._before(self._drop_nulls(), self.compile(body, lenient=True))
+        while self._waiting:  # one after the other, not inside each other: a chain of references may be long
+            name, target, lenient = self._waiting.pop()
+            self._owner, self._branched = name, False
+            compiled: Any = self.compile(target, lenient=lenient)
+            self._owner = None
+            if self._branched:
+                compiled = counted(compiled)
+            if compiled is _ANY or compiled.get("ref") or compiled["type"] == "definition-ref":
+                compiled = core_schema.chain_schema([compiled])
+            self._definitions[name] = {**compiled, "ref": name}
+        definitions = [found for found in self._definitions.values() if found is not None]
+        return core_schema.definitions_schema(schema, definitions) if definitions else schema
+
+    def compile(self, schema: Any, *, lenient: bool, depth: int = 0) -> CoreSchema:
+        if schema is False:
+            return core_schema.no_info_plain_validator_function(_refuse)
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+            return _ANY
+        steps = self._steps(schema, lenient, depth)
+        if len(steps) > 1 and lenient:  # a value repaired by one step must still satisfy the others
+            steps += self._steps(schema, False, depth)
+        if not _BEYOND.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
+            steps += self._beyond(schema, depth)
+            self._branched = True
+        self._branched |= len(steps) > 1
+        result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
+        if schema.get("nullable") is True and result is not _ANY:
+            return core_schema.nullable_schema(result)
+        return result
+
+    def _steps(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> list[CoreSchema]:
+        """Return the checks for a value in order: the schema's own keywords, its reference, its combinators."""
+        refers = isinstance(schema.get("$ref"), str)
+        if refers and self._dialect.lonely:
+            return [self._reference(schema, lenient=lenient)]
+        steps = [self._own(schema, lenient, depth)]
+        if refers:
+            steps.append(self._reference(schema, lenient=lenient))
+        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in parts_of(schema, "allOf")]
+        steps += [
+            self._union(branches, lenient, depth)
+            for key in ("anyOf", "oneOf")
+            if (branches := parts_of(schema, key)) and (lenient or key == "anyOf" or not self._judges_one(schema))
+        ]
+        return [step for step in steps if step is not _ANY]
+
+    def _beyond(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
+        """Return the checks for keywords that pydantic-core does not support; they never repair."""
+
+        def compiled(part: Any) -> CoreSchema:
+            return self.compile(part, lenient=False, depth=depth + 1)
+
+        steps: list[CoreSchema] = []
+        if self._judges_one(schema):
+            steps.append(only_one([compiled(branch) for branch in schema["oneOf"]]))
+        if "not" in schema and self._is_exact(schema["not"]):
+            steps.append(none_of(compiled(schema["not"])))
+        if "if" in schema and {"then", "else"} & schema.keys() and self._is_exact(schema["if"]):
+            steps.append(conditional(*(compiled(schema.get(key, True)) for key in ("if", "then", "else"))))
+        if isinstance(schema.get("dependentRequired"), Mapping):
+            steps.append(needs_too(schema["dependentRequired"]))
+        if isinstance(schema.get("dependentSchemas"), Mapping) and schema["dependentSchemas"]:
+            steps.append(dependent({name: compiled(part) for name, part in schema["dependentSchemas"].items()}))
+        return steps
+
+    def _judges_one(self, schema: Mapping[str, Any]) -> bool:
+        """Return True if `only_one` can check the schema's `oneOf`."""
+        branches = parts_of(schema, "oneOf")
+        return len(branches) > 1 and self._is_exact(branches)
+
+    def _is_exact(self, schema: Any) -> bool:
+        return is_exact(schema, self._references, self._lists_none)
+
+    def _lists_none(self, schema: Mapping[str, Any]) -> bool:
+        """Return True if a schema lists values and its other keywords permit none, or the result is unknown."""
+        values = listed_values(schema)
+        if values is None:
+            return False
+        found = self._listing.get(id(schema))
+        if found is None:
+            self._listing[id(schema)] = schema, True  # unknown while a reference cycle leads here
+            found = self._listing[id(schema)] = schema, not self._permitted(values, schema, 0)
+        return found[1]
+
+    def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
+        """Return those of the listed values that the schema's other keywords permit."""
+        kinds = types_of(schema)
+        fitting = [value for value in values if is_of(value, kinds)] if kinds else values
+        rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
+        if rest.keys() - {"type"}:
+            try:
+                check = SchemaValidator(self._own(rest, False, depth + 1))
+            except SchemaError:  # it refers to definitions, which are known when all of it is compiled
+                return []
+            fitting = [value for value in fitting if check.isinstance_python(value)]
+        return fitting
+
+    def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
+        """Return the schema's keywords apart from `$ref` and the combinators."""
+        if (values := listed_values(schema)) is not None:
+            return _plain(Enumeration(self._permitted(values, schema, depth) or values, lenient=lenient))
+        kind = schema.get("type")
+        if isinstance(kind, list):
+            return self._union(
+                [{**schema, "type": one} for one in kind if isinstance(one, str)], lenient, depth, bare=True
+            )
+        if isinstance(kind, str):
+            build = _BUILDERS.get(kind)
+            return build(self, schema, lenient, depth) if build else _ANY
+        present = [name for name, keys in KEYS_BY_KIND.items() if not keys.isdisjoint(schema)]
+        if not present:
+            return _ANY
+        choices: dict[Any, CoreSchema] = {name: _BUILDERS[name](self, schema, False, depth) for name in present}
+        return core_schema.tagged_union_schema(
+            {f"{STRICT}{name}": choices.get(name, _ANY) for name in (*KEYS_BY_KIND, "other")}, _kind_tag
+        )
+
+    def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
+        """Return the first branch that fits without repair, or else with it. `bare`: only the keywords of `_own` count."""
+
+        def compile_(branch: Any, lenient: bool) -> CoreSchema:
+            if bare:
+                return self._own(branch, lenient, depth + 1)
+            return self.compile(branch, lenient=lenient, depth=depth + 1)
+
+        nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
+        rest = [branch for branch in branches if branch not in nulls]
+        if len(rest) == 1:
+            only = compile_(rest[0], lenient)
+            return core_schema.nullable_schema(only) if nulls else only
+        if not rest:
+            return core_schema.none_schema() if nulls else _ANY
+        choices: list[CoreSchema | tuple[CoreSchema, str]] = [
+            (compile_(branch, False), f"{STRICT}{at}") for at, branch in enumerate(rest)
+        ]
+        if lenient:
+            choices += [(compile_(branch, True), f"{LENIENT}{at}") for at, branch in enumerate(rest)]
+        self._branched = True
+        union = core_schema.union_schema(choices, mode="left_to_right")
+        return core_schema.nullable_schema(union) if nulls else union
+
+    # --- references ---
+
+    def _reference(self, schema: Mapping[str, Any], *, lenient: bool) -> CoreSchema:
+        place, target = self._references.follow(schema)
+        if not isinstance(target, Mapping):
+            return self.compile(target, lenient=lenient)
+        name = f"{place} {'lenient' if lenient else 'strict'}"
+        if self._owner is not None:
+            if self._leads_to(name, self._owner):
+                return _ANY
+            self._leads.setdefault(self._owner, set()).add(name)
+        if name not in self._definitions:
+            self._definitions[name] = None
+            self._waiting.append((name, target, lenient))
+        return core_schema.definition_reference_schema(name)
+
+    def _leads_to(self, start: str, end: str) -> bool:
+        """Return True if the definition `start` equals `end` or applies it to the same value."""
+        open_, seen = [start], {start}
+        while open_:
+            name = open_.pop()
+            if name == end:
+                return True
+            open_ += self._leads.get(name, set()) - seen
+            seen.update(open_)
+        return False
+
+    # --- one kind of value each ---
+
+    def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
+        """Return a schema for a part of the value."""
+        before, self._owner = self._owner, None
+        result = self.compile(schema, lenient=lenient, depth=depth + 1)
+        self._owner = before
+        return result
+
+    def object(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
+        properties, required = properties_of(schema), set(required_of(schema))
+        extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
+        patterns = patterns if isinstance(patterns, Mapping) else {}
+        beside = {
+            name: True if extra is False or is_matched(name, patterns) else extra
+            for name in sorted(required - set(properties))
+        }
+        fields = {
+            str(name): core_schema.typed_dict_field(self._inside(part, lenient, depth), required=name in required)
+            for name, part in {**properties, **beside}.items()
+        }
+        compiled_extra = self._inside(extra, lenient, depth)
+        if extra is False:
+            result: CoreSchema = core_schema.typed_dict_schema(fields, extra_behavior="forbid", strict=True)
+        elif compiled_extra is _ANY:
+            result = core_schema.typed_dict_schema(fields, extra_behavior="allow", strict=True)
+        else:
+            result = core_schema.typed_dict_schema(
+                fields, extra_behavior="allow", extras_schema=compiled_extra, strict=True
+            )
+        if patterns:
+            self._branched = True
+            if result.get("extra_behavior") == "forbid" or "extras_schema" in result:
+                result = without_matched(patterns, fields, result)
+            parts = {str(pattern): self._inside(part, False, depth) for pattern, part in patterns.items()}
+            result = core_schema.chain_schema([result, by_pattern(parts)])
+        if "propertyNames" in schema and (names := self._inside(schema["propertyNames"], False, depth)) is not _ANY:
+            result = core_schema.chain_schema([result, named_by(names)])
+        low, high = _count(schema.get("minProperties")), _count(schema.get("maxProperties"))
+        if low or high is not None:
+            result = core_schema.no_info_after_validator_function(partial(check_size, low or 0, high), result)
+        return self._before(object_from_text, result) if lenient else result
+
+    def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
+        prefix, rest = parts_of(schema, "prefixItems"), items_of(schema)
+        if self._dialect.tuples:
+            prefix, rest = (rest, schema.get("additionalItems", True)) if isinstance(rest, list) else ([], rest)
+        items = self._inside(rest, lenient, depth)
+        low, high = _count(schema.get("minItems")), _count(schema.get("maxItems"))
+        result: CoreSchema = core_schema.list_schema(
+            _ANY if prefix else items, min_length=low, max_length=high, strict=True
+        )
+        if prefix and len(prefix) <= MAX_PREFIX:
+            places = [self._inside(part, lenient, depth) for part in prefix]
+            result = core_schema.chain_schema([result, _positional(places, items)])
+        if schema.get("uniqueItems") is True:
+            result = core_schema.no_info_after_validator_function(check_unique, result)
+        if "contains" in schema and self._is_exact(schema["contains"]):
+            self._branched = True
+            fewest, most = _count(schema.get("minContains")), _count(schema.get("maxContains"))
+            part = self._inside(schema["contains"], False, depth)
+            result = core_schema.chain_schema([result, contained(part, 1 if fewest is None else fewest, most)])
+        return self._before(array_from_text, result) if lenient else result
+
+    def string(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        pattern = schema.get("pattern")
+        result = core_schema.str_schema(
+            strict=True,
+            min_length=_count(schema.get("minLength")),
+            max_length=_count(schema.get("maxLength")),
+            pattern=pattern if isinstance(pattern, str) and judged(pattern) else None,
+        )
+        return self._before(text_from_integer, result) if lenient else result
+
+    def number(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        return _plain(Number(schema, whole=False, lenient=lenient))
+
+    def integer(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        return _plain(Number(schema, whole=True, lenient=lenient))
+
+    def boolean(self, _schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        result = core_schema.bool_schema(strict=True)
+        return self._before(boolean_from_text, result) if lenient else result
+
+    def null(self, _schema: Mapping[str, Any], _lenient: bool, _depth: int) -> CoreSchema:
+        return core_schema.none_schema()
+
+    # --- repairs ---
+
+    @staticmethod
+    def _before(repair: Callable[[Any], Any], schema: CoreSchema) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(repair, schema)
+
+    def _drop_nulls(self) -> Callable[[Any], Any]:
+        """Leave out null for optional arguments that are not nullable."""
+        required = required_of(self._root)
+        optional = ((name, part) for name, part in properties_of(self._root).items() if name not in required)
+        names = frozenset(name for name, part in optional if not self._nullable(part))
+
+        def drop(value: Any) -> Any:
+            if not isinstance(value, dict) or None not in value.values():
+                return value
+            return {name: item for name, item in value.items() if item is not None or name not in names}
+
+        return drop if names else _same
+
+    def _nullable(self, schema: Any, depth: int = 0) -> bool:
+        """Return True if null may satisfy the schema, or if this is uncertain."""
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+            return schema is not False
+        if schema.get("nullable") is True:
+            return True
+        if (values := listed_values(schema)) is not None:
+            return None in values
+        if kinds := types_of(schema):
+            return "null" in kinds
+        every = [self._nullable(part, depth + 1) for part in parts_of(schema, "allOf")]
+        if isinstance(schema.get("$ref"), str):
+            place, target = self._references.follow(schema)
+            if (known := self._nulls.get(f"{place}")) is None:  # each once: many schemas may ask each other
+                self._nulls[f"{place}"] = True
+                known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)
+            every.append(known)
+        every += [
+            any(self._nullable(part, depth + 1) for part in branches)
+            for key in ("anyOf", "oneOf")
+            if (branches := parts_of(schema, key))
+        ]
+        return all(every)
+
+
+_Builder = Callable[[_Compiler, Mapping[str, Any], bool, int], CoreSchema]
+_BUILDERS: Final[dict[str, _Builder]] = {
+    "object": _Compiler.object,
+    "array": _Compiler.array,
+    "string": _Compiler.string,
+    "number": _Compiler.number,
+    "integer": _Compiler.integer,
+    "boolean": _Compiler.boolean,
+    "null": _Compiler.null,
+}
+
+
+def _plain(check: Callable[[Any], Any]) -> CoreSchema:
+    return core_schema.no_info_plain_validator_function(check)
+
+
+def _positional(places: list[CoreSchema], items: CoreSchema) -> CoreSchema:
+    """`prefixItems`: a shorter array is valid too, so there is one tuple per length."""
+    count = len(places)
+    choices: dict[Any, CoreSchema] = {f"{STRICT}{n}": core_schema.tuple_schema(places[:n]) for n in range(count)}
+    choices[f"{STRICT}{count}"] = core_schema.tuple_schema([*places, items], variadic_item_index=count)
+    union = core_schema.tagged_union_schema(choices, lambda value: f"{STRICT}{min(len(value), count)}")
+    return core_schema.no_info_after_validator_function(list, union)
+
+
+def _kind_tag(value: Any) -> str:
+    names = {dict: "object", list: "array", str: "string", int: "number", float: "number"}
+    return f"{STRICT}{names.get(type(value), 'other')}"
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _refuse(_value: Any) -> Any:
+    raise problem("is not allowed here")
+
+
+def _count(value: Any) -> int | None:
+    if not is_number(value) or value < 0 or (isinstance(value, float) and not value.is_integer()):
+        return None
+    return min(int(value), _MAX_COUNT)
+
+
+class TooManyVisitsError(Exception):
+    """Definitions are tried too often: thirty that each refer to the next twice are a billion tries.
+
+    Not a ValueError, so that it ends the whole validation and not one branch.
+    """
+
+
+class Visits:
+    """The visits of one call, which is its validation's context."""
+
+    __slots__ = ("_arguments", "_left")
+
+    def __init__(self, arguments: Any) -> None:
+        self._arguments = arguments
+        self._left = _ALWAYS_VISITS
+
+    def count(self) -> None:
+        """One more.
+
+        Raises:
+            TooManyVisitsError: they are too many for these arguments.
+        """
+        self._left -= 1
+        if self._left < 0:
+            if self._arguments is None:
+                raise TooManyVisitsError
+            self._left = _VISITS_PER_VALUE * _count_values(self._arguments)
+            self._arguments = None  # only once
+
+
+def counted(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:
+    """Return the definition, whose every use counts as a visit."""
+    return core_schema.with_info_before_validator_function(_visit, definition)
+
+
+def _visit(value: Any, info: core_schema.ValidationInfo[Any]) -> Any:
+    if isinstance(info.context, Visits):
+        info.context.count()
+    return value
+
+
+def _count_values(arguments: Any) -> int:
+    count, waiting = 0, [arguments]
+    while waiting:
+        one = waiting.pop()
+        count += 1
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return count

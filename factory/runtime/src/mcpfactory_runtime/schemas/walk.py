@@ -1,0 +1,192 @@
+"""Walks over JSON Schema: which keywords hold schemas, readers of one schema, and references within a document.
+
+Schemas come from people and from unknown servers. The readers (`types_of`, `properties_of` …) therefore accept any
+value, and `walk` does not recurse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+Steps = tuple[str | int, ...]
+"""A place in a schema: the keyword, and the name or position below it, for each level."""
+
+APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
+    **dict.fromkeys(("additionalItems", "additionalProperties", "contains", "contentSchema"), "one"),
+    **dict.fromkeys(("else", "if", "items", "not", "propertyNames", "then"), "one"),
+    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), "one"),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "list"),
+    **dict.fromkeys(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"), "map"),
+}
+"""Keywords that hold a schema, a list of schemas, or schemas by name. The values of all others are not schemas."""
+COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
+IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
+"""Keywords that apply a schema to the same value: a cycle of only these never ends."""
+DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
+"""Keywords whose values are data."""
+TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_HOPS: Final = 12  # references at the top of a schema that are followed
+_PREFIX: Final = "#/$defs/"
+
+
+def children(schema: Any) -> Iterator[tuple[Steps, Any]]:
+    """Yield the schemas that a schema holds directly, with their places. `items` may be a list, as before 2020-12."""
+    for keyword, value in schema.items() if isinstance(schema, Mapping) else ():
+        holds = APPLICATORS.get(keyword)
+        if holds == "map":
+            yield from (((keyword, name), part) for name, part in value.items()) if isinstance(value, Mapping) else ()
+        elif isinstance(value, list) and (holds == "list" or keyword == "items"):
+            yield from (((keyword, index), part) for index, part in enumerate(value))
+        elif holds == "one":
+            yield (keyword,), value
+
+
+def walk(schema: Any) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
+    """Yield a schema and all schemas in it, outer before inner, with their places. References are not followed."""
+    waiting: list[tuple[Steps, Any]] = [((), schema)]
+    while waiting:
+        place, part = waiting.pop()
+        if isinstance(part, Mapping):
+            yield place, part
+            waiting += reversed([((*place, *steps), child) for steps, child in children(part)])
+
+
+def map_schema(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the schema with `change` applied to each schema that it holds directly."""
+    done = dict(schema)
+    for keyword, value in schema.items():
+        holds = APPLICATORS.get(keyword)
+        if holds == "map" and isinstance(value, Mapping):
+            done[keyword] = {name: change(part) for name, part in value.items()}
+        elif isinstance(value, list) and (holds == "list" or keyword == "items"):
+            done[keyword] = [change(part) for part in value]
+        elif holds == "one":
+            done[keyword] = change(value)
+    return done
+
+
+# --- what one schema says; {} or [] if it says nothing, or nothing valid ---
+
+
+def types_of(schema: Any) -> list[str]:
+    """Return the types that a schema names."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    return [one for one in (kind if isinstance(kind, list) else [kind]) if isinstance(one, str)]
+
+
+def properties_of(schema: Any) -> Mapping[str, Any]:
+    """Return the schemas of the declared properties."""
+    found = schema.get("properties") if isinstance(schema, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def required_of(schema: Any) -> list[str]:
+    """Return the names of the required properties."""
+    found = schema.get("required") if isinstance(schema, Mapping) else None
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def items_of(schema: Any) -> Any:
+    """Return the schema of an array's items: True, which permits anything, if there is none."""
+    return schema.get("items", True) if isinstance(schema, Mapping) else True
+
+
+def parts_of(schema: Any, *keywords: str) -> list[Any]:
+    """Return the schemas in the lists of these keywords."""
+    lists = (schema.get(keyword) for keyword in keywords) if isinstance(schema, Mapping) else ()
+    return [part for found in lists if isinstance(found, list) for part in found]
+
+
+def definitions_of(schema: Any) -> Mapping[str, Any]:
+    """Return the definitions in `$defs`."""
+    found = schema.get("$defs") if isinstance(schema, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+# --- JSON pointers (RFC 6901) and references ---
+
+
+def escape(token: str) -> str:
+    """Return a name as one reference token of a JSON pointer."""
+    return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
+
+
+def unescape(token: str) -> str:
+    """Return the name that a reference token of a JSON pointer encodes."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
+def pointer(steps: Iterable[str | int]) -> str:
+    """Return a place as a JSON pointer."""
+    return "".join(f"/{escape(str(step))}" for step in steps)
+
+
+def reference_to(name: str) -> str:
+    """Return the reference to a definition."""
+    return _PREFIX + escape(name)
+
+
+def definition(reference: Any) -> str:
+    """Return the name behind `#/$defs/<name>`; "" for anything else."""
+    known = isinstance(reference, str) and reference.startswith(_PREFIX)
+    return unescape(reference.removeprefix(_PREFIX)) if known else ""
+
+
+def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
+    """Follow `$ref`s at the top of a schema into the document `root`. Siblings of `$ref` win.
+
+    A dangling, remote or circular reference ends in `{}`.
+    """
+    for _ in range(_HOPS + 1):
+        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+        if not isinstance(reference, str):
+            return schema
+        target = _at(root, reference)
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**target, **siblings} if siblings and isinstance(target, Mapping) else target
+    return {}
+
+
+def lookup(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Follow `$ref`s at the top of a schema into definitions, as `resolve` does."""
+    return resolve(schema, {"$defs": definitions})
+
+
+def _at(root: Any, reference: str) -> Any:
+    if reference != "#" and not reference.startswith("#/"):
+        return {}
+    for step in reference.split("/")[1:]:
+        key = unescape(step)
+        if isinstance(root, list) and key.isdecimal() and int(key) < len(root):
+            root = root[int(key)]
+        else:
+            root = root.get(key, {}) if isinstance(root, Mapping) else {}
+    return root
+
+
+def references(schema: Any) -> Iterator[str]:
+    """Yield the names of definitions that a schema refers to, as often as it does."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if isinstance(part.get("$ref"), str):
+                yield definition(part["$ref"])
+            waiting += [child for _, child in children(part)]
+
+
+def reached(schemas: Iterable[Any], definitions: Mapping[str, Any]) -> set[str]:
+    """Return the names of the definitions that schemas refer to, also by way of other definitions."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting = list(schemas)
+    while waiting:
+        schema = waiting.pop()
+        if id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        new = {name for name in references(schema) if name in definitions} - found
+        found |= new
+        waiting += [definitions[name] for name in new]
+    return found

@@ -1,0 +1,31 @@
+"""Storage shared by the processes of a server: one interface in memory, in a file or in Redis; tasks and sessions on top."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcpfactory_runtime.storage.base import MemoryStore, SharedStore
+
+_SCHEMES: Final = ("memory:", "sqlite:///PATH", "redis://HOST:PORT/NUMBER", "rediss://…", "valkey://…", "unix://PATH")
+
+
+def create_store(address: str) -> SharedStore:
+    """Return the store that an address names; nothing is opened yet.
+
+    Raises:
+        ValueError: it names none.
+        StoreError: a library is missing.
+    """
+    scheme, _, rest = address.partition(":")
+    if address == "memory:":
+        return MemoryStore()
+    if scheme == "sqlite" and rest.startswith("///") and rest[3:]:
+        from mcpfactory_runtime.storage.sqlite import SqliteStore  # noqa: PLC0415 - each is loaded by those who want it
+
+        return SqliteStore(rest[3:])
+    if scheme in ("redis", "rediss", "valkey", "valkeys", "unix") and rest.startswith("//"):
+        from mcpfactory_runtime.storage.redis import RedisStore  # noqa: PLC0415 - likewise
+
+        return RedisStore(address.replace("valkey", "redis", 1) if scheme.startswith("valkey") else address)
+    # The address is not repeated: it may hold a password.
+    raise ValueError(f"invalid store address (scheme {scheme!r})\nhint: use one of {', '.join(_SCHEMES)}")

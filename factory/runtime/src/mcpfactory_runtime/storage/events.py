@@ -1,0 +1,299 @@
+"""Sessions and their events in a store that several processes share. Each session belongs to one living process at a time.
+
+The owner of a session is stored with it, and every later write requires the owner to be unchanged. So a slow process
+that was assumed dead cannot change a session that another process has taken over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from mcpfactory_runtime.storage.base import Expected, Processes, SharedStore
+from mcpfactory_runtime.types import Json
+
+Changes = list[tuple[str, bytes | None]]
+
+log = logging.getLogger(__name__)
+
+KEPT: Final = 256
+"""Messages that a stream keeps for clients that come back."""
+
+_STREAMS_KEPT: Final = 64  # finished ones of a session
+_PENDING_AT_MOST: Final = 32 << 20  # bytes of events that wait to be written; more are not recorded
+_AGAIN: Final = 0.25  # seconds until a write that the store did not take is tried again
+_TOUCH_EVERY: Final = 60.0  # seconds between notes that a session is in use
+_OWNER: Final = "owner"
+_STATE: Final = "state"
+
+
+class SessionLostError(Exception):
+    """Another process has taken the session over: nothing of it is sent from here."""
+
+
+class Unfinished(NamedTuple):
+    """A stream that was not ended: its name, the requests that it was to answer, the number of its last event."""
+
+    stream: str
+    requests: list[str | int]
+    last: int
+
+
+class SharedSessions:
+    """The sessions in a store, and the writer of their journals. Event loop only.
+
+    Args:
+        store: where.
+        processes: who lives.
+        keep: seconds that a session is kept after its last use.
+
+    Attributes:
+        owned: journals of sessions that this process has, by key.
+        closing: changes that the store does not take now are lost.
+    """
+
+    def __init__(self, store: SharedStore, processes: Processes, *, keep: float = 24 * 3600.0) -> None:
+        self.store = store
+        self.processes = processes
+        self.keep = keep
+        self.owned: dict[str, Journal] = {}
+        self.closing = False
+        self._pending: dict[Journal, None] = {}
+        self._pending_size = 0
+        self._next: asyncio.Future[None] | None = None  # done when the pending changes are written
+        self._current: asyncio.Future[None] | None = None  # done when the current write is finished
+        self._writer: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Begin."""
+        self.closing = False
+        await self.processes.join()
+        self.processes.on_lapse = self.check_owned
+
+    async def aclose(self) -> None:
+        """Write the pending changes, retry once if the store does not respond, and close."""
+        self.closing = True
+        await self.written()
+
+    async def check_owned(self) -> None:
+        """Find out, after this process counted as dead for a while, what it has lost."""
+        for journal in list(self.owned.values()):
+            await journal.check_owner()
+
+    def schedule(self, journal: Journal, size: int) -> bool:
+        """Write a journal's changes soon. Return False if too many bytes of events wait already."""
+        if size and self._pending_size > _PENDING_AT_MOST:
+            log.warning("the store is too slow: events are not recorded")
+            return False
+        self._pending_size += size
+        self._pending[journal] = None
+        loop = asyncio.get_running_loop()
+        if self._next is None:
+            self._next = loop.create_future()
+        if self._writer is None or self._writer.done():
+            self._writer = loop.create_task(self._write_all())
+        return True
+
+    async def _write_all(self) -> None:
+        while self._pending:
+            batch, self._pending, self._pending_size = self._pending, {}, 0
+            self._current, self._next = self._next, None
+            try:
+                await asyncio.gather(*(journal.write() for journal in batch))
+            finally:
+                if self._current is not None and not self._current.done():
+                    self._current.set_result(None)
+                self._current = None
+
+    async def written(self) -> None:
+        """Wait until everything so far is in the store."""
+        waiting = self._next or self._current
+        if waiting is not None:
+            await asyncio.shield(waiting)
+
+
+class Journal:
+    """One session in the store; the recorder of its streams. Event loop only.
+
+    The store knows it by a digest of its id, so that the contents of a store open no session. The methods that record
+    return at once; those that read see everything that was recorded before.
+
+    Attributes:
+        on_lost: called when another process has taken the session over.
+    """
+
+    def __init__(self, sessions: SharedSessions, session_id: str) -> None:
+        self.on_lost: Callable[[], None] = lambda: None
+        self._sessions = sessions
+        self._store = sessions.store
+        self._me = sessions.processes.id.encode()
+        self._key = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+        self._space = f"session/{self._key}"
+        self._changes: Changes = []
+        self._finished: deque[str] = deque()
+        self._saved: Json = {}
+        self._touched = 0.0
+        self._closed = False
+        self._ended = False
+        self._lost = False
+
+    # -- whose the session is ------------------------------------------------------------------------------------
+
+    async def claim(self) -> str | None:
+        """Return the other living process that has the session; otherwise None, and take over that of a dead one."""
+        while True:
+            owner = await self._store.get(self._space, _OWNER)
+            if owner is None or owner == self._me:
+                return None
+            if await self._sessions.processes.alive(owner.decode()):
+                return owner.decode()
+            if await self._write([(_OWNER, self._me)], Expected(_OWNER, owner)):
+                return None
+
+    async def check_owner(self) -> None:
+        """Stop recording if another process has the session."""
+        if await self._store.get(self._space, _OWNER) != self._me:
+            self._lose()
+
+    def _lose(self) -> None:
+        self._sessions.owned.pop(self._key, None)
+        self._closed = self._lost = True
+        self.on_lost()
+
+    # -- recording -----------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Record nothing more: the process ends, the session does not."""
+        self._closed = True
+
+    def forget(self) -> None:
+        """Drop the session, which ends."""
+        if not self._closed:
+            self._closed = self._ended = True
+            self._sessions.schedule(self, 0)
+
+    def save(self, state: Json) -> None:
+        """Remember the session's state, if it changed."""
+        if state != self._saved:
+            self._saved = state
+            self._change((_STATE, json.dumps(state, separators=(",", ":")).encode()))
+
+    def touch(self, now: float) -> None:
+        """Note that the session is in use; the store is told once a minute."""
+        if now - self._touched > _TOUCH_EVERY:
+            self._touched = now
+            self._change()
+
+    def begin(self, stream: str, requests: Sequence[str | int]) -> None:
+        """Begin to record a stream whose events are about to be sent."""
+        self._change((f"stream/{stream}", json.dumps({"requests": list(requests)}).encode()))
+
+    def append(self, stream: str, number: int, data: bytes) -> None:
+        """Record an event of a stream; the oldest of a long stream are dropped."""
+        dropped = [(_event(stream, number - KEPT), None)] if number > KEPT else []
+        self._change((_event(stream, number), data), *dropped, size=len(data))
+
+    def finish(self, stream: str) -> None:
+        """Finish a stream; the oldest of many are dropped."""
+        self._change((f"stream/{stream}", json.dumps({"finished": time.time()}).encode()))
+        self._finished.append(stream)
+        while len(self._finished) > _STREAMS_KEPT:
+            oldest = self._finished.popleft()
+            self._change((f"stream/{oldest}", None), (f"event/{oldest}/*", None))
+
+    def _change(self, *changes: tuple[str, bytes | None], size: int = 0) -> None:
+        if not self._closed and self._sessions.schedule(self, size):
+            self._changes.extend(changes)
+
+    async def write(self) -> None:
+        """Write the changes; retry until the store responds."""
+        changes, self._changes = self._changes, []
+        while True:
+            with suppress(OSError):
+                await self._attempt(changes)
+                return
+            if self._sessions.closing:
+                log.error("the store does not answer: changes of a session are lost")
+                return
+            log.warning("the store does not answer; trying again")
+            await asyncio.sleep(_AGAIN)
+
+    async def _attempt(self, changes: Changes) -> None:
+        """Write changes, unless another process has the session."""
+        owned = self._sessions.owned
+        if self._ended:
+            if owned.get(self._key) is self:
+                await self._store.drop(self._space)
+                del owned[self._key]
+            return
+        if self._key not in owned:  # a new one, or one of this process whose first write was not answered
+            if all(name != _STATE for name, _ in changes):  # one that was lost
+                return
+            new = await self._write([(_OWNER, self._me)], Expected(_OWNER, None))
+            if not new and await self._store.get(self._space, _OWNER) != self._me:
+                self._lose()
+                return
+            owned[self._key] = self
+        if not await self._write(changes, Expected(_OWNER, self._me)):
+            self._lose()
+
+    async def _write(self, changes: Changes, expected: Expected) -> bool:
+        return await self._store.write(self._space, changes, seconds=self._sessions.keep, expected=expected)
+
+    async def written(self) -> None:
+        """Wait until everything so far outlives the process.
+
+        Raises:
+            SessionLostError: it does not: another process has the session.
+        """
+        await self._sessions.written()
+        if self._lost:
+            raise SessionLostError
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    async def exists(self) -> bool:
+        """Return True if the store has the session."""
+        await self._sessions.written()
+        return await self._store.get(self._space, _STATE) is not None
+
+    async def load(self) -> tuple[Json, list[Unfinished]] | None:
+        """Return the session, which this process then has, and its unfinished streams; None if there is none."""
+        await self._sessions.written()
+        state = await self._store.get(self._space, _STATE)
+        if state is None:
+            return None
+        unfinished: list[Unfinished] = []
+        finished: list[tuple[float, str]] = []
+        for name, data in await self._store.scan(self._space, "stream/"):
+            stream, told = name.removeprefix("stream/"), json.loads(data)
+            if "finished" in told:
+                finished.append((told["finished"], stream))
+            else:
+                kept = await self._events(stream)
+                unfinished.append(Unfinished(stream, told["requests"], kept[-1][0] if kept else 0))
+        self._sessions.owned[self._key] = self
+        self._finished.extend(stream for _, stream in sorted(finished))
+        return json.loads(state), unfinished
+
+    async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
+        """Return the stored events of a stream; None if the store does not have it."""
+        await self._sessions.written()
+        if await self._store.get(self._space, f"stream/{stream}") is None:
+            return None
+        return await self._events(stream)
+
+    async def _events(self, stream: str) -> list[tuple[int, bytes]]:
+        found = await self._store.scan(self._space, f"event/{stream}/")
+        return [(int(name.rpartition("/")[2]), data) for name, data in found]
+
+
+def _event(stream: str, number: int) -> str:
+    return f"event/{stream}/{number:018}"

@@ -1,0 +1,180 @@
+"""The store in Redis or Valkey, which the processes of several machines share.
+
+A space is two keys: a hash with what the entries hold, and a sorted set with their order; a mailbox is a list. One
+server is spoken to; the cluster protocol is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import Any, Final, TypeVar
+
+from mcpfactory_runtime.storage.base import Expected, SharedStore, StoreError
+
+try:
+    from redis import asyncio as redis
+    from redis.exceptions import RedisError
+except ImportError as error:
+    raise StoreError("the store needs the library redis\nhint: pip install 'mcpfactory-runtime[redis]'") from error
+
+Value = TypeVar("Value")
+
+_MOST: Final = 1024  # messages that are taken out of a mailbox at once
+_CONNECTIONS: Final = 64
+_PATIENCE: Final = 10.0  # seconds for an answer
+_WRITE: Final = """
+local space, order = KEYS[1], KEYS[2]
+if ARGV[2] ~= '' then
+  local held = redis.call('HGET', space, ARGV[3])
+  if ARGV[2] == 'missing' then
+    if held then return 0 end
+  elseif held ~= ARGV[4] then return 0 end
+end
+for at = 5, #ARGV, 3 do
+  local verb, key, value = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  if verb == 'put' then
+    redis.call('HSET', space, key, value)
+    redis.call('ZADD', order, 0, key)
+  elseif verb == 'remove' then
+    redis.call('HDEL', space, key)
+    redis.call('ZREM', order, key)
+  else
+    for _, one in ipairs(redis.call('ZRANGEBYLEX', order, '[' .. key, '(' .. key .. '\\255')) do
+      redis.call('HDEL', space, one)
+      redis.call('ZREM', order, one)
+    end
+  end
+end
+redis.call('PEXPIRE', space, ARGV[1])
+redis.call('PEXPIRE', order, ARGV[1])
+return 1
+"""
+_SCAN: Final = """
+local keys = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
+local found = {}
+for at, key in ipairs(keys) do
+  found[2 * at - 1] = key
+  found[2 * at] = redis.call('HGET', KEYS[1], key)
+end
+return found
+"""
+_SEND: Final = """
+redis.call('RPUSH', KEYS[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
+"""
+
+
+class RedisStore(SharedStore):
+    """Keeps everything in Redis or Valkey.
+
+    Args:
+        address: `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`.
+        prefix: what the names of all keys begin with; servers that share a database have different ones.
+    """
+
+    def __init__(self, address: str, prefix: str = "mcp:") -> None:
+        self._address = address
+        self._prefix = prefix
+        self._client: Any = None
+        self._scripts: dict[str, Any] = {}
+
+    async def open(self) -> None:
+        """Connect, and see that the server answers."""
+        await self._do(self._connected().ping())
+
+    async def aclose(self) -> None:
+        """Close all connections; the next call opens them again."""
+        client, self._client = self._client, None
+        self._scripts.clear()
+        if client is not None:
+            await client.aclose()
+
+    async def get(self, space: str, key: str) -> bytes | None:
+        """Return an entry, or None."""
+        found: bytes | None = await self._do(self._connected().hget(self._names(space)[0], key))
+        return found
+
+    async def scan(self, space: str, prefix: str = "", after: str = "", limit: int = 0) -> list[tuple[str, bytes]]:
+        """Return entries in the order of their keys."""
+        first = f"({after}" if after >= prefix and after else f"[{prefix}"
+        last = b"(" + prefix.encode() + b"\xff" if prefix else b"+"
+        flat = await self._run(_SCAN, self._names(space), [first, last, limit or -1])
+        return [(key.decode(), value) for key, value in zip(flat[::2], flat[1::2], strict=True)]
+
+    async def write(
+        self,
+        space: str,
+        changes: Sequence[tuple[str, bytes | None]],
+        *,
+        seconds: float,
+        expected: Expected | None = None,
+    ) -> bool:
+        """Change a space, by a script: nothing comes between."""
+        arguments: list[Any] = [max(int(seconds * 1000), 1)]
+        if expected is None:
+            arguments += ["", "", ""]
+        else:
+            arguments += ["missing" if expected.value is None else "equal", expected.key, expected.value or b""]
+        for key, value in changes:
+            if value is not None:
+                arguments += ["put", key, value]
+            else:
+                arguments += ["clear", key[:-1], ""] if key.endswith("*") else ["remove", key, ""]
+        return bool(await self._run(_WRITE, self._names(space), arguments))
+
+    async def drop(self, space: str) -> None:
+        """Forget a space."""
+        await self._do(self._connected().delete(*self._names(space)))
+
+    async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
+        """Add a message to a mailbox."""
+        await self._run(_SEND, [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
+
+    async def receive(self, mailbox: str, wait: float) -> list[bytes]:
+        """Take the messages of a mailbox; a connection waits for it."""
+        client, name = self._connected(), self._mailbox(mailbox)
+        first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
+        if first is None:
+            return []
+        try:
+            return [first[1], *(await self._do(client.lpop(name, _MOST)) or ())]
+        except StoreError:  # as the next look says; the first has been taken out
+            return [first[1]]
+
+    # -- the connection ------------------------------------------------------------------------------------------
+
+    def _names(self, space: str) -> tuple[str, str]:
+        return f"{self._prefix}s:{space}", f"{self._prefix}o:{space}"
+
+    def _mailbox(self, mailbox: str) -> str:
+        return f"{self._prefix}m:{mailbox}"
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            try:
+                self._client = redis.Redis.from_url(
+                    self._address,
+                    max_connections=_CONNECTIONS,
+                    socket_connect_timeout=_PATIENCE,
+                    socket_timeout=_PATIENCE,  # longer than any look into a mailbox; the default differs from version to version
+                    health_check_interval=15,
+                )
+            except ValueError as error:  # its message may repeat the address, and the address hold a password
+                raise StoreError("the address of the store is invalid\nhint: use redis://HOST:PORT/NUMBER") from error
+        return self._client
+
+    async def _run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        client = self._connected()
+        if script not in self._scripts:
+            self._scripts[script] = client.register_script(script)
+        return await self._do(self._scripts[script](keys=keys, args=arguments))
+
+    async def _do(self, work: Awaitable[Value]) -> Value:
+        try:
+            return await work
+        except (RedisError, OSError, TimeoutError) as error:
+            raise StoreError(
+                f"store: {error}\nhint: check that Redis or Valkey is reachable from here, and that the "
+                "password is right"
+            ) from error

@@ -1,0 +1,96 @@
+"""Subjects of rules: the observations that a rule checks one by one, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
+from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.probes import NOTHING_TO_ASK, PROBES, Probe
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, Subjects, not_applicable, not_checked
+
+_NONE_CALLED: Final = "no tool could be called: none is marked readOnlyHint, and there are no cases"
+
+
+def lifecycle_or_reason(evidence: Evidence, lifecycle: str = "") -> RuleOutcome | None:
+    """Return None if the server speaks the lifecycle ("" for any); else the outcome of every rule about it."""
+    if not evidence.lifecycles:
+        return not_checked("the server speaks no revision")
+    if lifecycle and lifecycle not in evidence.lifecycles:
+        return not_applicable(f"the server does not speak the {lifecycle} lifecycle")
+    return None
+
+
+def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
+    """Return None when there are tools to check; else the outcome of every rule about tools."""
+    if evidence.tools:
+        return None
+    listing = evidence.lists.get("tools/list")
+    if listing is None:
+        why = evidence.missing.get("tools/list")
+        return not_checked(why) if why else not_applicable("the server declares no tools")
+    return not_checked(listing.problem) if listing.problem else not_applicable("the server lists no tools")
+
+
+def calls_or_reason(evidence: Evidence) -> RuleOutcome | None:
+    """Return None if tools were called; else the outcome of every rule about calls."""
+    if (reason := tools_or_reason(evidence)) is not None:
+        return reason
+    if not evidence.answers:
+        return not_checked(evidence.missing.get("tools/call", _NONE_CALLED))
+    return None
+
+
+def cases_or_reason(evidence: Evidence) -> RuleOutcome | None:
+    """Return None if tools were called by cases; else the outcome of every rule about cases."""
+    return calls_or_reason(evidence) if evidence.with_cases else not_applicable("there are no cases")
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeScope:
+    """The exchange of a probe, for servers with its lifecycle and capability.
+
+    `given` returns the outcome of servers for which the rule has no subject. `stored` is the name of another exchange
+    to use: the ping after the probe.
+    """
+
+    probe: Probe
+    given: Callable[[Evidence], RuleOutcome | None] = lambda _evidence: None
+    stored: str = ""
+
+    def __call__(self, evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
+        """Return the exchange, or why there is none."""
+        probe, name = self.probe, self.stored or self.probe.name
+        if (reason := self.given(evidence) or lifecycle_or_reason(evidence, probe.lifecycle)) is not None:
+            return reason
+        if not probe.suits(evidence.capabilities):
+            no = "" if probe.capability.startswith("!") else "no "
+            return not_applicable(f"the server declares {no}{probe.capability.removeprefix('!')}")
+        if evidence.missing.get(name) == NOTHING_TO_ASK:
+            return not_applicable(NOTHING_TO_ASK)
+        exchange = evidence.probes.get(name)
+        return not_checked(evidence.why_missing(name)) if exchange is None else Subjects([exchange])
+
+    def faults(self, exchange: WireExchange) -> Iterator[Fault]:
+        """Yield the differences from the expected answer."""
+        return self.probe.faults(exchange)
+
+
+def probed(
+    name: str, *, given: Callable[[Evidence], RuleOutcome | None] = lambda _evidence: None, stored: str = ""
+) -> ProbeScope:
+    """Return the scope of the probe with this name."""
+    return ProbeScope(PROBES[name], given, stored)
+
+
+def each_tool(evidence: Evidence) -> Subjects[tuple[str, Any]] | RuleOutcome:
+    """Return (name, tool) of every named tool."""
+    return tools_or_reason(evidence) or Subjects(evidence.named_tools)
+
+
+def by_tool(calls: Iterable[RecordedCall]) -> Subjects[RecordedCall]:
+    """Return calls whose tools share the points of the rule."""
+    found = list(calls)
+    return Subjects(found, len({call.tool for call in found}))

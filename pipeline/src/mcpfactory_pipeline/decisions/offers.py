@@ -1,0 +1,90 @@
+"""Questions about a state: which candidate a channel offers, which one is next for it, and what blocks that one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mcpfactory_pipeline.decisions.stage_decision import stage_blockers
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stale_checks
+from mcpfactory_pipeline.plan.plan import required_checks, required_stages
+from mcpfactory_pipeline.plan.policy import Blocker, find_blockers
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+
+def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
+    """Return the candidate that the previous channel offers, for the first channel the newest; "" if none."""
+    candidate = (state.offered(channel.source) if channel.source else state.candidate) or ""
+    return candidate if candidate in state.candidates else ""
+
+
+def is_older(state: ServerState, channel: str, candidate: str) -> bool:
+    """Return True if a candidate was built before the one that the channel offers."""
+    current = state.candidates.get(state.offered(channel))
+    return current is not None and state.candidates[candidate].number < current.number
+
+
+def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
+    """Return the candidate in the previous channel; "" if there is none, or the channel offers it, or a newer one."""
+    candidate = next_candidate(state, channel) if channel.source else ""
+    offered = candidate == state.offered(channel.name)
+    return "" if not candidate or offered or is_older(state, channel.name, candidate) else candidate
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelReview:
+    """The candidates of a server, reviewed for a channel, at one time. `events` returns the server's history."""
+
+    workspace: Workspace
+    stages: Sequence[Stage]
+    channels: Sequence[ChannelPolicy]
+    policy: ChannelPolicy
+    state: ServerState
+    events: Callable[[], Sequence[Event]]
+    now: datetime
+
+    @property
+    def server(self) -> WorkspaceServer:
+        """Return the server."""
+        return self.workspace.server(self.state.server)
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """Return the names of the stages that must have checked a candidate."""
+        return required_checks(self.stages, self.policy, self.channels)
+
+    def stale(self, candidate: str) -> list[str]:
+        """Describe the checks that must run again."""
+        required = required_stages(self.stages, self.policy, self.channels)
+        inputs = read_inputs(self.stages, InputReader(self.server, self.state))
+        return stale_checks(self.stages, required, self.state, candidate, inputs)
+
+    def blockers(self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[Blocker] = ()) -> list[Blocker]:
+        """Return the blockers between a candidate and the channel.
+
+        `stale` is the result of `stale`, and `drift` are the differences from an adopted server, both if they count.
+        """
+        found = find_blockers(
+            self.policy,
+            self.checks,
+            self.state,
+            candidate,
+            events=self.events(),
+            now=self.now,
+            due=stale,
+            drift=drift,
+        )
+        return found + stage_blockers(
+            self.workspace,
+            self.stages,
+            self.policy,
+            self.channels,
+            state=self.state,
+            events=self.events,
+            candidate=candidate,
+        )

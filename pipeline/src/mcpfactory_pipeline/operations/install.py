@@ -1,0 +1,241 @@
+"""Add servers to the configuration of MCP clients, and remove them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+
+from pydantic import Field
+
+from mcpfactory_pipeline.delivery.clients.files import Home, this_machine
+from mcpfactory_pipeline.operations.operation import (
+    BY_PEOPLE,
+    ConfirmedOperation,
+    Omitted,
+    Operation,
+    OperationContext,
+    OperationError,
+    OperationResult,
+    param,
+)
+from mcpfactory_pipeline.workspace.coverage import inspection_report
+from mcpfactory_pipeline.workspace.upstream import api_addresses
+from mcpfactory_runtime.errors import Exit
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.delivery.clients.install import ClientChange, InstallTarget
+    from mcpfactory_pipeline.delivery.clients.table import ClientProfile
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+
+_TERMINAL: Final[Omitted] = {"dashboard": "clients are on the machine of a person, not of the dashboard"}
+_SECRETS: Final[Omitted] = {"mcp": "a person decides about values and tokens in configurations"}
+_PRINTED: Final[Omitted] = {"mcp": "an agent is not given configurations of people"}
+
+Clients = Annotated[
+    tuple[str, ...],
+    param(
+        "MCP client (repeatable)", examples=[["cursor"]], flags=("--client", "-c"), metavar="CLIENT", names="clients"
+    ),
+]
+Project = Annotated[bool, param("Use the project's configuration in this folder instead of the user's")]
+
+
+class ClientsResult(OperationResult):
+    """Changes of clients' configurations, or the servers that clients have."""
+
+    changes: tuple[dict[str, Any], ...] = Field(default=(), description="The change of each client's file.")
+    configuration: str = Field(default="", description="With `print`: the text to write by hand.")
+    installed: tuple[dict[str, Any], ...] = Field(default=(), description="Without a server: those that clients have.")
+
+    def lines(self) -> list[str]:
+        """Return the configuration, or a line for each client."""
+        return self.configuration.splitlines() or [_change_line(one, dry_run=self.dry_run) for one in self.changes]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is left to do for each client, and the details."""
+        kept = (f"the previous file is saved in {one['kept']}" for one in self.changes if one["kept"])
+        todo = [f"hint: {todo}" for one in self.changes for todo in one["todo"]]
+        if self.exit_code == Exit.NOT_FOUND:
+            todo.append("hint: mcpfactory install --all lists the servers of each client")
+        return (*kept, *todo, *self.details)
+
+    @property
+    def exit_code(self) -> Exit:
+        """Return NO if a client has a stale server, and NOT_FOUND if there was none to remove."""
+        if self.changes and all(one["outcome"] == "absent" for one in self.changes):
+            return Exit.NOT_FOUND
+        return Exit.NO if any(one["state"] in {"stale", "drifted", "broken"} for one in self.installed) else Exit.OK
+
+
+def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
+    would = "would be " if dry_run and change["outcome"] not in {"unchanged", "absent"} else ""
+    version = f" {change['version']}" if change["version"] else ""
+    origin = f" from {change['source']}" if change["source"] not in {"", "url"} else ""
+    return f"{change['name']}{version}{origin}: {would}{change['outcome']} in {change['client']}, {change['file']}"
+
+
+class Install(ConfirmedOperation):
+    """Add a server to the configuration of MCP clients.
+
+    Other entries in the files stay unchanged. Without NAME, list the clients that have servers of this workspace, for
+    the user and in this folder, and which entries are stale.
+    """
+
+    command: ClassVar[str] = "install"
+    title: ClassVar[str] = "Install"
+    result: ClassVar[type[OperationResult]] = ClientsResult
+    question: ClassVar[str] = "Install {server}? {message}"
+    omit: ClassVar[Omitted] = _TERMINAL
+
+    server: str = param(
+        "Server in this workspace, or server URL [default: list installed servers]",
+        "",
+        examples=["bookshop"],
+        argument=True,
+        metavar="NAME|URL",
+        names="servers",
+    )
+    clients: Clients = ()
+    name: str = param("Name in the client [default: server name, or made from the host]", "", metavar="NAME")
+    source: str = param(
+        "Channel, `index` (package index) or `source` (its folder here) [default: the last channel that "
+        "offers it, else its folder; with --project: the index if published, else its folder in the project]",
+        "",
+        flags=("--from",),
+        metavar="SOURCE",
+    )
+    env: tuple[str, ...] = param(
+        "Environment variable; without VALUE, a reference to it (repeatable)", (), metavar="NAME[=VALUE]", omit=_SECRETS
+    )
+    literal: bool = param("Also write values of --env that look like secrets, in clear text", False, omit=_SECRETS)
+    token_variable: str = param(
+        "With a URL: environment variable with the bearer token", "", metavar="NAME", omit=_SECRETS
+    )
+    project: Project = False
+    show: bool = param("Print the configuration; change nothing", False, flags=("--print",), omit=_PRINTED)
+    force: bool = param(
+        "Replace an entry of another server with the same name",
+        False,
+        omit={"mcp": "an entry of another server is a person's"},
+    )
+    everything: bool = param(
+        "Without NAME: also list servers from outside this workspace", False, flags=("--all",), omit=_PRINTED
+    )
+
+    def run(self, context: OperationContext) -> ClientsResult:
+        """Change the clients' files; without a server, list what they have."""
+        from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet  # noqa: PLC0415 - loads YAML
+
+        home, project = this_machine(os.environ), Path.cwd() if self.project else None
+        if not self.server:
+            return self._installed(context, home)
+        if not self.clients:
+            raise OperationError("--client is missing", hint=f"mcpfactory install {self.server} --client CLIENT")
+        rows = select_clients(self.clients)
+        target, details = self._target(context, project)
+        if self.show:
+            texts = [snippet(row, target, home, project=project).rstrip("\n") for row in rows]
+            return ClientsResult(message=target.name, configuration="\n".join(texts), details=details)
+        if not context.dry_run:
+            words = ((row.title, row.note, row.project_note if project else "") for row in rows)
+            details += tuple(f"{title}: {' '.join(filter(None, more))}" for title, *more in words if any(more))
+        return _changed(
+            rows, partial(install, target=target, home=home, project=project, force=self.force), context, details
+        )
+
+    def _installed(self, context: OperationContext, home: Home) -> ClientsResult:
+        from mcpfactory_pipeline.delivery.clients.installed import installed  # noqa: PLC0415 - loads YAML
+
+        found = installed(context.place if self.everything else context.workspace, home, Path.cwd())
+        rows = tuple(row.to_json() for row in found if self.everything or row.state != "other")
+        none = "no client has a server of this workspace; hint: mcpfactory install NAME --client CLIENT"
+        return ClientsResult(message=f"{len(rows)} entries", installed=rows, details=() if rows else (none,))
+
+    def _target(self, context: OperationContext, project: Path | None) -> tuple[InstallTarget, tuple[str, ...]]:
+        """Return the server to install, and what to know about its variables and addresses."""
+        from mcpfactory_pipeline.delivery.clients.install import (  # noqa: PLC0415 - loads YAML
+            entry_variables,
+            remote_target,
+            server_target,
+        )
+
+        by_person = context.access is not None and context.access.permits_private
+        if "://" in self.server:
+            if self.source or self.env:
+                raise OperationError("--from and --env cannot be combined with a URL", hint="--token-variable NAME")
+            if not by_person:
+                raise OperationError(
+                    "agents install servers of the workspace only",
+                    hint=f"ask a person: mcpfactory install {self.server} --client CLIENT",
+                )
+            return remote_target(self.server, name=self.name, variable=self.token_variable), ()
+        if self.token_variable:
+            raise OperationError("--token-variable needs a URL", hint="use --env NAME to pass a variable")
+        server = context.workspace.server(self.server)
+        environ = os.environ if by_person else {}  # an agent is not told what is set here
+        env, notes = entry_variables(server, self.env, environ, None if self.project or self.show else context.ask)
+        target = server_target(
+            context.workspace,
+            self.server,
+            name=self.name,
+            source=self.source,
+            environ=env,
+            literal=self.literal,
+            project=project,
+            ask=not context.dry_run,
+        )
+        return target, (*notes, *(() if self.show else _addresses(server, env)))
+
+
+class Uninstall(Operation):
+    """Remove a server from the configuration of MCP clients.
+
+    Other entries in the files stay unchanged.
+    """
+
+    command: ClassVar[str] = "uninstall"
+    title: ClassVar[str] = "Uninstall"
+    result: ClassVar[type[OperationResult]] = ClientsResult
+    idempotent: ClassVar[bool] = True
+    omit: ClassVar[Omitted] = {**_TERMINAL, "mcp": BY_PEOPLE}
+
+    name: str = param("Server name in the client", argument=True, metavar="NAME", names="servers")
+    clients: Annotated[Clients, Field(min_length=1)]
+    project: Project = False
+
+    def run(self, context: OperationContext) -> ClientsResult:
+        """Remove the entries, all or none."""
+        from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall  # noqa: PLC0415 - loads YAML
+
+        project = Path.cwd() if self.project else None
+        take_out = partial(uninstall, name=self.name, home=this_machine(os.environ), project=project)
+        return _changed(select_clients(self.clients), take_out, context)
+
+
+def _changed(
+    rows: Sequence[ClientProfile],
+    edit: Callable[..., ClientChange],
+    context: OperationContext,
+    details: tuple[str, ...] = (),
+) -> ClientsResult:
+    """Change the files of clients, all or none."""
+    changes = [edit(row, dry_run=True) for row in rows]
+    if not context.dry_run:
+        changes = [edit(row) for row in rows]
+    made = tuple(one.to_json() for one in changes)
+    message = "; ".join(_change_line(one, dry_run=context.dry_run) for one in made)
+    return ClientsResult(message=message, changes=made, details=details, dry_run=context.dry_run)
+
+
+def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
+    """Yield the API addresses that are private, or that the server cannot call when the client starts it."""
+    address = (inspection_report(server.folder) or {}).get("address")
+    written = dict(one.split("=", 1) for one in env if "=" in one)
+    for one in api_addresses(address, written, server=server.name, setting="--env") if address else ():
+        if one.hint:
+            yield f"warning: {one.message}\n  hint: {one.hint}"
+        elif one.nature:
+            yield f"note: {one.message}"

@@ -1,0 +1,175 @@
+"""Rename and remove servers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import Field
+
+from mcpfactory_pipeline.delivery.clients.files import this_machine
+from mcpfactory_pipeline.operations.operation import (
+    BY_PEOPLE,
+    KeepChannels,
+    Omitted,
+    Operation,
+    OperationContext,
+    OperationResult,
+    Param,
+    Reason,
+    Server,
+    Yes,
+    param,
+)
+
+_OMIT: Final[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
+_SHOWN: Final = 20  # lines that still have the old name
+
+
+class RemovalResult(OperationResult):
+    """What a server leaves behind under a name that is gone."""
+
+    server: str
+    channels: tuple[str, ...] = Field(description="Channels that offered it.")
+    kept: bool = Field(description="The channels continue to offer it.")
+    published: tuple[str, ...] = Field(description="Releases at targets outside the workspace, in sentences.")
+    clients: tuple[dict[str, str], ...] = Field(description="Entries of clients, with the command that removes them.")
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the releases and the entries that stay elsewhere."""
+        published = (f"{sentence}, and it stays published there; hint: delete it there" for sentence in self.published)
+        entries = (f"{one['client']} has the entry {one['name']}; hint: {self.command(one)}" for one in self.clients)
+        return (*self.details, *published, *entries)
+
+    def command(self, entry: Mapping[str, str]) -> str:
+        """Return the command for an entry of a client."""
+        return entry["command"]
+
+
+class RemoveResult(RemovalResult):
+    """A removed server."""
+
+    folder: str = Field(description="Its folder below the workspace; empty if it was deleted before.")
+    artifacts: str
+    history: str = Field(description="Its history, which is closed and kept.")
+
+    def lines(self) -> list[str]:
+        """Return a line for each place that changes."""
+        would = "would be " if self.dry_run else ""
+        lines = [f"{path}: {would}removed" for path in (self.folder, self.artifacts) if path]
+        lines += [f"{one}: {'goes on offering it' if self.kept else f'{would}without it'}" for one in self.channels]
+        return lines + [f"{self.history}: {would}closed and kept"] * bool(self.history)
+
+
+class Remove(Operation):
+    """Remove a server and its channel releases.
+
+    Its folder is deleted. Its history is closed and kept.
+    """
+
+    command: ClassVar[str] = "remove"
+    title: ClassVar[str] = "Remove a server"
+    result: ClassVar[type[OperationResult]] = RemoveResult
+    omit: ClassVar[Omitted] = _OMIT
+
+    server: Server
+    yes: Yes = False
+    keep_channels: KeepChannels = False
+    force: bool = param("Remove even if the folder has files that git cannot restore", False)
+    reason: Reason = ""
+
+    def run(self, context: OperationContext) -> RemoveResult:
+        """Remove the server after a person confirmed it."""
+        if not (context.dry_run or self.yes):
+            context.confirm("remove it?", self._remove(context, dry_run=True), f"{self.command_line()} --yes")
+        return self._remove(context, dry_run=context.dry_run)
+
+    def _remove(self, context: OperationContext, *, dry_run: bool) -> RemoveResult:
+        from mcpfactory_pipeline.lifecycle.remove import remove  # noqa: PLC0415 - loads editors of all formats
+
+        made = remove(
+            context.workspace,
+            self.server,
+            this_machine(os.environ),
+            project=Path.cwd(),
+            reason=self.reason,
+            keep_channels=self.keep_channels,
+            force=self.force,
+            dry_run=dry_run,
+            clock=context.clock,
+        )
+        return RemoveResult(message=f"{self.server} is removed", **made)
+
+
+class RenameResult(RemovalResult):
+    """A renamed server."""
+
+    previous: str
+    path: str
+    package: str
+    changed: tuple[str, ...] = Field(description="The user's files in which names were replaced.")
+    mentions: tuple[dict[str, Any], ...] = Field(description="Lines that still have the old name.")
+    variables: dict[str, str] = Field(description="Environment variables, old to new.")
+    holds: tuple[str, ...] = Field(description="Channels that stay held.")
+
+    def lines(self) -> list[str]:
+        """Return the new name, and a line for each change."""
+        return [*self._changes()]
+
+    def _changes(self) -> Iterator[str]:
+        would = "would be " if self.dry_run else ""
+        yield f"{self.previous} {would or 'is '}renamed to {self.server}: {self.path}, package {self.package}"
+        yield from (f"  {path}: {would}changed" for path in self.changed)
+        for was, becomes in self.variables.items():
+            yield f"  environment variable {was} {'would become' if would else 'is now'} {becomes}"
+        becomes = f"goes on offering {self.previous}" if self.kept else f"{would}without {self.previous}"
+        yield from (f"  {channel}: {becomes}" for channel in self.channels)
+        yield from (f"  {channel}: {'would stay' if would else 'stays'} held" for channel in self.holds)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the lines that still have the old name, and what stays elsewhere."""
+        shown = self.mentions[:_SHOWN]
+        places = [f"{self.path}/{one['path']}:{one['line']}: {one['text']}" for one in shown]
+        more = len(self.mentions) - len(shown)
+        rest = (f"… and {more} more lines; hint: --json prints all of them",) if more else ()
+        return (*(f"still mentions {self.previous}: {place}" for place in places), *rest, *super().notes())
+
+    def command(self, entry: Mapping[str, str]) -> str:
+        """Return the commands that replace an entry of a client."""
+        return f"{entry['command']}; mcpfactory install {self.server} --client {entry['client']}"
+
+
+class Rename(Operation):
+    """Rename a server.
+
+    Folder, package, imports and variables are renamed. The old history is closed and a new one begins.
+    """
+
+    command: ClassVar[str] = "rename"
+    title: ClassVar[str] = "Rename a server"
+    result: ClassVar[type[OperationResult]] = RenameResult
+    omit: ClassVar[Omitted] = _OMIT
+
+    old: Annotated[Server, Param(argument=True, metavar="OLD", names="servers")]
+    new: str = param("New name: [a-z][a-z0-9-]*", argument=True, metavar="NEW")
+    keep_channels: KeepChannels = False
+
+    def run(self, context: OperationContext) -> RenameResult:
+        """Rename the server."""
+        from mcpfactory_pipeline.lifecycle.rename import rename  # noqa: PLC0415 - loads editors of all formats
+
+        made = rename(
+            context.workspace,
+            self.old,
+            self.new,
+            this_machine(os.environ),
+            project=Path.cwd(),
+            keep_channels=self.keep_channels,
+            dry_run=context.dry_run,
+            clock=context.clock,
+            notify=context.notify,
+        )
+        following = "" if context.dry_run else f"mcpfactory pipeline run {self.new}"
+        return RenameResult(message=f"{self.old} is renamed to {self.new}", next=following, **made)

@@ -1,0 +1,42 @@
+"""The tables of probes: names are unique, and what is expected of an answer is judged by a rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.checks import probes, rules
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Subjects
+from mcpfactory_pipeline.checks.transport import http_probes
+
+TABLES = {"messages": probes._ROWS, "HTTP requests": http_probes._ROWS}
+RULES_TEXT = "".join(file.read_text(encoding="utf-8") for file in Path(rules.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_two_probes_have_one_name(table: str) -> None:
+    names = [row.name for row in TABLES[table]]
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_expectation_is_judged_by_a_rule(table: str) -> None:
+    unjudged = [row.name for row in TABLES[table] if row.expects and f'"{row.name}"' not in RULES_TEXT]
+    assert unjudged == []
+
+
+def test_a_check_of_subjects_gets_the_evidence_if_it_asks_and_may_count_each_place_once() -> None:
+    table = RuleTable()
+    texts = {"statement": "Stdio.", "source": "here", "hint": "none"}
+
+    def letters(_evidence: Evidence) -> Subjects[str]:
+        return Subjects("aab", 5)
+
+    @table.rule("zoo.letters", 3, over=letters, once=True, **texts)
+    def _check(letter, evidence):
+        yield Fault(evidence.transport, letter)
+
+    faults = (Fault("stdio", "a"), Fault("stdio", "b"))
+    assert table[0].check(Evidence()) == RuleOutcome(faults, subjects=5)
