@@ -15,7 +15,7 @@ PAGES: Final = {
     "docs/reference/features.md": "benchmarks.features.page:features_page",
     "docs/reference/folders.md": "benchmarks.house.folders:folders_page",
     "docs/reference/publish.md": "docs.pages.targets:publish_reference",
-    "docs/reference/settings.md": "mcpfactory_pipeline.workspace.schema:settings_reference",
+    "docs/reference/settings.md": "docs.pages.settings:settings_reference",
     "docs/reference/rules.md": "mcpfactory_pipeline.checks.rules:rules_reference",
 }
 """Page → the function that returns it. A new page also has its line in `.gitignore`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
-from mcpfactory_pipeline.serve.decision_tools import DecisionTools
+from mcpfactory_pipeline.serve.operation_tools import DecisionTools
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.sealing import Sealer

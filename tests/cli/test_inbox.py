@@ -51,7 +51,7 @@ def test_what_waits_is_told_once_to_whom_the_workspace_names(shell):
         assert "the document cannot be used" in receiver.events[0]["text"]
         config.write_text(config.read_text().replace("slack", "discord"))
         done = shell("inbox", "--notify")
-        assert (done.code, "unknown format 'discord'" in done.err) == (4, True)
+        assert (done.code, '"discord"' in done.err) == (4, True)
     finally:
         receiver.close()
 

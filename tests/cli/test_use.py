@@ -84,7 +84,7 @@ def test_doctor_names_the_missing_credential(shop):
 
 @pytest.mark.parametrize(
     ("wanted", "level", "said"),
-    [("none", "ok", "none: "), ("auto", None, ""), ("chroot", "error", "pipeline.isolation is 'chroot'")],
+    [("none", "ok", "none: "), ("auto", None, ""), ("chroot", "error", 'pipeline.isolation: "chroot"')],
 )
 def test_doctor_says_what_keeps_code_of_a_server_apart(empty, wanted, level, said):
     (empty.folder / "mcpfactory.toml").write_text(f'[workspace]\nname = "x"\n[pipeline]\nisolation = "{wanted}"\n')

@@ -14,12 +14,18 @@ import jsonschema
 import pytest
 
 from benchmarks.house.source import Source
+from docs.pages.settings import settings_reference
+from mcpfactory.commands.init import settings_schema
+from mcpfactory_codegen.servers.config import ServerConfig
 from mcpfactory_codegen.settings import Settings, SettingsError, find_line, read_settings
-from mcpfactory_pipeline.workspace.schema import FILES, settings_reference, settings_schema
+from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
+from mcpfactory_pipeline.workspace.waivers import WaiverFile
 from tests.house.pages import Page
 from tests.rows import rows
 
 DECLARED = ("servers/config.py", "curation.py", "workspace/settings.py", "workspace/policy.py", "workspace/waivers.py")
+
+FILES = {"root": WorkspaceSettings, "server": ServerConfig, "waivers": WaiverFile}
 
 
 def tables(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:

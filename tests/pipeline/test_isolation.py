@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcpfactory.commands.pipeline_run import warn_of_isolation
+from mcpfactory.commands.pipeline import warn_of_isolation
 from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.isolation import levels
@@ -308,7 +308,7 @@ def test_a_container_gets_the_folders_and_the_variables_and_the_values_stand_in_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('isolation = "chroot"', "pipeline.isolation is 'chroot'"),
+        ('isolation = "chroot"', 'pipeline.isolation: "chroot"'),
         ('isolation = "container"\n[pipeline.container]\nimages = "x"', "images"),
         ('isolation = "container"\n[pipeline.container]\nimage = 1', "pipeline.container"),
     ],

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.operations.run import StepRun
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.serve.factory import make_factory
-from mcpfactory_pipeline.serve.pipeline_tools import add_log
+from mcpfactory_pipeline.serve.operation_tools import add_log
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY, McpError

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.testing import compile_schema, differences
+from mcpfactory_runtime.schemas.validation import compile_schema
+from mcpfactory_runtime.testing import differences
 from upstream import SITE, TOKEN, Model, Seen
 
 Json = dict[str, Any]

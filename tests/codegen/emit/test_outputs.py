@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mcpfactory_codegen.describe.schemas import Output, OutputMode, Outputs
+from mcpfactory_codegen.curation import OutputMode
+from mcpfactory_codegen.describe.schemas import Output, Outputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response
 from mcpfactory_codegen.text import count_tokens
 from tests.rows import rows

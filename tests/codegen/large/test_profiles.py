@@ -11,10 +11,10 @@ import pytest
 
 from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.servers.build import Created
-from mcpfactory_codegen.servers.config import CONFIG, ApiConfig, ServerConfig, ServerTable, read_config, render_config
+from mcpfactory_codegen.servers.config import ApiConfig, ServerConfig, ServerTable, read_config, render_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
-from mcpfactory_codegen.settings import SettingsError
+from mcpfactory_codegen.settings import CONFIG, SettingsError
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
 from tests.codegen.judges import run

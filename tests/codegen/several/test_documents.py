@@ -11,11 +11,11 @@ import pytest
 
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.build import CreateError
-from mcpfactory_codegen.servers.config import CONFIG, ApiConfig, parse_config, read_config
+from mcpfactory_codegen.servers.config import ApiConfig, parse_config, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, with_apis
 from mcpfactory_codegen.servers.update import Updated, update_server
-from mcpfactory_codegen.settings import SettingsError
+from mcpfactory_codegen.settings import CONFIG, SettingsError
 from tests.codegen.several.documents import document, read, written
 from tests.rows import rows
 

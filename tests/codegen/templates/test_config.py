@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.config import CONFIG, ApiConfig, ServerConfig, ServerTable, read_config, render_config
-from mcpfactory_codegen.settings import SettingsError
+from mcpfactory_codegen.servers.config import ApiConfig, ServerConfig, ServerTable, read_config, render_config
+from mcpfactory_codegen.settings import CONFIG, SettingsError
 from tests.rows import rows
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic.json_schema import models_json_schema
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from mcpfactory_codegen.text import clean, listed
 from mcpfactory_runtime.errors import Exit, McpfactoryError
+from mcpfactory_runtime.schemas.walk import children, items_of, parts_of, properties_of, resolve, types_of
 
 CONFIG: Final = "mcpfactory.toml"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -178,6 +180,7 @@ def _written_keys(line: str) -> Keys:
 # --- what is wrong, by the JSON Schema of the place ---
 
 
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _NOUNS: Final = {
     "date": "a date",
     "string": "a string",
@@ -196,11 +199,13 @@ def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]
     if error["type"] == "setting":
         return error["msg"], str(error["ctx"]["hint"])
     if error["type"] == "extra_forbidden":
-        known = list(dict.fromkeys(name for one in places for name in one.get("properties", ())))
+        known = list(dict.fromkeys(name for one in places for name in properties_of(one)))
         what = "fields" if len(error["loc"]) > 1 else "tables"
         return f"unknown field {last[:_SHOWN]!r}", listed(last, known, what)
     if error["type"] == "missing":
-        return f"{last} is missing", _example(last, [one["properties"][last] for one in places if "properties" in one])
+        return f"{last} is missing", _example(
+            last, [properties_of(one)[last] for one in places if last in properties_of(one)]
+        )
     types = {one.get("type") for one in places} - {None}
     if types and _TYPES.get(type(value)) not in types | ({"integer"} if "number" in types else set()):
         wanted = dict.fromkeys(_noun(one) for one in places)
@@ -226,11 +231,7 @@ def _noun(schema: Mapping[str, Any]) -> str:
         return _toml(schema["const"])
     kind = "date" if schema.get("format") == "date" else str(schema.get("type"))
     if kind == "array":
-        return (
-            "a list of tables"
-            if "properties" in schema.get("items", {}) or "$ref" in schema.get("items", {})
-            else "a list of strings"
-        )
+        return "a list of strings" if types_of(items_of(schema)) else "a list of tables"
     return _NOUNS.get(kind, "another value")
 
 
@@ -259,31 +260,38 @@ def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str
     for key in keys:
         data = data[key]
         below = [
-            one.get("items")
-            if isinstance(key, int)
-            else one.get("properties", {}).get(key)
-            or next(iter(one.get("patternProperties", {}).values()), one.get("additionalProperties"))
+            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or _any_property(one)
             for one in found
         ]
         found = [branch for one in below if isinstance(one, Mapping) for branch in _branches(one, root, data)]
     return found
 
 
+def _any_property(schema: Mapping[str, Any]) -> Any:
+    """Return the schema of the values of a table with names of the user's choice; None if it has none."""
+    named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
+    return next((part for part in named if isinstance(part, Mapping)), None)
+
+
 def _branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any) -> Iterator[Mapping[str, Any]]:
     """Yield a schema without references and unions; without branches for other constants than those in the data."""
-    if "$ref" in schema:
-        schema = {**root["$defs"][schema["$ref"].rpartition("/")[2]], **schema}
-        del schema["$ref"]
-    if options := schema.get("anyOf") or schema.get("oneOf"):
+    schema = resolve(schema, root)
+    if options := parts_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}
         for one in options:
             yield from _branches({**about, **one}, root, data)
         return
-    constants = {
-        name: one["const"] for name, one in schema.get("properties", {}).items() if isinstance(one.get("const"), str)
-    }
+    constants = {name: one["const"] for name, one in properties_of(schema).items() if isinstance(one.get("const"), str)}
     if not isinstance(data, Mapping) or all(data.get(name) in (None, value) for name, value in constants.items()):
         yield schema
+
+
+def json_schema(*models: type[Settings]) -> dict[str, Any]:
+    """Return the JSON Schema of a settings file that is one of these models."""
+    if len(models) == 1:
+        return {"$schema": _DIALECT, **models[0].model_json_schema()}
+    places, schema = models_json_schema([(model, "validation") for model in models], title="mcpfactory.toml")
+    return {"$schema": _DIALECT, **schema, "anyOf": [places[model, "validation"] for model in models]}
 
 
 # --- TOML text ---

@@ -2,7 +2,7 @@
 
 An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, `run` carries it out.
 The command line (`mcpfactory.operations`), the forms and JSON endpoints of the dashboard (`dashboard.actions`), the
-agents' tools (`serve.operation_tool`) and the reference page follow from the model.
+agents' tools (`serve.operation_tools`) and the reference page follow from the model.
 """
 
 from __future__ import annotations

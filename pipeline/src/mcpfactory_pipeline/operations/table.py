@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from typing import Any, Final
 
-from mcpfactory_pipeline.operations.adopt import Adopt
 from mcpfactory_pipeline.operations.decisions import (
     Approve,
     Decision,
@@ -19,7 +18,7 @@ from mcpfactory_pipeline.operations.decisions import (
     Waive,
 )
 from mcpfactory_pipeline.operations.install import Install, Uninstall
-from mcpfactory_pipeline.operations.new import New, Update
+from mcpfactory_pipeline.operations.new import Adopt, New, Update
 from mcpfactory_pipeline.operations.operation import (
     ConfirmedOperation,
     Operation,

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
-from mcpfactory_pipeline.serve.decision_tools import DecisionTools
-from mcpfactory_pipeline.serve.pipeline_tools import PipelineTools
+from mcpfactory_pipeline.serve.operation_tools import DecisionTools, PipelineTools
 from mcpfactory_pipeline.serve.read_tools import ReadTools
 from mcpfactory_pipeline.serve.resources import FactoryResources
 from mcpfactory_runtime import Server

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from mcpfactory_runtime import McpError, Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.testing import compile_schema, connect
+from mcpfactory_runtime.schemas.validation import compile_schema
+from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 
 import closebot_mcp._generated

@@ -187,7 +187,7 @@ def run(
     The results come from the memory of the process that ran the stages. The exit code is that of
     `mcpfactory pipeline run`, or 5 if a file was changed after it was recorded.
     """
-    from mcpfactory.commands.pipeline_run import exit_of_run, warn_of_isolation
+    from mcpfactory.commands.pipeline import exit_of_run, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
     from mcpfactory_pipeline.delivery.ci.fold import read_run

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -109,3 +110,35 @@ def _show_setup(setup: Setup, *, as_json: bool) -> None:
         styles = {"blocked": "bad", "tell": "warn"}
         action = output.styled(change.action.ljust(7), styles.get(change.action, "dim"))
         output.line(f"{action} {change.path}" + (f"  ({change.note})" if change.note else ""))
+
+
+class SettingsFile(StrEnum):
+    """A kind of settings file."""
+
+    ROOT = "root"
+    SERVER = "server"
+    WAIVERS = "waivers"
+
+
+def schema(
+    kind: Annotated[
+        SettingsFile | None,
+        typer.Argument(help="File at the root of a workspace, of a server, or its waivers [default: root or server]"),
+    ] = None,
+) -> None:
+    """Print the JSON Schema of mcpfactory.toml, for editors.
+
+    They complete keys from it. Name the schema in the first line of the file: `#:schema ./mcpfactory.schema.json`.
+    """
+    output.data(settings_schema(kind.value if kind else ""))
+
+
+def settings_schema(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema of a settings file (`root`, `server` or `waivers`); for "", of an `mcpfactory.toml` of either kind."""
+    from mcpfactory_codegen.servers.config import ServerConfig
+    from mcpfactory_codegen.settings import json_schema
+    from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
+    from mcpfactory_pipeline.workspace.waivers import WaiverFile
+
+    models = {"root": (WorkspaceSettings,), "server": (ServerConfig,), "waivers": (WaiverFile,)}
+    return json_schema(*models.get(kind, (WorkspaceSettings, ServerConfig)))

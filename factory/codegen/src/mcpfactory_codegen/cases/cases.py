@@ -29,8 +29,7 @@ from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact
-from mcpfactory_runtime.schemas.neighbors import invalid_values, neighbors, two_items
-from mcpfactory_runtime.schemas.sample import NOTHING, sample
+from mcpfactory_runtime.schemas.sample import NOTHING, invalid_values, neighbors, sample, two_items
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, resolve

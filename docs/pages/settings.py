@@ -1,4 +1,4 @@
-"""JSON Schema of the settings files, and the reference page of their keys."""
+"""The page `docs/reference/settings.md`, generated from the models of the settings files when the site is built."""
 
 from __future__ import annotations
 
@@ -6,28 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pydantic.json_schema import models_json_schema
-
-from mcpfactory_codegen.servers.config import ServerConfig
-from mcpfactory_codegen.settings import Settings
-from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
-from mcpfactory_pipeline.workspace.waivers import WaiverFile
-
-FILES: Final[Mapping[str, type[Settings]]] = {"root": WorkspaceSettings, "server": ServerConfig, "waivers": WaiverFile}
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-
-def settings_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of one of `FILES`; for "", of an `mcpfactory.toml` of either kind."""
-    if kind:
-        return {"$schema": _DIALECT, **FILES[kind].model_json_schema()}
-    models = (WorkspaceSettings, ServerConfig)
-    places, schema = models_json_schema([(model, "validation") for model in models], title="mcpfactory.toml")
-    return {"$schema": _DIALECT, **schema, "anyOf": [places[model, "validation"] for model in models]}
-
-
-# --- the reference page ---
-
+from mcpfactory.commands.init import settings_schema
 
 _HEAD: Final = """\
 # Settings

@@ -1,0 +1,215 @@
+"""Results of new, adopt, update and install for people, and the command diff."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.operations import command_of, print_result
+from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory.output import print_addresses, print_changes, print_overview, print_problems
+from mcpfactory_pipeline.operations.install import ClientsResult, Install
+from mcpfactory_pipeline.operations.new import Adopt, AdoptResult, New, ServerResult, Update
+from mcpfactory_runtime.errors import Exit
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
+
+
+def _show_new(done: ServerResult) -> None:
+    """Print the server that was created, and the steps before the first call."""
+    created = done.record
+    print_problems(created.problems)
+    if created.recognised:
+        output.line(f"read {created.recognised}")
+    output.line(done.message)
+    output.line(f"  in {created.path}")
+    if done.dry_run:
+        for path in sorted(created.files):
+            output.line(f"  {path}")
+    else:
+        revive = f"mcpfactory pipeline revive {created.server}; " if _was_retired(created.server) else ""
+        start = "" if created.operations else " --start"
+        output.note(f"next: {revive}mcpfactory inspect {created.server}{start}; {done.next}")
+    _advise(created)
+
+
+new = command_of(New, _show_new)
+
+
+def _advise(created: Any) -> None:
+    """Print advice to read before the first call: the address of the API, and decisions to consider."""
+    print_addresses(created.server, created.address)
+    if created.alike:
+        names = ", ".join(created.alike)
+        output.note(f"several documents have the security scheme {names}, each with separate variables")
+        output.note("  hint: if they use one account, --shared-credentials merges them")
+    print_overview(created.overview)
+    if created.overview is not None:
+        _print_set_variables(created.overview.credentials, created.address)
+
+
+def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any]) -> None:
+    """Warn about variables of the new server that are already set: their values may belong to another API."""
+    from mcpfactory_runtime.upstream.secrets import SETTINGS
+
+    settings = (f"{address['prefix']}_{name}" for name in SETTINGS)
+    names = (*credentials, *settings, *(one["variable"] for one in address["servers"]))
+    there = [one for name in names for one in (name, f"{name}_FILE") if os.environ.get(one)]
+    if there:
+        output.warning(f"already set in this environment: {', '.join(there)}")
+        output.note("  hint: unset variables of other APIs; this server would use them")
+
+
+def _was_retired(name: str) -> bool:
+    """Return True if an earlier server of this name was retired; its retirement must be reverted by hand."""
+    from mcpfactory_pipeline.base.errors import StateError
+    from mcpfactory_pipeline.state.store import Store
+
+    store = Store(workspace_in())
+    try:
+        return name in store.servers() and store.state(name).retired is not None
+    except StateError:
+        return False
+
+
+_LONGEST: Final = 60  # lines of a file that are shown
+
+
+def _print_proposal(proposal: AdoptionProposal) -> None:
+    from mcpfactory_pipeline.base.text import pluralize
+
+    for sentence in proposal.recognised.found:
+        output.line(sentence)
+    for note in proposal.recognised.notes:
+        output.note(f"note: {note}")
+    for one in proposal.files:
+        output.line()
+        lines = one.diff().splitlines()
+        output.line(
+            f"{one.path}: {one.change}" + (f", {one.after.count(chr(10))} lines" if one.change == "new" else "")
+        )
+        shown = one.after.splitlines() if one.change == "new" else lines[2:]
+        if one.path.endswith(".toml") or (one.change == "changed" and len(shown) <= _LONGEST):
+            for text in shown:
+                output.line(f"  {text}")
+        elif one.change == "changed":
+            added, gone = (sum(text.startswith(sign) for text in shown) for sign in "+-")
+            output.line(f"  {added} lines added, {gone} removed")
+    if proposal.copies:
+        output.line()
+        output.line(f"servers/{proposal.server}/: {pluralize(len(proposal.copies), 'file')} copied")
+
+
+def _show_adopt(done: AdoptResult) -> None:
+    """Print the proposal, if the person did not see it before, and what was written."""
+    if done.record:
+        _print_proposal(done.record)
+    if done.written or not (done.dry_run or done.record.changes):
+        output.line()
+        output.line(done.message)
+    if done.next:
+        output.note(f"next: {done.next}")
+
+
+adopt = command_of(Adopt, _show_adopt)
+
+
+_QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
+
+
+def _show_update(done: ServerResult) -> None:
+    """Print what changed, and the files that a person must merge."""
+    updated = done.record
+    print_problems(updated.problems)
+    print_addresses(updated.server, updated.address)
+    if updated.moved:
+        output.warning(updated.moved)
+    files = [file for file in updated.files if file.action not in _QUIET or file.note]
+    if not files and not updated.changes:
+        output.line(f"{updated.server} is up to date")
+        return
+    of_document = bool(updated.operations or updated.tools or updated.changes)
+    tools = f": {updated.tools} tools" if of_document else ""  # those of a template alone are known to who starts it
+    output.line(f"{done.message}{tools}")
+    for file in files:
+        bad = file.action in {"conflict", "collision"}
+        action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
+        output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
+    if of_document:
+        print_changes(updated.changes)
+    else:
+        output.line(f"{done.next} shows the changes for callers of a channel")
+    if updated.conflicts:
+        output.note(
+            f"hint: resolve the conflicts in {', '.join(updated.conflicts)}, remove the markers, and run the tests"
+        )
+
+
+update = command_of(Update, _show_update)
+
+
+def diff(
+    name: Name,
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="BASE",
+            help="Channel, candidate or file to compare with [default: the last channel that offers the server]",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Compare a server's tools with those that callers have.
+
+    The required version is proposed.
+    """
+    from mcpfactory_pipeline.channels.contract import compare_source
+
+    found = asyncio.run(compare_source(workspace_in(), name, against))
+    if as_json:
+        output.data({"server": name, **found.to_json()})
+    else:
+        output.line(f"{name} {found.after.version or '(no version)'} compared with {found.before.source}")
+        print_changes(found.changes)
+        _print_version(found)
+    if not found.kept:
+        raise typer.Exit(Exit.NO)
+
+
+def _print_version(found: Any) -> None:
+    if found.needed == "none":
+        return
+    before, after = found.before.version or "0", found.after.version or "0"
+    if found.proposed == found.after.version:
+        output.line(f"version {before} → {after} reflects the changes")
+    else:
+        output.line(
+            f"version {before} → {after} does not reflect the changes; proposed: {found.proposed} ({found.needed})"
+        )
+
+
+def _show_install(done: ClientsResult) -> None:
+    """Print the changes of each client, or the table of installed servers."""
+    if done.installed:
+        output.table(
+            ("CLIENT", "SCOPE", "NAME", "SERVER", "FROM", "VERSION", "STATE"),
+            [
+                (
+                    *(one["client"], one["scope"]),
+                    *(one[name] or "-" for name in ("name", "server", "source", "version")),
+                    ": ".join(filter(None, (one["state"], one["message"]))),
+                )
+                for one in done.installed
+            ],
+        )
+    else:
+        print_result(done)
+
+
+install = command_of(Install, _show_install)
