@@ -83,12 +83,16 @@ def test_doctor_names_the_missing_credential(shop):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "level", "said"),
-    [("none", "ok", "none: "), ("auto", None, ""), ("chroot", "error", 'pipeline.isolation: "chroot"')],
+    ("wanted", "about", "level", "said"),
+    [
+        ("none", "isolation", "ok", "none: "),
+        ("auto", "isolation", None, ""),
+        ("chroot", "workspace", "error", 'pipeline.isolation: "chroot"'),
+    ],
 )
-def test_doctor_says_what_keeps_code_of_a_server_apart(empty, wanted, level, said):
+def test_doctor_says_what_keeps_code_of_a_server_apart(empty, wanted, about, level, said):
     (empty.folder / "mcpfactory.toml").write_text(f'[workspace]\nname = "x"\n[pipeline]\nisolation = "{wanted}"\n')
-    (found,) = (one for one in empty("doctor", "--json").data if one["about"] == "isolation")
+    (found,) = (one for one in empty("doctor", "--json").data if one["about"] == about)
     assert level in {None, found["level"]}
     assert found["message"].startswith(said) or said in found["message"]
 

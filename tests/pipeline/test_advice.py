@@ -20,7 +20,7 @@ from mcpfactory_pipeline.adoption.remote import offers_text
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionCall, next_action
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.operations.decisions import Approve
@@ -249,8 +249,7 @@ def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]
                 fields = {one.name for one in ACTIONS[action].fields}
                 given = {**values, **({"reason": "because"} if "reason" in fields else {})}
                 with acting_as(eligible(item.command, shop.fresh())):
-                    call = ActionCall(shop.fresh(), "notes", given, dry_run=True)
-                    assert ACTIONS[action].perform(call).message
+                    assert ACTIONS[action].perform(shop.fresh(), "notes", given, dry_run=True).message
 
 
 def failing(shop: Shop) -> None:

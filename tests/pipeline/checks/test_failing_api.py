@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.api_failures import FAILURES, ApiFailure, FailingApi
+from mcpfactory_pipeline.checks.api_failures import FAILURES, FailingApi
+from mcpfactory_pipeline.checks.evidence import ApiFailure
 from tests.patience import PATIENCE
 from tests.tiers import full
 

@@ -15,13 +15,8 @@ from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.formats import to_badge
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.workspace.waivers import (
-    FILE,
-    Waiver,
-    WaiverPolicy,
-    add_waiver,
-    read_waivers,
-)
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.waivers import FILE, Waiver, add_waiver, read_waivers
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, failed, observed
 from tests.pipeline.space import settings_of
 from tests.rows import rows

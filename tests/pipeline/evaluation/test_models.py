@@ -16,6 +16,7 @@ from mcpfactory_pipeline.checks.evaluation.model import (
     find_endpoint,
 )
 from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
+from mcpfactory_pipeline.workspace.settings import EndpointSettings
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.server.errors import ToolError
@@ -189,13 +190,15 @@ async def test_what_is_refused_for_good_ends_the_evaluation_and_shows_no_key(
 
 def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows_nowhere():
     found = find_endpoint(
-        "openai:a/b:7", {"url": "https://me:pw@here.test/v1?token=x", "key": "MY_KEY"}, environ={"MY_KEY": KEY}
+        "openai:a/b:7",
+        EndpointSettings(url="https://me:pw@here.test/v1?token=x", key="MY_KEY"),
+        environ={"MY_KEY": KEY},
     )
     assert (found.kind, found.model, found.name, found.key) == ("openai", "a/b:7", "openai:a/b:7", KEY)
     assert found.place == "https://here.test/v1"
     assert KEY not in repr(found)
     assert found.hide(f"it was {KEY}!") == "it was ***!"
-    own = find_endpoint("anthropic:x", {"url": "http://localhost:1"}, environ={})
+    own = find_endpoint("anthropic:x", EndpointSettings(url="http://localhost:1"), environ={})
     assert (own.key, own.hide("none of it")) == ("none", "none of it")
 
 
@@ -213,6 +216,6 @@ def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows
 )
 def test_what_cannot_be_an_endpoint_is_said(name, url, words):
     with pytest.raises(ConfigError, match=words) as caught:
-        find_endpoint(name, {"url": url}, environ={})
+        find_endpoint(name, EndpointSettings(url=url), environ={})
     assert isinstance(caught.value, McpfactoryError)
     assert caught.value.hint

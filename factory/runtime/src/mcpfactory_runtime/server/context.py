@@ -23,8 +23,8 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.consent import Consent
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
-    from mcpfactory_runtime.server.inputs import Consent
     from mcpfactory_runtime.server.sealing import Opened
 
 Value = TypeVar("Value")
@@ -365,7 +365,7 @@ class Context(Injected):
             ToolError: the person does not agree, or has not been asked.
             McpError: INVALID_PARAMS for a bad requestState or inputResponses.
         """
-        from mcpfactory_runtime.server.inputs import Consent  # noqa: PLC0415 - only for handlers that ask for it
+        from mcpfactory_runtime.server.consent import Consent  # noqa: PLC0415 - only for handlers that ask for it
 
         question = Consent(what, bound_to, otherwise)
         modern, can_ask = self._call.peer.revision.modern, self._lacks(question) is None

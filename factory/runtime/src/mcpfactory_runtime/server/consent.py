@@ -1,0 +1,93 @@
+"""A person's yes to one thing that costs or destroys: the question, what counts as a yes, and the words of a refusal.
+
+`Context.consent` asks. A yes belongs to the sentence that was read and to the values that it was bound to, so that a tool that is run
+again with the answer, or that asks about something else next, finds no answer to another question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from mcpfactory_runtime.server.inputs import Elicit, Elicited
+from mcpfactory_runtime.server.sealing import CODE_LIFETIME
+from mcpfactory_runtime.types import Json
+
+_FIELD: Final = "go_ahead"
+_FORM: Final[Json] = {
+    "type": "object",
+    "properties": {_FIELD: {"type": "boolean", "title": "Go ahead", "default": False}},
+    "required": [_FIELD],
+}
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories of invisible characters
+_MINUTES: Final = int(CODE_LIFETIME // 60)
+
+
+class Consent(Elicit):
+    """A question that asks for a person's consent.
+
+    Args:
+        what: the action, as one sentence with names and amounts.
+        bound_to: further values to which the consent applies, such as IDs and texts, omitted from the sentence. Any
+            JSON.
+        otherwise: the state without consent: "Nothing was sent".
+
+    Attributes:
+        digest: represents the sentence and the bound values.
+        key: the question's name, unique to this sentence and these values.
+
+    Raises:
+        TypeError: a bound value is not JSON.
+    """
+
+    kind = "consent"
+
+    def __init__(self, what: str, bound_to: Sequence[object], otherwise: str) -> None:
+        text = json.dumps([what, *bound_to], sort_keys=True, separators=(",", ":"))
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
+        self.key = f"consent-{self.digest[:32]}"
+        self._what = "".join(map(_seen, what.strip()))
+        self._otherwise = otherwise.rstrip(".")
+        end = "" if self._what.endswith((".", "!", "?")) else "."
+        super().__init__(f"{self._what}{end} Go ahead?", _FORM)
+
+    def read(self, answer: Json) -> Elicited:
+        """Return `accept` for a form submitted with JSON's true; other answers mean no consent, not an error."""
+        content = answer.get("content")
+        agreed = answer.get("action") == "accept" and isinstance(content, dict) and content.get(_FIELD) is True
+        return Elicited("accept" if agreed else "decline", None)
+
+    def declined(self) -> str:
+        """Return the tool's message after a refusal."""
+        return f"{self._otherwise}: the person did not agree. ({self._what})"
+
+    def failed(self, error: Exception) -> str:
+        """Return the tool's message if the client answered with an error."""
+        return f"{self._otherwise}: the person could not be asked ({error}). ({self._what})"
+
+    def refused(self, hint: str) -> str:
+        """Return the tool's message for a client that cannot ask, if the tool has no argument for a code."""
+        more = hint or "use a client that can ask its user (elicitation by forms)"
+        return f"{self._otherwise}: a person must agree to this, and this client cannot ask one. ({self._what})\nhint: {more}"
+
+    def coded(self, code: str, given: str) -> str:
+        """Return the tool's message for a client that cannot ask.
+
+        It contains the code for consent, and the reason why the given code is invalid.
+        """
+        wrong = "; the confirm that was given is not for this, was used already, or is too old" if given else ""
+        return (
+            f"{self._otherwise}: a person must agree to this first, and this client cannot ask one{wrong}. ({self._what})\n"
+            f'hint: show it to the person; when they agree, call again with the same arguments and confirm="{code}", '
+            f"which is good once, for {_MINUTES} minutes"
+        )
+
+
+def _seen(one: str) -> str:
+    """Return a character, or its escape if it is invisible or changes the direction of the surrounding text."""
+    if one in "\n\t" or unicodedata.category(one) not in _UNSEEN:
+        return one
+    return one.encode("ascii", "backslashreplace").decode() if ord(one) > 127 else f"\\x{ord(one):02x}"
