@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
-from pydantic.json_schema import models_json_schema
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from mcpfactory_codegen.text import clean, listed
@@ -30,7 +29,10 @@ class SettingsError(McpfactoryError):
 
 
 class Settings(BaseModel):
-    """A table of a settings file: unknown keys and values of other types are refused."""
+    """A table of a settings file: unknown keys and values of other types are refused.
+
+    A default that is a model is made by `model_construct`: it needs no validator, which would be built at each start.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
 
@@ -290,6 +292,8 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
     """Return the JSON Schema of a settings file that is one of these models."""
     if len(models) == 1:
         return {"$schema": _DIALECT, **models[0].model_json_schema()}
+    from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only `mcpfactory schema` needs it
+
     places, schema = models_json_schema([(model, "validation") for model in models], title="mcpfactory.toml")
     return {"$schema": _DIALECT, **schema, "anyOf": [places[model, "validation"] for model in models]}
 

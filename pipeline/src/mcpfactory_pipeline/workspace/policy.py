@@ -112,7 +112,9 @@ class ChannelPolicy(Settings):
         description="channel that a candidate must have been in; not for the first channel",
         examples=["staging"],
     )
-    limits: GateLimits = Field(default=GateLimits(), validation_alias="gates", description="limits of the candidate")
+    limits: GateLimits = Field(
+        default=GateLimits.model_construct(), validation_alias="gates", description="limits of the candidate"
+    )
     checks: Strings | None = Field(
         default=None,
         description="required stages among those behind the previous channels [default: all]; stages that need no channel are always required",
@@ -171,8 +173,8 @@ def _check_approvers(approvals: int, approvers: tuple[str, ...]) -> None:
 
 
 DEFAULT: Final = (
-    ChannelPolicy(name="staging"),
-    ChannelPolicy(name="production", source="staging", approvals=1),
+    ChannelPolicy.model_construct(name="staging"),
+    ChannelPolicy.model_construct(name="production", source="staging", approvals=1),
 )
 
 

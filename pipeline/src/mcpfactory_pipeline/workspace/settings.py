@@ -261,7 +261,9 @@ class PipelineSettings(Settings):
         default=AUTO,
         description="sandbox for server code: `auto` takes the best available, `required` refuses to run without one; another level makes `build`, `test` and `validate` stale",
     )
-    container: ContainerSettings = Field(default=ContainerSettings(), description='for `isolation = "container"`')
+    container: ContainerSettings = Field(
+        default=ContainerSettings.model_construct(), description='for `isolation = "container"`'
+    )
     limits: Mapping[str, LimitSettings] = Field(default={}, description="limits of a stage, by its name")
     channels: Annotated[tuple[ChannelPolicy, ...], AfterValidator(in_order)] = Field(
         default=DEFAULT,
@@ -271,9 +273,9 @@ class PipelineSettings(Settings):
     )
     stages: tuple[StageSettings, ...] = Field(default=(), strict=False, description="stages of your own")
     evaluation: EvaluationSettings = Field(
-        default=EvaluationSettings(), description="models whose recorded reports count"
+        default=EvaluationSettings.model_construct(), description="models whose recorded reports count"
     )
-    events: EventSettings = Field(default=EventSettings(), description="notifications")
+    events: EventSettings = Field(default=EventSettings.model_construct(), description="notifications")
 
 
 class WorkspaceTable(Settings):
@@ -419,25 +421,27 @@ class RegistryOptions(Settings):
 class TargetTables(Settings):
     """Options of publish targets; `--set` overrides them."""
 
-    pypi: PypiOptions = Field(default=PypiOptions(), description="PyPI, or a private index")
-    mcpb: McpbOptions = Field(default=McpbOptions(), description="an MCPB bundle")
-    docker: DockerOptions = Field(default=DockerOptions(), description="a Dockerfile")
-    sbom: SbomOptions = Field(default=SbomOptions(), description="a bill of materials")
-    registry: RegistryOptions = Field(default=RegistryOptions(), description="the MCP registry")
+    pypi: PypiOptions = Field(default=PypiOptions.model_construct(), description="PyPI, or a private index")
+    mcpb: McpbOptions = Field(default=McpbOptions.model_construct(), description="an MCPB bundle")
+    docker: DockerOptions = Field(default=DockerOptions.model_construct(), description="a Dockerfile")
+    sbom: SbomOptions = Field(default=SbomOptions.model_construct(), description="a bill of materials")
+    registry: RegistryOptions = Field(default=RegistryOptions.model_construct(), description="the MCP registry")
 
 
 class WorkspaceSettings(Settings):
     """The root `mcpfactory.toml` of a workspace."""
 
     workspace: WorkspaceTable = Field(description="the workspace")
-    pipeline: PipelineSettings = Field(default=PipelineSettings(), description="how the pipeline runs")
-    artifacts: ArtifactSettings = Field(default=ArtifactSettings(), description="files of candidates on this machine")
-    ci: CiSettings = Field(default=CiSettings(), description="jobs of the CI provider")
+    pipeline: PipelineSettings = Field(default=PipelineSettings.model_construct(), description="how the pipeline runs")
+    artifacts: ArtifactSettings = Field(
+        default=ArtifactSettings.model_construct(), description="files of candidates on this machine"
+    )
+    ci: CiSettings = Field(default=CiSettings.model_construct(), description="jobs of the CI provider")
     release: ReleaseSettings | None = Field(default=None, description="packages that are released together")
-    waivers: WaiverPolicy = Field(default=WaiverPolicy(), description="which waivers count")
+    waivers: WaiverPolicy = Field(default=WaiverPolicy.model_construct(), description="which waivers count")
     owners: Mapping[str, Names] | None = Field(
         default=None,
         description="owners of servers, by a name or a pattern; the longest match counts [default: CODEOWNERS]",
         examples=[{'"billing-*"': ["Linus"]}],
     )
-    publish: TargetTables = Field(default=TargetTables(), description="options of publish targets")
+    publish: TargetTables = Field(default=TargetTables.model_construct(), description="options of publish targets")

@@ -247,7 +247,9 @@ class ServerConfig(Settings):
         Field(strict=False),
         WrapValidator(_apis, json_schema_input_type=ApiConfig | list[ApiConfig]),
     ] = Field(default=(), validation_alias="api", description="`[api]`, or `[[api]]` for each of several API documents")
-    credentials: CredentialOptions = Field(default=CredentialOptions(), description="parameters that are credentials")
+    credentials: CredentialOptions = Field(
+        default=CredentialOptions.model_construct(), description="parameters that are credentials"
+    )
     profiles: Mapping[Annotated[str, AfterValidator(_profile_name)], Selection] = Field(
         default={}, description="named selections of tools"
     )
@@ -257,13 +259,15 @@ class ServerConfig(Settings):
         examples=[{'"GET /books/{id}"': "read_book"}],
     )
     tools: Mapping[str, ToolCuration] = Field(default={}, description="decisions about tools, by original name")
-    responses: ResponseOptions = Field(default=ResponseOptions(), description="decisions about all answers")
+    responses: ResponseOptions = Field(
+        default=ResponseOptions.model_construct(), description="decisions about all answers"
+    )
     workflows: Mapping[str, WorkflowConfig] = Field(default={}, description="tools that combine other tools, by name")
     answers: Mapping[str, Answer] = Field(default={}, description="answers to the questions of the template, by name")
     adopted: Adopted | None = Field(default=None, description="for an adopted server: how to build, start and test it")
-    build: BuildSettings = Field(default=BuildSettings(), description="what the wheel may contain")
+    build: BuildSettings = Field(default=BuildSettings.model_construct(), description="what the wheel may contain")
     publish: PublishSettings = Field(
-        default=PublishSettings(), description="publish targets, and what the MCP registry shows"
+        default=PublishSettings.model_construct(), description="publish targets, and what the MCP registry shows"
     )
 
     @property
