@@ -183,10 +183,19 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after more events, as `fold` does."""
-    last = state.last
+    begun, last = dict(state.begun), state.last
     for event in events:
-        state, last = apply(state, event), str(event.get("id"))
-    return replace(state, last=last)
+        if event.get("event") == "stage.started":  # half of all events: they do not copy the state
+            begun[step_of(event)] = event
+        else:
+            state = apply(state, event)
+        if event.get("event") in _ENDS:
+            begun.pop(step_of(event), None)
+        last = str(event.get("id"))
+    return replace(state, begun=begun, last=last)
+
+
+_ENDS: Final = ("stage.finished", "stage.interrupted")
 
 
 def apply(state: ServerState, event: Event) -> ServerState:
