@@ -32,9 +32,9 @@ def test_a_check_of_subjects_gets_the_evidence_if_it_asks_and_may_count_each_pla
     texts = {"statement": "Stdio.", "source": "here", "hint": "none"}
 
     def letters(_evidence: Evidence) -> Subjects[str]:
-        return Subjects("aab", 5)
+        return Subjects("aab", 5, once=True)
 
-    @table.rule("zoo.letters", 3, over=letters, once=True, **texts)
+    @table.rule("zoo.letters", 3, over=letters, **texts)
     def _check(letter, evidence):
         yield Fault(evidence.transport, letter)
 

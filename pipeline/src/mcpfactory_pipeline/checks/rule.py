@@ -52,10 +52,14 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Subjects(Generic[T]):
-    """What a rule checks, one by one. `count` of them share its points, by default one for each of `items`."""
+    """The things that a rule checks one by one, and the number that its points are divided by [default: of `items`].
+
+    With `once`, only the first fault of each place counts: twenty results without resultType are one finding.
+    """
 
     items: Sequence[T]
     count: int | None = None
+    once: bool = False
 
 
 Check = Callable[["Evidence"], RuleOutcome]
@@ -124,15 +128,16 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """The rules of one module, in the order of their checks."""
+    """Rules in the order of their checks; `since` applies to those that have none."""
+
+    def __init__(self, *, since: str = "") -> None:
+        self._since = since
 
     @overload
     def rule(self, id: str, severity: Severity, **fields: Unpack[RuleFields]) -> Callable[[Check], Check]: ...
 
     @overload
-    def rule(
-        self, id: str, severity: Severity, *, over: Scope[T], once: bool = False, **fields: Unpack[RuleFields]
-    ) -> SubjectCheck[T]: ...
+    def rule(self, id: str, severity: Severity, *, over: Scope[T], **fields: Unpack[RuleFields]) -> SubjectCheck[T]: ...
 
     def rule(
         self,
@@ -140,16 +145,13 @@ class RuleTable(list[Rule]):
         severity: Severity,
         *,
         over: Scope[Any] | None = None,
-        once: bool = False,
         **fields: Unpack[RuleFields],
     ) -> Callable[[Any], Any]:
-        """Return a decorator that adds a rule to the table and leaves its check unchanged.
-
-        With `once`, only the first fault of each place counts: twenty calls without resultType are one finding.
-        """
+        """Return a decorator that adds a rule to the table and leaves its check unchanged."""
+        fields.setdefault("since", self._since)
 
         def decorate(check: Any) -> Any:
-            judge = check if over is None else _each(over, check, once=once)
+            judge = check if over is None else _each(over, check)
             self.append(Rule(id=id, severity=severity, check=judge, **fields))
             return check
 
@@ -160,7 +162,7 @@ class RuleTable(list[Rule]):
         self.rule(id, severity, over=over, **fields)(over.faults)
 
 
-def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]], *, once: bool) -> Check:
+def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]]) -> Check:
     with_evidence = len(signature(find).parameters) > 1
 
     def check(evidence: Evidence) -> RuleOutcome:
@@ -170,7 +172,7 @@ def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]], *, once: bool
         more = (evidence,) if with_evidence else ()
         faults = (fault for one in subjects.items for fault in find(one, *more))
         count = len(subjects.items) if subjects.count is None else subjects.count
-        return rule_outcome(count, _first_each(faults) if once else faults)
+        return rule_outcome(count, _first_each(faults) if subjects.once else faults)
 
     return check
 

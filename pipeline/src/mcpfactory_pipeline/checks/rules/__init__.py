@@ -31,6 +31,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *legacy.RULES,
     *modern.RULES,
     *http.RULES,
+    *http.MODERN,
     *lists.RULES,
     *features.RULES,
     *server_messages.RULES,

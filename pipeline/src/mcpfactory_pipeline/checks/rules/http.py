@@ -74,7 +74,7 @@ _ORIGINS: Final = answers("origin", "modern-origin")
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     """Refusing a foreign Host already prevents DNS rebinding, the attack behind this rule: the fault then weighs less."""
-    rebound = evidence.http.get({"origin": "rebound", "modern-origin": "modern-rebound"}[answer.probe])
+    rebound = evidence.http.get(answer.probe.replace("origin", "rebound"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):
         if guarded and fault.lesser is None:
@@ -171,25 +171,30 @@ row("http.polling", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=answ
             "cannot read it"),
     hint="send this event first if the session uses that revision")  # fmt: skip
 
-row("http.modern-version", 3, gate=True, since=FIRST_MODERN, over=answers("modern-no-version", "modern-other-version"),
+
+# --- the per-request lifecycle ---
+
+MODERN: Final = RuleTable(since=FIRST_MODERN)
+
+MODERN.row("http.modern-version", 3, gate=True, over=answers("modern-no-version", "modern-other-version"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
                "missing or differs from its metadata."),
     source="MCP basic/transports/streamable-http, Protocol Version Header",
     hint="compare header and metadata before you run the method")  # fmt: skip
 
-row("http.modern-method", 3, gate=True, since=FIRST_MODERN, over=answers("modern-no-method", "modern-other-method"),
+MODERN.row("http.modern-method", 3, gate=True, over=answers("modern-no-method", "modern-other-method"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or "
                "differs from its method."),
     source="MCP basic/transports/streamable-http, Request Headers: proxies route by them, so they must not lie",
     hint="compare the header with the body")  # fmt: skip
 
-row("http.modern-name", 3, gate=True, since=FIRST_MODERN, over=answers("modern-other-name"),
+MODERN.row("http.modern-name", 3, gate=True, over=answers("modern-other-name"),
     statement=(f"A call is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Name is not the name of "
                "its tool."),
     source="MCP basic/transports/streamable-http, Request Headers",
     hint="compare the header with params.name, or params.uri")  # fmt: skip
 
-row("http.modern-status", 3, gate=True, since=FIRST_MODERN,
+MODERN.row("http.modern-status", 3, gate=True,
     over=answers("modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
     statement=("Unknown methods are answered with status 404; unknown revisions and incomplete metadata with status "
                "400."),
@@ -197,7 +202,7 @@ row("http.modern-status", 3, gate=True, since=FIRST_MODERN,
     hint="choose the status by the error code")  # fmt: skip
 
 
-@rule("http.modern-session", 3, gate=True, since=FIRST_MODERN, over=answers("modern"),
+@MODERN.rule("http.modern-session", 3, gate=True, over=answers("modern"),
       statement="In the per-request lifecycle, the server neither issues nor reads session ids.",
       source="MCP basic/transports/streamable-http, Backward Compatibility",
       hint="ignore Mcp-Session-Id if the metadata has a per-request revision")  # fmt: skip
@@ -209,17 +214,17 @@ def _sessionless(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, words)
 
 
-row("http.modern-get", 2, since=FIRST_MODERN, over=answers("modern-get"),
+MODERN.row("http.modern-get", 2, over=answers("modern-get"),
     statement="GET with a per-request revision is answered with status 405.",
     source="MCP basic/transports/streamable-http, Backward Compatibility",
     hint="return status 405 with Allow: POST")  # fmt: skip
 
-row("http.modern-accepted", 3, gate=True, since=FIRST_MODERN, over=answers("modern-notification"),
+MODERN.row("http.modern-accepted", 3, gate=True, over=answers("modern-notification"),
     statement="A notification is accepted with status 202 and no body, or refused.",
     source="MCP basic/transports/streamable-http, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
 
-row("http.modern-single", 1, since=FIRST_MODERN, over=answers("modern-array", "modern-response"),
+MODERN.row("http.modern-single", 1, over=answers("modern-array", "modern-response"),
     statement="An array is refused, and a response is also refused.",
     source=("MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single request "
             "or notification (the sentence binds clients first: it weighs 1)"),
@@ -233,7 +238,7 @@ _REFUSED: Final = answers(
 )
 
 
-@rule("http.modern-error-id", 3, gate=True, since=FIRST_MODERN, over=_REFUSED,
+@MODERN.rule("http.modern-error-id", 3, gate=True, over=_REFUSED,
       statement="If a request is refused, the error has the id of the request.",
       source="MCP basic/transports/streamable-http, Protocol Version Header",
       hint="read the body before you refuse a request because of a header")  # fmt: skip
@@ -243,38 +248,38 @@ def _error_id(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 
 
-row("http.modern-headers", 3, gate=True, since=FIRST_MODERN, over=answers("modern-upper-names"),
+MODERN.row("http.modern-headers", 3, gate=True, over=answers("modern-upper-names"),
     statement="Header names are compared case-insensitively.",
     source="MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.1",
     hint="use the header lookup of your HTTP library")  # fmt: skip
 
-row("http.modern-blanks", 1, since=FIRST_MODERN, over=answers("modern-blanks"),
+MODERN.row("http.modern-blanks", 1, over=answers("modern-blanks"),
     statement="Whitespace around a header value is ignored.",
     source=("MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries hand them "
             "on, and clients hardly send any: it weighs 1)"),
     hint="strip the value before you compare it")  # fmt: skip
 
-row("http.modern-case", 3, gate=True, since=FIRST_MODERN,
+MODERN.row("http.modern-case", 3, gate=True,
     over=HttpScope(("modern-upper-value",), "modern-other-method", "Mcp-Method is not compared"),
     statement=("Header values are compared case-sensitively: a value in another case is answered with status 400 "
                f"and error {HEADER_MISMATCH}."),
     source="MCP basic/transports/streamable-http, Case Sensitivity",
     hint="compare the values without changing their case")  # fmt: skip
 
-row("http.modern-encoding", 3, gate=True, since=FIRST_MODERN,
+MODERN.row("http.modern-encoding", 3, gate=True,
     over=HttpScope(_ENCODINGS, "modern-other-name", "Mcp-Name is not compared"),
     statement=("Mcp-Name is decoded if it has both base64 marks, and used unchanged if one is missing. Invalid "
                f"base64 is answered with status 400 and error {HEADER_MISMATCH}."),
     source="MCP basic/transports/streamable-http, Value Encoding",
     hint="decode strictly, and only values that begin with =?base64? and end with ?=")  # fmt: skip
 
-row("http.modern-resume", 3, gate=True, since=FIRST_MODERN, over=answers("modern", "modern-last-event"),
+MODERN.row("http.modern-resume", 3, gate=True, over=answers("modern", "modern-last-event"),
     statement="Events have no ids, and Last-Event-ID is ignored.",
     source="MCP basic/transports/streamable-http, Receiving Responses; Backward Compatibility",
     hint="leave ids out: streams of this revision cannot be resumed")  # fmt: skip
 
 
-@rule("http.modern-buffering", 1, since=FIRST_MODERN, over=answers("modern"),
+@MODERN.rule("http.modern-buffering", 1, over=answers("modern"),
       statement="A stream asks proxies not to buffer it.",
       source="MCP basic/transports/streamable-http, Receiving Responses: servers should send X-Accel-Buffering: no",
       hint="add the header X-Accel-Buffering: no")  # fmt: skip

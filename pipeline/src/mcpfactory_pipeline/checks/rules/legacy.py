@@ -243,10 +243,10 @@ def _without_id(exchange: WireExchange) -> bool:
 
 def _answered(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
     answered = [exchange for exchange in evidence.traffic if exchange.received is not None]
-    return Subjects(answered, 1) if answered else not_checked("nothing was answered")
+    return Subjects(answered, 1, once=True) if answered else not_checked("nothing was answered")
 
 
-@rule("legacy.envelope", 3, over=_answered, once=True,
+@rule("legacy.envelope", 3, over=_answered,
       statement="Every answer is a JSON-RPC 2.0 response with either result or error; an error has code and message.",
       source="JSON-RPC 2.0 §5 and §5.1",
       hint="validate every message that you send against the schema of the protocol")  # fmt: skip

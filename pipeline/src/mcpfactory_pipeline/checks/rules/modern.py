@@ -32,7 +32,7 @@ from mcpfactory_runtime.protocol.errors import (
 from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
-RULES: Final = RuleTable()
+RULES: Final = RuleTable(since=FIRST_MODERN)
 rule, row = RULES.rule, RULES.row
 _MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
@@ -60,12 +60,12 @@ def _answers(
         found = [exchange for exchange in evidence.traffic if is_modern(exchange) and choose(exchange)]
         if none and not found:
             return not_applicable(none)
-        return Subjects(found, len({exchange.method for exchange in found}) if by_method else None)
+        return Subjects(found, len({exchange.method for exchange in found}) if by_method else None, once=True)
 
     return scope
 
 
-@rule("modern.discover", 5, gate=True, since=FIRST_MODERN,
+@rule("modern.discover", 5, gate=True,
       statement="server/discover lists the supported revisions and the capabilities.",
       source="MCP server/discover",
       hint="return supportedVersions and capabilities")  # fmt: skip
@@ -88,7 +88,7 @@ def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
         yield Fault("the result has no capabilities object", "server/discover", exchange)
 
 
-@rule("modern.result-type", 5, gate=True, since=FIRST_MODERN, over=_answers(by_method=True), once=True,
+@rule("modern.result-type", 5, gate=True, over=_answers(by_method=True),
       statement="Every result has a resultType.",
       source="MCP basic/index, Responses: resultType is required",
       hint='add "resultType": "complete"')  # fmt: skip
@@ -102,7 +102,7 @@ def _is_cacheable(exchange: WireExchange) -> bool:
     return exchange.result is not None and exchange.method in CACHEABLE
 
 
-@rule("modern.cacheable", 3, since=FIRST_MODERN, over=_answers(_is_cacheable, by_method=True), once=True,
+@rule("modern.cacheable", 3, over=_answers(_is_cacheable, by_method=True),
       statement="Results of discover, lists and resources/read have ttlMs and cacheScope.",
       source="MCP server/utilities/caching",
       hint='add "ttlMs": 0 and "cacheScope": "private" if the result must not be cached')  # fmt: skip
@@ -117,13 +117,13 @@ def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"cacheScope is {scope!r}, neither public nor private", exchange.method, exchange)
 
 
-row("modern.metadata", 3, since=FIRST_MODERN, over=probed("modern-no-capabilities"),
+row("modern.metadata", 3, over=probed("modern-no-capabilities"),
     statement=f"A request without the client's capabilities in its metadata is answered with error {INVALID_PARAMS}.",
     source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
     hint="check _meta before you run the method")  # fmt: skip
 
 
-@rule("modern.unknown-version", 3, since=FIRST_MODERN, over=probed("modern-unknown-version"),
+@rule("modern.unknown-version", 3, over=probed("modern-unknown-version"),
       statement=f"An unsupported revision is answered with error {UNSUPPORTED_VERSION} and data.supported.",
       source="MCP basic/versioning, Unsupported versions",
       hint="list the supported revisions: a client selects one of them for its next request")  # fmt: skip
@@ -139,18 +139,18 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words, "unknown revision", exchange)
 
 
-row("modern.unknown-method", 3, since=FIRST_MODERN, over=probed("modern-unknown-method"),
+row("modern.unknown-method", 3, over=probed("modern-unknown-method"),
     statement=f"An unknown method is answered with error {METHOD_NOT_FOUND}.",
     source="JSON-RPC 2.0 §5.1",
     hint="answer unknown methods instead of dropping them: without an answer a client waits")  # fmt: skip
 
-row("modern.retired", 3, gate=True, since=FIRST_MODERN, over=probed("modern-retired"),
+row("modern.retired", 3, gate=True, over=probed("modern-retired"),
     statement=f"ping, which the per-request revisions removed, is answered with error {METHOD_NOT_FOUND}.",
     source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
     hint="look up methods in the revision of the request, not in one table for all revisions")  # fmt: skip
 
 
-@rule("modern.known-types", 3, gate=True, since=FIRST_MODERN, over=_answers(), once=True,
+@rule("modern.known-types", 3, gate=True, over=_answers(),
       statement="resultType is complete or input_required if the client declares no extension.",
       source="MCP basic/index, Responses",
       hint="use other values only for extensions that the client declared")  # fmt: skip
@@ -164,8 +164,7 @@ def _asks(exchange: WireExchange) -> bool:
     return (exchange.result or {}).get("resultType") == "input_required"
 
 
-@rule("modern.input-required", 3, gate=True, since=FIRST_MODERN,
-      over=_answers(_asks, by_method=True, none="no result asked for input"), once=True,
+@rule("modern.input-required", 3, gate=True, over=_answers(_asks, by_method=True, none="no result asked for input"),
       statement=("Only tools/call, prompts/get and resources/read ask for input, and only for kinds that the client "
                  "declared."),
       source="MCP basic/patterns/mrtr",
@@ -182,8 +181,7 @@ def _input_required(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words, method, exchange)
 
 
-@rule("modern.error-codes", 3, gate=True, since=FIRST_MODERN,
-      over=_answers(lambda exchange: exchange.code is not None), once=True,
+@rule("modern.error-codes", 3, gate=True, over=_answers(lambda exchange: exchange.code is not None),
       statement="Errors use no retired code, and only the revision's own codes from the reserved range.",
       source="MCP basic/index, Error Codes",
       hint="choose custom codes outside -32768 to -32000")  # fmt: skip
@@ -194,7 +192,7 @@ def _error_codes(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"error {code} is not one of the revision's codes", exchange.method, exchange)
 
 
-@rule("modern.named", 1, since=FIRST_MODERN, over=_answers(), once=True,
+@rule("modern.named", 1, over=_answers(),
       statement="Each result names the server in its metadata.",
       source="MCP basic/index, Result metadata: servers should include serverInfo",
       hint="add _meta with io.modelcontextprotocol/serverInfo")  # fmt: skip
@@ -204,7 +202,7 @@ def _named(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault("the result's metadata has no serverInfo", "serverInfo", exchange)
 
 
-@rule("modern.cache-pages", 3, gate=True, since=FIRST_MODERN,
+@rule("modern.cache-pages", 3, gate=True,
       statement="All pages of a list have the same cacheScope.",
       source="MCP server/utilities/caching",
       hint="choose cacheScope per list, not per page")  # fmt: skip
@@ -246,7 +244,7 @@ def _fault(words: str, stream: NotificationStream, others: Iterable[Notification
     return Fault(words, _WHERE, proof={key: "\n".join(proof[key] for proof in proofs) for key in proofs[0]})
 
 
-@rule("modern.listen", 3, gate=True, since=FIRST_MODERN, over=_streams,
+@rule("modern.listen", 3, gate=True, over=_streams,
       statement=("A stream of notifications begins with its acknowledgment, which reports the accepted part of the "
                  "filter."),
       source="MCP basic/patterns/subscriptions, Acknowledgement",
@@ -262,7 +260,7 @@ def _listen(streams: _Streams) -> Iterator[Fault]:
         yield _fault("the acknowledgement does not say which notifications it honours", first)
 
 
-@rule("modern.listen-tagged", 3, gate=True, since=FIRST_MODERN, over=_streams,
+@rule("modern.listen-tagged", 3, gate=True, over=_streams,
       statement="Each notification on a stream has the id of the request that opened the stream in its metadata.",
       source="MCP basic/patterns/subscriptions, Notifications; basic/index, _meta, Subscription id",
       hint="copy the id unchanged to _meta as io.modelcontextprotocol/subscriptionId")  # fmt: skip
@@ -276,7 +274,7 @@ def _tagged(streams: _Streams) -> Iterator[Fault]:
                 return
 
 
-@rule("modern.listen-wanted", 3, gate=True, since=FIRST_MODERN, over=_streams,
+@rule("modern.listen-wanted", 3, gate=True, over=_streams,
       statement="A stream has only notifications that its filter requests.",
       source="MCP basic/patterns/subscriptions, Filter: the server must not send kinds that were not requested",
       hint="store the filter with the stream, and check it before you send")  # fmt: skip
@@ -306,7 +304,7 @@ def _is_wanted(message: Json, asked: Json) -> bool:
     return method not in _KINDS or bool(asked.get(_KINDS[method]))
 
 
-@rule("modern.listen-several", 3, gate=True, since=FIRST_MODERN, over=_streams,
+@rule("modern.listen-several", 3, gate=True, over=_streams,
       statement="A client can open a second stream, which is acknowledged separately.",
       source="MCP basic/patterns/subscriptions, Multiple subscriptions",
       hint="store streams by the id of their request")  # fmt: skip
@@ -340,7 +338,7 @@ def _malformed_filter(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcom
     return lifecycle_or_reason(evidence, "modern") or not_applicable("the server has no streams of notifications")
 
 
-@rule("modern.listen-malformed", 2, since=FIRST_MODERN, over=_malformed_filter,
+@rule("modern.listen-malformed", 2, over=_malformed_filter,
       statement=f"A filter that is not an object is answered with error {INVALID_PARAMS} (another error is tolerated).",
       source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
       hint="check the filter before you open the stream")  # fmt: skip
