@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_pipeline.base.text import HIDDEN, strings_in
@@ -14,7 +15,6 @@ from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
     RuleTable,
-    Scope,
     Subjects,
     not_applicable,
     not_checked,
@@ -23,17 +23,14 @@ from mcpfactory_pipeline.checks.rule import (
 from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 
 RULES: Final = RuleTable()
-rule = RULES.rule
-_READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are looked at
+rule, row = RULES.rule, RULES.row
+_READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are checked
 # The member that names the subject, and the result member shown to a model.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
 def _texts(evidence: Evidence) -> Subjects[tuple[str, str]] | RuleOutcome:
-    """Return (where, text) of everything that a model is shown of this server by its lists.
-
-    Beside them the messages of the prompts and the contents of the resources that were asked for.
-    """
+    """Return (where, text) of each text for a model: instructions, list entries, prompts and contents of resources."""
     if (reason := lifecycle_or_reason(evidence)) is not None:
         return reason
     found: list[tuple[str, str]] = []
@@ -112,51 +109,52 @@ def _drift(evidence: Evidence) -> RuleOutcome:
     return RuleOutcome(tuple(map(Fault, evidence.drift)))
 
 
-def _canaries(kind: CanaryKind, what: str) -> Scope[CanaryResult]:
-    """Return the first canary of each argument that was taken; each tried argument counts."""
+@dataclass(frozen=True, slots=True)
+class CanaryScope:
+    """The first canary of each argument that was taken, for one kind of canary; each tried argument counts.
 
-    def scope(evidence: Evidence) -> Subjects[CanaryResult] | RuleOutcome:
+    `what` describes the values of the argument, and `how` the sign that a canary was taken.
+    """
+
+    kind: CanaryKind
+    what: str
+    how: str
+
+    def __call__(self, evidence: Evidence) -> Subjects[CanaryResult] | RuleOutcome:
+        """Return the canaries, or why there are none."""
         if evidence.transport == "http":
             return not_applicable("only a server that is started here is tried: the bait lies on this machine")
-        tried = [one for one in evidence.canaries if one.probe.kind == kind]
+        tried = [one for one in evidence.canaries if one.probe.kind == self.kind]
         if not tried:
-            return not_applicable(f"there is no tool that may be called, and no template, that takes {what}")
+            return not_applicable(f"there is no tool that may be called, and no template, that takes {self.what}")
         caught = {one.probe.place: one for one in reversed(tried) if one.taken and not one.probe.confirms}
-        if kind == "file":  # a server for the folder of the first file does not read the other
+        if self.kind == "file":  # a server for the folder of the first file does not read the other
             sure = {one.probe.place for one in tried if one.taken and one.probe.confirms}
             caught = {place: one for place, one in caught.items() if place in sure}
         return Subjects(list(caught.values()), len({one.probe.place for one in tried}))
 
-    return scope
+    def faults(self, canary: CanaryResult) -> Iterator[Fault]:
+        """Yield the fault of an argument that took a canary."""
+        yield Fault(f"{canary.probe.argument!r} is vulnerable: {self.how}", canary.probe.target, canary.exchange)
 
 
-def _taken(canary: CanaryResult, how: str) -> Iterator[Fault]:
-    yield Fault(f"{canary.probe.argument!r} is vulnerable: {how}", canary.probe.target, canary.exchange)
+_FILE_READ: Final = "the answer holds a file of this machine that is outside of every folder of the server"
 
+row("security.files", 3, over=CanaryScope("file", "a path", _FILE_READ),
+    statement="No value of an argument or of a resource template gives access to files outside the scope of the server.",
+    source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
+            "servers must validate all tool inputs"),
+    hint=("join the value below one folder, resolve it, and refuse a result outside the folder "
+          "(mcpfactory_runtime.safe_join)"))  # fmt: skip
 
-@rule("security.files", 3, over=_canaries("file", "a path"),
-      statement=("No value of an argument or of a resource template gives access to files outside the scope of the "
-                 "server."),
-      source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
-              "servers must validate all tool inputs"),
-      hint=("join the value below one folder, resolve it, and refuse a result outside the folder "
-            "(mcpfactory_runtime.safe_join)"))  # fmt: skip
-def _files(canary: CanaryResult) -> Iterator[Fault]:
-    return _taken(canary, "the answer holds a file of this machine that is outside of every folder of the server")
+row("security.commands", 5, gate=True,
+    over=CanaryScope("command", "free text", "the answer holds what a shell makes of a part of the value"),
+    statement="No value of an argument is run as a command.",
+    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+    hint="start programs with a list of arguments and no shell")  # fmt: skip
 
-
-@rule("security.commands", 5, gate=True, over=_canaries("command", "free text"),
-      statement="No value of an argument is run as a command.",
-      source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
-      hint="start programs with a list of arguments and no shell")  # fmt: skip
-def _commands(canary: CanaryResult) -> Iterator[Fault]:
-    return _taken(canary, "the answer holds what a shell makes of a part of the value")
-
-
-@rule("security.addresses", 2, over=_canaries("address", "an address"),
-      statement="No value of an argument makes the server send requests to its own machine.",
-      source="MCP basic/security best practices, Server-Side Request Forgery",
-      hint=("refuse loopback, private and link-local addresses after you resolve the name, unless a "
-            "setting permits them"))  # fmt: skip
-def _addresses(canary: CanaryResult) -> Iterator[Fault]:
-    return _taken(canary, "the server asked the address of this machine that the value names")
+row("security.addresses", 2,
+    over=CanaryScope("address", "an address", "the server asked the address of this machine that the value names"),
+    statement="No value of an argument makes the server send requests to its own machine.",
+    source="MCP basic/security best practices, Server-Side Request Forgery",
+    hint="refuse loopback, private and link-local addresses after you resolve the name, unless a setting permits them")  # fmt: skip
