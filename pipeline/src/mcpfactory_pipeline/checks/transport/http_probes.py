@@ -96,11 +96,11 @@ def _with_code(wanted: int, code: int) -> HttpExpectation:
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
-def _problem(words: str, found: Callable[[HttpAnswer], bool]) -> HttpExpectation:
-    """Expect that an answer does not have one problem; `words` are formatted with its `status` and `what`."""
+def _no(problem: Callable[[HttpAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
+    """Expect an answer without a problem; `words` are formatted with its `status` and `what`."""
 
     def expect(answer: HttpAnswer) -> Iterator[Fault]:
-        if found(answer):
+        if problem(answer):
             yield http_fault(answer, words.format(status=answer.status, what=answer.what))
 
     return expect
@@ -131,7 +131,7 @@ def _mismatch(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, words, _tolerated(answer))
 
 
-def _told(answer: HttpAnswer) -> Iterator[Fault]:
+def _accepted_or_refused(answer: HttpAnswer) -> Iterator[Fault]:
     """Expect that an unknown notification is accepted or refused, and never answered like a request."""
     if 200 <= answer.status < 300 and answer.has_body:
         words = f"a notification got status {answer.status} and a body"
@@ -142,23 +142,21 @@ def _told(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"a notification got status {answer.status}")
 
 
-_taken = _problem(f"{{what}} got error {HEADER_MISMATCH}", lambda answer: answer.code == HEADER_MISMATCH)
-_single = _problem("{what} got status {status}", lambda answer: answer.status < 400 and answer.code is None)
-_refused = _problem("{what} got status {status}", lambda answer: answer.status < 400)
-_served = _problem("{what} got status {status}", lambda answer: answer.status >= 400)
-_ok = _problem("{what} got status {status}", lambda answer: answer.status != 200)
-_array_refused = _problem(
-    "{what} got status {status}", lambda answer: answer.status < 400 and "error" not in answer.message
-)
-_primed = _problem(
-    "events have ids, and the first one has data",
+_no_mismatch = _no(lambda answer: answer.code == HEADER_MISMATCH, f"{{what}} got error {HEADER_MISMATCH}")
+_refused_or_error = _no(lambda answer: answer.status < 400 and answer.code is None)
+_refused = _no(lambda answer: answer.status < 400)
+_served = _no(lambda answer: answer.status >= 400)
+_ok = _no(lambda answer: answer.status != 200)
+_array_refused = _no(lambda answer: answer.status < 400 and "error" not in answer.message)
+_primed = _no(
     lambda answer: answer.stream is not None and answer.stream.ids and not answer.stream.primed,
+    "events have ids, and the first one has data",
 )
-_unprimed = _problem(
-    f"a stream of {STRUCTURED} begins with an event without data",
+_unprimed = _no(
     lambda answer: answer.stream is not None and answer.stream.primed,
+    f"a stream of {STRUCTURED} begins with an event without data",
 )
-_idless = _problem("the events of a stream have ids", lambda answer: answer.stream is not None and answer.stream.ids)
+_without_ids = _no(lambda answer: answer.stream is not None and answer.stream.ids, "the events of a stream have ids")
 
 
 # --- the table ---
@@ -227,7 +225,7 @@ _ROWS: Final = (
     HttpProbe("delete-older", "legacy", verb="DELETE",
               when=lambda asker: "begin-older" in asker.answers and _has_session(asker)),
 
-    HttpProbe("modern", "modern", expects=_idless, headers={"Mcp-Session-Id": _NO_SESSION}, method="tools/list"),
+    HttpProbe("modern", "modern", expects=_without_ids, headers={"Mcp-Session-Id": _NO_SESSION}, method="tools/list"),
     HttpProbe("modern-origin", "modern", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, "tools/list"),
     HttpProbe("modern-rebound", "modern", headers=_REBOUND, method="tools/list"),
     HttpProbe("modern-no-version", "modern", "a request without MCP-Protocol-Version", _mismatch,
@@ -246,22 +244,24 @@ _ROWS: Final = (
     HttpProbe("modern-no-capabilities", "modern", "metadata without the client's capabilities",
               _with_code(400, INVALID_PARAMS), method="tools/list", meta={CAPABILITIES: None}),
     HttpProbe("modern-get", "modern", "GET", status(405), {"Mcp-Method": None, "Accept": "text/event-stream"}, verb="GET"),
-    HttpProbe("modern-array", "modern", "an array", _single, method="tools/list", body=_SECOND),
-    HttpProbe("modern-response", "modern", "a response", _single, body=_RESPONSE),
-    HttpProbe("modern-notification", "modern", "a notification", _told, method="notifications/mcpfactory/nothing"),
+    HttpProbe("modern-array", "modern", "an array", _refused_or_error, method="tools/list", body=_SECOND),
+    HttpProbe("modern-response", "modern", "a response", _refused_or_error, body=_RESPONSE),
+    HttpProbe("modern-notification", "modern", "a notification", _accepted_or_refused,
+              method="notifications/mcpfactory/nothing"),
     HttpProbe("modern-last-event", "modern", "a request with Last-Event-ID, which is to be ignored,", _ok,
               {"Last-Event-ID": "mcpfactory-1"}, "tools/list"),
-    HttpProbe("modern-upper-names", "modern", "a request whose header names are in capitals", _taken,
+    HttpProbe("modern-upper-names", "modern", "a request whose header names are in capitals", _no_mismatch,
               lambda plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
     HttpProbe("modern-upper-value", "modern", "a request whose Mcp-Method has other capitals than its method", _mismatch,
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
-    HttpProbe("modern-blanks", "modern", "a request with blanks around its header values", _taken,
+    HttpProbe("modern-blanks", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
     # Header and name match except in the first, whose header is invalid base64.
     HttpProbe("modern-bad-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
-    HttpProbe("modern-one-marker", "modern", _ONE_MARKER, _taken, {"Mcp-Name": _UNMARKED}, "tools/call", _call(_UNMARKED)),
-    HttpProbe("modern-encoded", "modern", "a call whose Mcp-Name is its tool's name in base64", _taken,
+    HttpProbe("modern-one-marker", "modern", _ONE_MARKER, _no_mismatch,
+              {"Mcp-Name": _UNMARKED}, "tools/call", _call(_UNMARKED)),
+    HttpProbe("modern-encoded", "modern", "a call whose Mcp-Name is its tool's name in base64", _no_mismatch,
               {"Mcp-Name": f"=?base64?{base64.b64encode(_NAME.encode()).decode()}?="}, "tools/call", _call(_NAME)),
 )  # fmt: skip
 HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
