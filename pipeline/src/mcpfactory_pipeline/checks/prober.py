@@ -267,19 +267,16 @@ class ServerProber:
 
     async def _examine(self, conversation: Conversation) -> None:
         for method in LISTS:
-            if method == "tools/list" or method.split("/", maxsplit=1)[0] in self.evidence.capabilities:
-                await self._list(conversation, method)
+            declared = method.split("/", maxsplit=1)[0] in self.evidence.capabilities
+            if declared or method == "tools/list":
+                listing = await list_pages(method, lambda *sent: self._ask(conversation, self._message(*sent)))
+                if declared or not listing.problem:
+                    self.evidence.lists[method] = listing
         await self._probe_all(conversation, "lists")
         await self._call_tools(conversation)
         await self._read_on(conversation)
-        if self._canaries is not None and self._stub is None:
+        if self._canaries is not None:
             await self._send_canaries(self._canaries, conversation)
-
-    async def _list(self, conversation: Conversation, method: str) -> None:
-        listing = await list_pages(method, lambda params: self._ask(conversation, self._message(method, params)))
-        declared = method.split("/", maxsplit=1)[0] in self.evidence.capabilities
-        if declared or not listing.problem:
-            self.evidence.lists[method] = listing
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         """Send the probes of a session that suit the server."""

@@ -361,10 +361,10 @@ LISTS: Final[Mapping[str, str]] = {
 _MAX_PAGES: Final = 100
 
 
-async def list_pages(method: str, ask: Callable[[Json], Awaitable[WireExchange]]) -> Listing:
+async def list_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]]) -> Listing:
     """Return all entries that a method of `LISTS` lists, and the reason if the list is incomplete.
 
-    `ask` sends the method with parameters (MCP, pagination).
+    `ask` sends a method with params.
     """
     items: list[Any] = []
     exchanges: list[WireExchange] = []
@@ -372,7 +372,7 @@ async def list_pages(method: str, ask: Callable[[Json], Awaitable[WireExchange]]
     params: Json = {}
     problem = ""
     while True:
-        exchange = await ask(params)
+        exchange = await ask(method, params)
         exchanges.append(exchange)
         page = (exchange.result or {}).get(LISTS[method])
         if not isinstance(page, list):
