@@ -101,7 +101,7 @@ class Cage:
 
 
 class Keeper:
-    """Makes a cage for each session: the `connect` of a prober."""
+    """Factory of cages, one for each session: the `connect` of a prober."""
 
     def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str]) -> None:
         self._make = lambda: kind(handshakes, moderns)

@@ -1,4 +1,4 @@
-"""The cause of what is no message on stdout is named, and what could not be seen because of it is told under it."""
+"""Causes of invalid lines on stdout, and findings that follow from them."""
 
 from __future__ import annotations
 

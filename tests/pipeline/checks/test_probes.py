@@ -1,4 +1,4 @@
-"""The tables of probes: names are unique, and what is expected of an answer is judged by a rule."""
+"""Tables of probes and rules: unique names, and a rule for each expected answer."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ RULES_TEXT = "".join(file.read_text(encoding="utf-8") for file in Path(rules.__f
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_no_two_probes_have_one_name(table: str) -> None:
+def test_probe_names_are_unique(table: str) -> None:
     names = [row.name for row in TABLES[table]]
     assert sorted(set(names)) == sorted(names)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_expectation_is_judged_by_a_rule(table: str) -> None:
+def test_every_expected_answer_has_a_rule(table: str) -> None:
     unjudged = [row.name for row in TABLES[table] if row.expects and f'"{row.name}"' not in RULES_TEXT]
     assert unjudged == []
 
 
-def test_a_check_of_subjects_gets_the_evidence_if_it_asks_and_may_count_each_place_once() -> None:
+def test_rule_over_subjects_counts_each_place_once() -> None:
     table = RuleTable()
     texts = {"statement": "Stdio.", "source": "here", "hint": "none"}
 

@@ -55,7 +55,7 @@ class Session:
     problem: str = ""  # why it could not be started or ended early
     pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
     pollution_causes: dict[str, None] = field(default_factory=dict)  # their kinds, without duplicates
-    notifications: list[str] = field(default_factory=list)  # as received
+    notifications: list[str] = field(default_factory=list)  # their lines, unchanged
     stderr: str = ""  # its beginning, up to a megabyte
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
     memory: int | None = None  # peak kilobytes of the process, if the system reports it
@@ -300,8 +300,8 @@ class Evidence:
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: PackageFacts | None = None  # of a server in a workspace
     missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    http: dict[str, HttpAnswer] = field(default_factory=dict)  # of a server at a URL
-    canaries: list[CanaryResult] = field(default_factory=list)  # without a stub upstream
+    http: dict[str, HttpAnswer] = field(default_factory=dict)  # by the name of the probe; only at a URL
+    canaries: list[CanaryResult] = field(default_factory=list)  # only without a stub upstream
     failures: list[FailureOutcome] = field(default_factory=list)  # what happened while the API failed
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None for others
     drift_offer: str = ""  # the hash of the current offer

@@ -117,7 +117,7 @@ class ServerProber:
         self._url = target.url or ""  # where redirects led to
 
     async def run(self) -> None:
-        """Send everything that there is time for."""
+        """Send all messages, until the time is over."""
         evidence = self.evidence
         await self._newest_handshake()
         if evidence.sessions and evidence.sessions[0].answered:
@@ -184,9 +184,9 @@ class ServerProber:
             await self._send_all(conversation, "strays")
 
     async def _before_handshake(self) -> None:
-        """Send a ping and two bad `initialize` requests before the handshake; over HTTP, only the last.
+        """Send a ping and two invalid `initialize` requests before the handshake.
 
-        HTTP has no session before the handshake.
+        HTTP has no session before the handshake, so only the last is sent.
         """
         batch = self.evidence.probes.get("batch")
         async with self._session("before the handshake") as conversation:
@@ -301,7 +301,7 @@ class ServerProber:
             self.evidence.probes[name] = await self._ask(conversation, message)
 
     async def _send_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the raw messages of a session, as long as the server lives and, if it has batches, answers one."""
+        """Send the raw messages of a session until the server ends, or does not answer the first batch."""
         for probe in PROBES.values():
             if probe.session != session:
                 continue
@@ -366,7 +366,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        unshown: list[PlannedCall] = []  # of whose answers by the API no value reached the model
+        unshown: list[PlannedCall] = []  # no value of the API's answer reached the model
         for planned in plan:
             last = evidence.calls[-1].exchange if evidence.calls else None
             if last is not None and last.problem.startswith("the server"):

@@ -27,21 +27,22 @@ from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt of this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-LATER_REVISION: Final = "2999-01-01"  # as a client of the future names it; no client of the per-request revisions names an earlier one than these
+# A future revision: no client of the per-request lifecycle names an earlier one than `MODERNS`.
+LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
-_FURTHER_READS: Final = 30  # prompts, and resources, that are read after the first
+_FURTHER_READS: Final = 30  # prompts, and as many resources, to read after the first ones
 
 Expectation = Callable[[WireExchange, str], Iterator[Fault]]
-"""Yields the faults of the answer to a probe; the text describes the probe."""
+"""Function that yields the faults of an answer; the text describes the probe."""
 
 ProbeSession = Literal[
     "handshake",  # the newest handshake revision, before anything else
     "lists",  # the first session, after its lists
     "per-request",
     "unknown revision",
-    "strays",  # the same session, then: messages that no client sends
+    "strays",  # invalid messages, in the session of the unknown revision
     "before the handshake",
-    "batches",  # the revision that has them
+    "batches",  # the revision that has batches
     "batch initialize",
     "malformed",
 ]
@@ -49,15 +50,16 @@ ProbeSession = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One message to a server, the sessions in which it is sent, and the answer that it must get.
+    """One message to a server, the session in which it is sent, and the expected answer.
 
     `params` can be a function of the earlier evidence, which returns None if there is nothing to ask. `what` describes
     the probe in findings. `lifecycle` "" means both. The server must declare `capability` (with a leading `!`: must not
-    declare it); a raw message is sent anyway, and only judged if it does. `meta` replaces members of the per-request
-    metadata; None removes one.
+    declare it); a raw message is always sent, but only judged if the server does. `meta` replaces members of the
+    per-request metadata; None removes one.
 
-    A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent as it is. If it is not a
-    request, a ping follows, whose exchange is stored as `after`; `answered`: wait for an answer to the message, too.
+    A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent unchanged. Except in the
+    session `handshake`, a valid request follows, whose exchange is stored as `after`. With `answered`, wait for the
+    answers to both.
     """
 
     name: str
@@ -90,7 +92,7 @@ class Probe:
         return self.raw if isinstance(self.raw, str) else json.dumps(self.raw)
 
     def faults(self, exchange: WireExchange) -> Iterator[Fault]:
-        """Yield the differences between an answer and the expected one."""
+        """Yield the differences from the expected answer."""
         return self.expects(exchange, self.what) if self.expects else iter(())
 
 
@@ -109,7 +111,8 @@ def describe_answer(exchange: WireExchange) -> str:
 def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
     """Expect an error with one of these codes; a tolerated other answer weighs 1.
 
-    A failure is any error with a code, and a result with isError: where the specification has the code only in an example.
+    `failure` tolerates every error with a code, and a result with isError: the specification has the code only in an
+    example.
     """
 
     def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:

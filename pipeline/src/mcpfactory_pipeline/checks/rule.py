@@ -52,7 +52,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Subjects(Generic[T]):
-    """The things that a rule checks one by one, and the number that its points are divided by [default: of `items`].
+    """Things that a rule checks one by one. Its points are divided by `count` [default: the number of items].
 
     With `once`, only the first fault of each place counts: twenty results without resultType are one finding.
     """
@@ -64,11 +64,11 @@ class Subjects(Generic[T]):
 
 Check = Callable[["Evidence"], RuleOutcome]
 Scope = Callable[["Evidence"], Subjects[T] | RuleOutcome]
-"""Returns the subjects of a rule, or the outcome if there are none."""
+"""Function that returns the subjects of a rule, or the outcome if there are none."""
 
 
 class SubjectCheck(Protocol[T]):
-    """Decorator of a check of one subject; a second parameter of the check receives all evidence."""
+    """Decorator of a check of one subject. If the check has a second parameter, it gets all evidence."""
 
     @overload
     def __call__(self, check: Callable[[T], Iterator[Fault]]) -> Callable[[T], Iterator[Fault]]: ...
@@ -78,13 +78,13 @@ class SubjectCheck(Protocol[T]):
 
 
 class Expected(Protocol[T]):
-    """Subjects that know what is expected of them: the answers to probes."""
+    """Scope that also judges its subjects, such as the answers to probes."""
 
     def __call__(self, evidence: Evidence) -> Subjects[T] | RuleOutcome:
-        """Return the answers, or the outcome if there are none."""
+        """Return the subjects, or the outcome if there are none."""
 
     def faults(self, subject: T) -> Iterator[Fault]:
-        """Yield the differences from the expected answer."""
+        """Yield the faults of a subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class RuleTable(list[Rule]):
         return decorate
 
     def row(self, id: str, severity: Severity, *, over: Expected[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - as above
-        """Add a rule whose check is the expectation of its probes."""
+        """Add a rule that its scope checks."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 
 
@@ -178,7 +178,7 @@ def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]]) -> Check:
 
 
 def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
-    """Return the outcome of looking at `subjects` things (0: the rule does not apply)."""
+    """Return the outcome for a number of subjects; with 0, the rule does not apply."""
     if subjects == 0:
         return not_applicable("there is nothing to look at")
     return RuleOutcome(tuple(faults), subjects)

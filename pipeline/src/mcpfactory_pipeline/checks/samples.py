@@ -85,7 +85,7 @@ def _others(schema: Any, value: Any) -> tuple[Any, ...]:
 
 
 def guess(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Return the plainest value for a schema whose references point into `root`; a text where none is known."""
+    """Return the simplest value for a schema whose references point into `root`, or a string if none is known."""
     value = sample(schema, root, minimal=True)
     return "value" if value is NOTHING else value
 

@@ -1,4 +1,4 @@
-"""Rules about what the tools do when they are called."""
+"""Rules about tool calls."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fa
 
 
 def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
-    """Return chosen calls, whose tools share the points; `none` is the reason if there are none."""
+    """Return chosen calls; each tool counts once. `none` is the reason if there are none."""
 
     def scope(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
         calls = by_tool(choose(evidence))
@@ -104,7 +104,7 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 
 
 def _quick_answers(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
-    """Return the calls that show something: a tool may be slow by design, and then only a case shows that it is too slow."""
+    """Return the calls, except timeouts without a case: the tool may be slow by design."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     calls = [call for call in evidence.answers if not _is_slow(call)]
@@ -292,7 +292,7 @@ def _persons(evidence: Evidence) -> Subjects[AskedPerson] | RuleOutcome:
       source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
       hint="ask before anything is sent, and send nothing without consent")  # fmt: skip
 def _consent(person: AskedPerson) -> Iterator[Fault]:
-    """A declined or unanswered question prevents changes: no such call may send a write request."""
+    """Yield the calls that sent write requests without consent."""
     for when, call in (("nobody could be asked", person.unasked), ("the person declined", person.declined)):
         sent = [(str(one["method"]), f"{one['method']} {one['path']}") for one in call.requests]
         changing = ", ".join(text for method, text in sent if method not in READING and text != call.question)

@@ -77,7 +77,7 @@ def _list_in(exchange: WireExchange, key: str) -> list[Any]:
 
 
 def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
-    """Return blocks whose places share the points."""
+    """Return chosen blocks; each place counts once."""
 
     def scope(evidence: Evidence) -> Subjects[_Block] | RuleOutcome:
         if (reason := lifecycle_or_reason(evidence)) is not None:
@@ -109,9 +109,9 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _keys(evidence: Evidence) -> Subjects[tuple[str, WireExchange]] | RuleOutcome:
-    """Return the keys of metadata wherever the protocol has metadata, each with its first exchange.
+    """Return all metadata keys, each with its first exchange.
 
-    Schemas and structured content are the server's own.
+    Schemas and structured content are skipped: their keys belong to the server.
     """
     found: dict[str, WireExchange] = {}
     for exchange in evidence.traffic:

@@ -1,6 +1,6 @@
 """Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. None applies to servers on stdio.
 
-What is sent, and most expectations, are rows of `transport.http_probes`.
+The requests, and most expectations, are rows of `transport.http_probes`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ rule, row = RULES.rule, RULES.row
 class HttpScope:
     """The answers to HTTP probes, in the order in which they were sent.
 
-    If the probe `after` was answered without the error for wrong headers, the rule does not apply, because of `reason`:
-    what a server does not know there it does not know here, either.
+    If the answer to the probe `after` is not the error for wrong headers, the server does not check the header. The rule
+    then does not apply, for this `reason`.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ _ORIGINS: Final = answers("origin", "modern-origin")
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Refusing a foreign Host already prevents DNS rebinding, the attack behind this rule: the fault then weighs less."""
+    """Lower the severity if a foreign Host is refused: that already prevents DNS rebinding, the attack behind this rule."""
     rebound = evidence.http.get(answer.probe.replace("origin", "rebound"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):

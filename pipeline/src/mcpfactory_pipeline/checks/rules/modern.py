@@ -51,7 +51,7 @@ def _answers(
 ) -> Scope[WireExchange]:
     """Return chosen answers to per-request messages; by default all results.
 
-    With `by_method`, the methods share the points. `none` is the reason if there is no such answer.
+    With `by_method`, each method counts once. `none` is the reason if there is no such answer.
     """
 
     def scope(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:

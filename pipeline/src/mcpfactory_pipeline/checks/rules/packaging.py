@@ -1,4 +1,4 @@
-"""Rules about the package that a server comes in. They apply to servers of a workspace; the sources of others are not read."""
+"""Rules about the package of a server. They apply only to servers of a workspace, whose sources are available."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _reproducible(package: PackageFacts) -> Iterator[Fault]:
 
 
 def _hand_written(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
-    """Return the package; every tool counts, as the generated ones have a body by construction."""
+    """Return the package; each tool counts once, because generated ones always have a body."""
     count = max(len(evidence.named_tools), 1)
     return Subjects([evidence.package], count) if evidence.package else _package(evidence)
 

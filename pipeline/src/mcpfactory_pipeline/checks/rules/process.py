@@ -32,7 +32,7 @@ _STDERR: Final = 1500  # trailing characters of stderr in a finding: the reason 
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return the sessions in which the server answered; on HTTP the rule does not apply, for this reason if any."""
+    """Return the sessions in which the server answered. With `reason`, the rule does not apply over HTTP."""
 
     def scope(evidence: Evidence) -> Subjects[Session] | RuleOutcome:
         if reason and evidence.transport != "stdio":
@@ -120,7 +120,7 @@ def _shown(session: Session) -> str:
 
 
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
-    """Return chosen processes with an answer as one subject, of which each counts; `none` is the reason if there are none."""
+    """Return the chosen processes that answered, as one subject; `none` is the reason if there are none."""
 
     def scope(evidence: Evidence) -> Subjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)
@@ -150,7 +150,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield the processes that did not end, and if even the fastest was late, the late ones: a single slow end is the machine's."""
+    """Yield the processes that did not end, and the others if even the fastest was late: a busy machine slows single ones."""
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:

@@ -1,4 +1,4 @@
-"""Rules about what a server does while its API fails: the failure matrix."""
+"""Rules about a server whose API fails: the failure matrix."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _lives(row: FailureOutcome) -> Iterator[Fault]:
 
 
 def _asks(row: FailureOutcome, evidence: Evidence) -> bool:
-    """Return True for a tool that asks its API: any other cannot know that it fails, and behaviour.requests reports it."""
+    """Return True if the tool calls its API. Others cannot notice the failure; behaviour.requests reports them."""
     return any(other.requests for other in evidence.failures if other.tool == row.tool)
 
 

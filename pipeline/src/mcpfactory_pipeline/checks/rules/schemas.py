@@ -29,7 +29,7 @@ class _Schema(NamedTuple):
 
 
 def _each_schema(*fields: str) -> Scope[_Schema]:
-    """Return the schemas in these fields of the tools; several schemas of a tool share its points."""
+    """Return the schemas in these fields of the tools; with several fields, each tool counts once."""
 
     def scope(evidence: Evidence) -> Subjects[_Schema] | RuleOutcome:
         having = [
@@ -114,7 +114,7 @@ def _name_portable(named: tuple[str, Any]) -> Iterator[Fault]:
       source="MCP basic, JSON Schema Usage",
       hint="check the schema against the 2020-12 meta-schema")  # fmt: skip
 def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
-    """Check a schema; if no revision defines its dialect without `$schema`, the one that clients read then is valid, too."""
+    """Check a schema. If no revision of the server defines a default dialect, draft 7 is also valid."""
     unsaid = max(evidence.revisions, default=DIALECT) < DIALECT
     older = unsaid and isinstance(one.schema, dict) and "$schema" not in one.schema
     if not older or schema_error({"$schema": _OLDER_DIALECT, **one.schema}):
@@ -191,7 +191,7 @@ def _parameters(evidence: Evidence) -> Subjects[tuple[str, str, Any]] | RuleOutc
 
 
 def _parameters_of_tools(evidence: Evidence) -> Subjects[tuple[str, str, Any]] | RuleOutcome:
-    """Return the parameters; the tools share the points."""
+    """Return the parameters; each tool counts once."""
     return tools_or_reason(evidence) or Subjects(list(evidence.parameters()), len(evidence.named_tools))
 
 
@@ -275,7 +275,7 @@ def _described_argument(parameter: tuple[str, str, Any]) -> Iterator[Fault]:
 
 
 def _explained(schema: Any) -> bool:
-    """Return a description, a title that is more than nothing, or a reference to something that is explained elsewhere."""
+    """Return True if a schema has a description, or refers to a part that may have one."""
     parts = [part for part in (schema, *parts_of(schema, *COMBINATORS)) if isinstance(part, dict)]
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 

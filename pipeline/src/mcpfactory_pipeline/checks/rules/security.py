@@ -1,4 +1,4 @@
-"""Rules about what a server might do to its readers: hidden text, leaked secrets, canaries that are taken."""
+"""Rules about security: hidden text, leaked secrets, drift of adopted servers, and canaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about what a server sends without being asked: notifications, and requests to the client."""
+"""Rules about unsolicited messages of a server: notifications, and requests to the client."""
 
 from __future__ import annotations
 

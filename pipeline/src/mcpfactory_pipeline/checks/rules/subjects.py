@@ -52,8 +52,8 @@ def cases_or_reason(evidence: Evidence) -> RuleOutcome | None:
 class ProbeScope:
     """The exchange of a probe, for servers with its lifecycle and capability.
 
-    `given` returns the outcome of servers for which the rule has no subject. `stored` is the name of another exchange
-    to use: the ping after the probe.
+    `given` returns the outcome if the rule does not apply, else None. `stored` is the name of another exchange to use:
+    the ping after the probe.
     """
 
     probe: Probe
@@ -91,6 +91,6 @@ def each_tool(evidence: Evidence) -> Subjects[tuple[str, Any]] | RuleOutcome:
 
 
 def by_tool(calls: Iterable[RecordedCall]) -> Subjects[RecordedCall]:
-    """Return calls whose tools share the points of the rule."""
+    """Return calls as subjects; each tool counts once."""
     found = list(calls)
     return Subjects(found, len({call.tool for call in found}))

@@ -89,7 +89,7 @@ class Conversation(Protocol):
         """Send a notification."""
 
     async def close(self, *, terminate: bool = False) -> None:
-        """End the session; with `terminate` a process is sent SIGTERM, and keeps its stdin."""
+        """End the session. With `terminate`, send SIGTERM to the process and leave its stdin open."""
 
 
 def is_acknowledgement(message: Json) -> bool:

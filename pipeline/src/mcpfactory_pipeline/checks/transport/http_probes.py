@@ -47,7 +47,7 @@ HttpExpectation = Callable[[HttpAnswer], Iterator[Fault]]
 
 @dataclass(frozen=True, slots=True)
 class HttpProbe:
-    """One HTTP request that is correct except for one thing, and the answer that it must get.
+    """One HTTP request that is correct except for one thing, and the expected answer.
 
     `headers` are the differences from the headers of a correct request (None: without this header), or a function of
     those. The body is a per-request message with `method` and `params`, or `body` itself; with both, an array of two
@@ -287,7 +287,7 @@ def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str
 
 
 class _Asker:
-    """Sends the probes one after the other; a later one may depend on the answers of earlier ones.
+    """Sender of the probes, in order; a probe may depend on the answers to earlier ones.
 
     Attributes:
         answers: by the name of the probe.

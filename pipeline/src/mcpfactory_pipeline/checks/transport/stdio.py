@@ -130,7 +130,7 @@ class StdioConversation:
     async def start(
         cls, command: tuple[str, ...], cwd: Path | None, environ: Mapping[str, str], purpose: str
     ) -> StdioConversation | Session:
-        """Start the command; a `Session` with the problem when the operating system refuses."""
+        """Start the command. Return a `Session` with the problem if the operating system refuses."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
