@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, record_call
@@ -128,8 +127,7 @@ async def _call(
 ) -> RecordedCall:
     person.answer = answer
     person.asked.clear()
-    made = await record_call(planned, stub, call_tool(client, planned.tool, planned.arguments))
-    return made if answer == "agrees" else replace(made, mismatches=())
+    return await record_call(planned, stub, call_tool(client, planned.tool, planned.arguments))
 
 
 def call_message(name: str, arguments: Mapping[str, Any]) -> Json:

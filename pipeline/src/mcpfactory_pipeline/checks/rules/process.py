@@ -166,14 +166,16 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return (measured, allowed) if the policy sets this limit."""
+    """Return (measured, allowed) if the measured value exceeds this limit of the policy."""
 
     def scope(evidence: Evidence) -> Subjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:
             return not_applicable(f"no policy sets {limit}")
         value = measure(evidence).get(COSTS[limit])
-        return not_checked(f"{COSTS[limit]} could not be measured") if value is None else Subjects([(value, most)])
+        if value is None:
+            return not_checked(f"{COSTS[limit]} could not be measured")
+        return Subjects([(value, most)] if value > most else [], 1)
 
     return scope
 
@@ -184,10 +186,9 @@ def _limited(limit: str) -> Scope[tuple[int, float]]:
       hint="import lazily, and do not wait for the network before you answer")  # fmt: skip
 def _start_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
     value, most = cost
-    if value > most:
-        starts = [f"{one.purpose}: {one.milliseconds} ms" for one in evidence.sessions if one.answered]
-        words = f"the first answer took {value} ms, {most:g} are allowed"
-        yield Fault(words, proof={"starts": "\n".join(starts)})
+    starts = [f"{one.purpose}: {one.milliseconds} ms" for one in evidence.sessions if one.answered]
+    words = f"the first answer took {value} ms, {most:g} are allowed"
+    yield Fault(words, proof={"starts": "\n".join(starts)})
 
 
 @PERFORMANCE.rule("performance.calls", 1, over=_limited("max_call_ms"),
@@ -196,11 +197,10 @@ def _start_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
       hint="keep connections open between calls, and move repeated work to the start")  # fmt: skip
 def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
     value, most = cost
-    if value > most:
-        answered = [call for call in evidence.calls if call.exchange.received is not None]
-        slowest = max(answered, key=lambda call: call.exchange.milliseconds)
-        words = f"calls took {value} ms (the median), {most:g} are allowed"
-        yield Fault(f"{words}; the slowest took {slowest.exchange.milliseconds} ms", slowest.tool, slowest.exchange)
+    answered = [call for call in evidence.calls if call.exchange.received is not None]
+    slowest = max(answered, key=lambda call: call.exchange.milliseconds)
+    words = f"calls took {value} ms (the median), {most:g} are allowed"
+    yield Fault(f"{words}; the slowest took {slowest.exchange.milliseconds} ms", slowest.tool, slowest.exchange)
 
 
 @PERFORMANCE.rule("performance.memory", 1, over=_limited("max_memory_mb"),
@@ -210,6 +210,5 @@ def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
             "keeps data of every call"))  # fmt: skip
 def _memory_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
     value, most = cost
-    if value > most:
-        peaks = [f"{one.purpose}: {round(one.memory / 1024)} MB" for one in evidence.sessions if one.memory]
-        yield Fault(f"a process took {value} MB, {most:g} are allowed", proof={"peaks": "\n".join(peaks)})
+    peaks = [f"{one.purpose}: {round(one.memory / 1024)} MB" for one in evidence.sessions if one.memory]
+    yield Fault(f"a process took {value} MB, {most:g} are allowed", proof={"peaks": "\n".join(peaks)})
