@@ -152,7 +152,7 @@ _NAME: Final = re.compile(r"([a-z]+):(\S+)")
 
 def find_endpoint(
     name: str,
-    settings: EndpointSettings = EndpointSettings(),  # noqa: B008 - it is frozen
+    settings: EndpointSettings,
     *,
     environ: Mapping[str, str] | None = None,
 ) -> ModelEndpoint:
