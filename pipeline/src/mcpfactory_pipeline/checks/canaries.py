@@ -40,7 +40,7 @@ _RUNS_COMMANDS: Final = re.compile(
     re.IGNORECASE,
 )
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
-_MOST_TOOLS: Final = 5  # that are tried with each kind
+_MOST_TOOLS: Final = 5  # tools that get canaries of one kind
 _MOST_ARGUMENTS: Final = 2  # of one tool
 _VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16

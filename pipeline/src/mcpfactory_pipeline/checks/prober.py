@@ -63,9 +63,9 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 _ANSWER: Final = 10.0  # seconds that one answer may take
-_SLOWER: Final = 10  # times as long as the first answer an answer may take, where that is more
-_STARTS: Final = 10  # starts of the server that the examination has
-_TIRED: Final = 2.0  # the same, after three answers that did not come
+_SLOWER: Final = 10  # an answer may take this many times as long as the first one, if that is longer
+_STARTS: Final = 10  # the time limit grows by this many times the duration of the first answer
+_TIRED: Final = 2.0  # seconds for one answer after three requests got none
 _CANARY: Final = 3.0  # seconds for the answer to a canary
 _OVER: Final = "the time for the examination was over"
 
@@ -114,7 +114,7 @@ class ServerProber:
         self._modern = LATEST_MODERN  # the per-request revision that is spoken
         self._speaks: Lifecycle = "legacy"  # in the current session
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
-        self._url = target.url or ""  # where redirects led to
+        self._url = target.url or ""  # after redirects
 
     async def run(self) -> None:
         """Send all messages, until the time is over."""
@@ -141,7 +141,7 @@ class ServerProber:
     # --- the sessions ---
 
     async def _newest_handshake(self) -> None:
-        """Silence is believed the second time: a loaded machine can keep a sound server silent once, whose rest would be misjudged."""
+        """Run the first session again if `initialize` got no answer: a busy machine can delay a correct server once."""
         await self._first_session()
         hello = self.evidence.handshakes.get(LATEST_HANDSHAKE)
         if hello is None or not hello.problem.startswith("no answer"):

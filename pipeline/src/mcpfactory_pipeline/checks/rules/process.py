@@ -22,11 +22,9 @@ from mcpfactory_pipeline.plan.gates import COSTS
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_ODD: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
-"""Sessions that do not begin with `initialize`: a server of the handshake may end at that."""
-START_WITHIN: Final = (
-    10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
-)
+_NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
+"""Sessions that do not begin with `initialize`: a server of the handshake lifecycle may end them."""
+START_WITHIN: Final = 10_000  # milliseconds; the shortest start-up limit of a common client (Codex CLI)
 END_WITHIN: Final = 2_000  # milliseconds from the end of stdin
 _STDERR: Final = 1500  # trailing characters of stderr in a finding: the reason is at the end
 
@@ -45,7 +43,7 @@ def _started(reason: str = "") -> Scope[Session]:
 
 def _starts(evidence: Evidence) -> Subjects[Session]:
     begun = any(session.answered and session.purpose.startswith("session ") for session in evidence.sessions)
-    return Subjects([session for session in evidence.sessions if not begun or session.purpose not in _ODD])
+    return Subjects([session for session in evidence.sessions if not begun or session.purpose not in _NO_HANDSHAKE])
 
 
 @rule("startup.starts", 5, gate=True, ceiling=0, over=_starts,

@@ -35,10 +35,10 @@ FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST: Final = 1_000_000  # bytes of a body that are read
 _EACH: Final = 5.0  # seconds for one answer, from its first byte to the last that is read
-_MOST_UNANSWERED: Final = 3  # probes; a server that is silent has nothing to say to the others
+_MOST_UNANSWERED: Final = 3  # probes without an answer, after which no more are sent
 LINGER: Final = 2.0  # seconds in which a stream has to end after its answer
 _SLOWER: Final = 10  # times as long as the answer took, where that is more
-_WATCHED: Final = frozenset({"begin", "modern"})  # probes of which the end of the stream is waited for
+_WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
 Headers = Mapping[str, str | None]
