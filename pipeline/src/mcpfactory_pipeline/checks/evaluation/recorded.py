@@ -14,12 +14,7 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.evaluation.evaluation import CaseOutcome, Evaluation
 from mcpfactory_pipeline.checks.evaluation.judgement import VERDICTS, Setting
-from mcpfactory_pipeline.checks.evaluation.model_report import (
-    ModelReport,
-    hash_cases,
-    hash_tools,
-    read_report,
-)
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools, read_report
 from mcpfactory_pipeline.checks.evaluation.offer import WITHIN, chance_within
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 

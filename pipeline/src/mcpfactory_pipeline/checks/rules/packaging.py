@@ -8,14 +8,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, calls_others
 from mcpfactory_pipeline.checks.package import PackageFacts
-from mcpfactory_pipeline.checks.rule import (
-    Fault,
-    RuleOutcome,
-    RuleTable,
-    Subjects,
-    not_applicable,
-    not_checked,
-)
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Subjects, not_applicable, not_checked
 
 RULES: Final = RuleTable()
 rule = RULES.rule

@@ -8,15 +8,7 @@ from typing import Final
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import Evidence, Session, measure
 from mcpfactory_pipeline.checks.exchange import LATEST_MODERN
-from mcpfactory_pipeline.checks.rule import (
-    Fault,
-    RuleOutcome,
-    RuleTable,
-    Scope,
-    Subjects,
-    not_applicable,
-    not_checked,
-)
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Scope, Subjects, not_applicable, not_checked
 from mcpfactory_pipeline.checks.transport.stdio import pollution_hint
 from mcpfactory_pipeline.plan.gates import COSTS
 
