@@ -287,7 +287,7 @@ class ServerProber:
             if probe.transport not in ("", evidence.transport):
                 evidence.missing[probe.name] = "there is no session before initialize"
             elif probe.suits(evidence.capabilities):
-                params = probe.request_params(evidence)
+                params = probe.params(evidence) if callable(probe.params) else probe.params
                 if params is None:
                     evidence.missing[probe.name] = NOTHING_TO_ASK
                 else:
@@ -316,9 +316,10 @@ class ServerProber:
         """Send a raw message and another request; return True if the server answers that."""
         after = self._message("ping" if self._speaks == "legacy" else "server/discover")
         patience = max(min(_ANSWER, self._seconds_left()), 0.5)
-        answer, alive = await conversation.send_raw(probe.text, after, patience, wait=probe.answered)
+        text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
+        answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
         if alive.received is None and probe.session != "malformed":  # that finding needs no example
-            alive = replace(alive, problem=f"{alive.problem} (after {printable(probe.text)})")
+            alive = replace(alive, problem=f"{alive.problem} (after {printable(text)})")
         self.evidence.probes[probe.name] = answer
         if probe.after:
             self.evidence.probes[probe.after] = alive

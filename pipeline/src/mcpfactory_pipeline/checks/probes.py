@@ -5,7 +5,6 @@ Tool calls are planned in `call_plan`, and probes of HTTP headers are rows of `t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -81,15 +80,6 @@ class Probe:
         return not self.capability or (
             (self.capability.removeprefix("!") in capabilities) is not self.capability.startswith("!")
         )
-
-    def request_params(self, evidence: Evidence) -> Json | None:
-        """Return the params to send, or None if there is nothing to ask."""
-        return self.params(evidence) if callable(self.params) else self.params
-
-    @property
-    def text(self) -> str:
-        """Return the raw message as text."""
-        return self.raw if isinstance(self.raw, str) else json.dumps(self.raw)
 
     def faults(self, exchange: WireExchange) -> Iterator[Fault]:
         """Yield the differences from the expected answer."""
