@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, WrapValidator, model_validator
 
-from mcpfactory_codegen.curation import CredentialOptions, ResponseOptions, ToolCuration, WorkflowConfig
-from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.curation import CredentialOptions, ResponseOptions, Selection, ToolCuration, WorkflowConfig
 from mcpfactory_codegen.settings import (
     CONFIG,
     Names,
