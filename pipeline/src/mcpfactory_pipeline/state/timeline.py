@@ -10,7 +10,7 @@ from typing import Final
 from packaging.utils import canonicalize_version
 
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.schema import ENDS, Event
 from mcpfactory_pipeline.state.state import StageRecord, finished_record
 
 _MOVES: Final = ("promoted", "rolled-back")
@@ -102,7 +102,7 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
     """Since when a stage has not passed: its first end in another way after it passed last."""
     since = None
     for event in events:
-        if event.get("stage") != stage or event["event"] not in {"stage.finished", "stage.interrupted"}:
+        if event.get("stage") != stage or event["event"] not in ENDS:
             continue
         if event.get("outcome") == "passed":
             since = None
