@@ -265,30 +265,29 @@ def _toml(value: Any) -> str:
 
 def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
     """Return the JSON Schemas of the value at these keys: several, if it may have several types."""
-    found = list(_branches(root, root, data))
+    found = list(branches(root, root, data))
     for key in keys:
         data = data[key]
         below = [
-            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or _any_property(one)
-            for one in found
+            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or any_property(one) for one in found
         ]
-        found = [branch for one in below if isinstance(one, Mapping) for branch in _branches(one, root, data)]
+        found = [branch for one in below if isinstance(one, Mapping) for branch in branches(one, root, data)]
     return found
 
 
-def _any_property(schema: Mapping[str, Any]) -> Any:
+def any_property(schema: Mapping[str, Any]) -> Any:
     """Return the schema of the values of a table with names of the user's choice; None if it has none."""
     named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
     return next((part for part in named if isinstance(part, Mapping)), None)
 
 
-def _branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any) -> Iterator[Mapping[str, Any]]:
+def branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None) -> Iterator[Mapping[str, Any]]:
     """Yield a schema without references and unions; without branches for other constants than those in the data."""
     schema = resolve(schema, root)
     if options := parts_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}
         for one in options:
-            yield from _branches({**about, **one}, root, data)
+            yield from branches({**about, **one}, root, data)
         return
     constants = {name: one["const"] for name, one in properties_of(schema).items() if isinstance(one.get("const"), str)}
     if not isinstance(data, Mapping) or all(data.get(name) in (None, value) for name, value in constants.items()):
