@@ -197,9 +197,9 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers, none when none is named, as `[artifacts]` says; return the folders that are gone with their bytes.
+    """Prune the named servers (without names, none) by `[artifacts]`, and return the deleted folders with their bytes.
 
-    A server that is being run, or whose files cannot be read, is left for the next time.
+    Servers with active runs or unreadable files are skipped.
     """
     found = prune(workspace, names) if names else []
     return {entry.path: entry.bytes for entry in found if not entry.kept}

@@ -302,7 +302,7 @@ class WorkspaceReader:
         soaking = any(channel.soak for channel in inbox.channels)
         moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
         owners = stamps_of(str(workspace.root / name) for name in CODEOWNERS)
-        settings = (repr(workspace.settings), inbox.now.date(), moment, owners)  # waivers end with a day
+        settings = (repr(workspace.settings), inbox.now.date(), moment, owners)  # waivers expire at the end of a day
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)

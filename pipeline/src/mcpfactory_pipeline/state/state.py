@@ -374,7 +374,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def referenced(state: ServerState, keep: int) -> set[str]:
-    """Return the newest candidates, as many as `keep`, and those that are current, published, or in a channel, now or before."""
+    """Return the `keep` newest candidates, and those that are current, published, or in a channel, now or before."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
@@ -388,7 +388,7 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def to_text(state: ServerState) -> str:
-    """Return the canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
+    """Return the canonical text: equal states have equal bytes, and each fact has a line, so that Git can merge changes."""
     return canonical_text(state.to_json()) + "\n"
 
 
