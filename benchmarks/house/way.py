@@ -34,7 +34,7 @@ _READ_API: Final = (
 )
 _LOAD: Final = ("mcpfactory_codegen.read.document:load", "mcpfactory_codegen.document:load")
 _SELECT: Final = ("mcpfactory_codegen.select:select",)
-_SELECTION: Final = ("mcpfactory_codegen.select:Selection",)
+_SELECTION: Final = ("mcpfactory_codegen.curation:Selection", "mcpfactory_codegen.select:Selection")
 _NAME_API: Final = ("mcpfactory_codegen.naming:name_api",)
 _DESCRIBE: Final = ("mcpfactory_codegen.describe:describe_all", "mcpfactory_codegen.describe.tools:describe_all")
 _EMIT: Final = ("mcpfactory_codegen.emit:emit",)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory.commands.init import settings_schema
+from mcpfactory_codegen.settings import any_property, branches
+from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 
 _HEAD: Final = """\
 # Settings
@@ -48,43 +50,33 @@ def settings_reference() -> str:
 def _tables(schema: Mapping[str, Any], root: Mapping[str, Any], place: str) -> Iterator[str]:
     """Yield the tables of keys below a place such as `pipeline.channels`."""
     rows, below = [], []
-    for name, field in schema.get("properties", {}).items():
-        key = f"{place}.{name}" if place else name
-        options = [_resolved(one, root) for one in field.get("anyOf", [field])]
-        tables = [one for one in options if "properties" in one or "oneOf" in one]
-        listed = [_resolved(one["items"], root) for one in options if "items" in one]
-        listed = [one for one in listed if "properties" in one or "oneOf" in one]
-        named = [_resolved(one["additionalProperties"], root) for one in options if _is_named(one)]
-        named += [_resolved(each, root) for one in options for each in one.get("patternProperties", {}).values()]
-        named = [one for one in named if "properties" in one]
+    for name, field in properties_of(schema).items():
+        key, options = f"{place}.{name}" if place else name, list(branches(field, root))
+        lists = _tables_of(map(items_of, options), root)
+        headers = [(f"[[{key}]]", key, one) for one in lists]
+        headers += [(f"[{key}]", key, one) for one in options if properties_of(one) and not lists]
+        named = _tables_of(map(any_property, options), root)
+        headers += [(f"[{key}.<name>]", f"{key}.<name>", one) for one in named]
         text = field.get("description", "")
-        below += [(f"[{key}]", key, one, text) for one in tables if not listed]
-        below += [(f"[[{key}]]", key, one, text) for each in listed for one in _kinds(each, root)]
-        below += [(f"[{key}.<name>]", f"{key}.<name>", one, text) for one in named]
-        if not (tables or listed or named):
+        below += [(*header, text) for header in headers]
+        if not headers:
             types = [kind for kind in map(_type, options) if kind]
             if any(kind.startswith("number") for kind in types):
                 types = [kind for kind in types if not kind.startswith("whole number")]
-            needed = "required" if name in schema.get("required", ()) else _default(field)
+            needed = "required" if name in required_of(schema) else _default(field)
             rows.append(f"| `{name}` | {' or '.join(types)} | {needed} | {text} |")
     if rows:
         yield "\n".join(["| key | type | default | is |", "|---|---|---|---|", *rows, ""])
     for header, key, one, text in below:
-        kind = one["properties"].get("kind", {}).get("const", "")
+        kind = properties_of(one).get("kind", {}).get("const", "")
         yield f"### `{header}`" + (f' with `kind = "{kind}"`' if kind else "") + f"\n\n{text[:1].upper()}{text[1:]}.\n"
         yield from _tables(one, root, key)
 
 
-def _is_named(schema: Mapping[str, Any]) -> bool:
-    return isinstance(schema.get("additionalProperties"), Mapping)
-
-
-def _kinds(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [_resolved(one, root) for one in schema.get("oneOf", [schema])]
-
-
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    return root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+def _tables_of(schemas: Iterable[Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the tables that values with these schemas may be."""
+    found = (one for schema in schemas if isinstance(schema, Mapping) for one in branches(schema, root))
+    return [one for one in found if properties_of(one)]
 
 
 def _type(schema: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_runtime.errors import Exit
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.select import NOT_SELECTED, Selection, marked, select
+from mcpfactory_codegen.curation import Selection
+from mcpfactory_codegen.select import NOT_SELECTED, marked, select
 from tests.codegen.reading.support import Reader
 from tests.rows import rows
 

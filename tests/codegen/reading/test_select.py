@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.ir import Api
-from mcpfactory_codegen.select import NOT_SELECTED, Selection, select
+from mcpfactory_codegen.select import NOT_SELECTED, select
 from tests.codegen.reading.support import Reader, checked
 from tests.rows import rows
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.combine import combine, labelled
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document
-from mcpfactory_codegen.select import Selection, select
+from mcpfactory_codegen.select import select
 from mcpfactory_runtime.schemas.walk import references
 from tests.codegen.several.documents import document
 from tests.rows import rows

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.config import ApiConfig, parse_config, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate

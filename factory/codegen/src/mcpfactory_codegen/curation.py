@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from mcpfactory_codegen.settings import Settings, Strings
-from mcpfactory_runtime.upstream.secrets import MAX_TEXT
+from mcpfactory_runtime.server.results import MAX_TEXT
 
 OutputMode = Literal["declared", "loose", "none"]
 OUTPUT_TOKENS: Final = 200
@@ -23,6 +23,36 @@ def _finite(value: JsonValue) -> JsonValue:
 
 FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
 """A JSON value: no NaN, no infinity."""
+
+
+class Selection(BaseModel):
+    """The operations to include. Tags, paths and operations add up: one match is enough. Methods narrow the result.
+
+    An empty selection means everything. Operations that the document's `x-mcp` extensions exclude stay excluded,
+    unless they are in `include_operations`. The fields are options of `mcpfactory new`, arguments of the agents' tool
+    and keys of `[api]` and `[profiles.<name>]` in mcpfactory.toml.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    include_tags: tuple[str, ...] = Field(
+        default=(), description="Include only operations with this tag (repeatable)", examples=[["orders"]]
+    )
+    include_paths: tuple[str, ...] = Field(
+        default=(),
+        description="Include only matching paths: * within a segment, ** across (repeatable)",
+        examples=[["/orders/**"]],
+    )
+    include_operations: tuple[str, ...] = Field(
+        default=(),
+        description="Include only this operationId or 'GET /path' (repeatable)",
+        examples=[["listOrders", "GET /orders/{id}"]],
+    )
+    include_methods: tuple[str, ...] = Field(
+        default=(),
+        description="Of these, include only operations with this method (repeatable)",
+        examples=[["GET"]],
+    )
 
 
 class CredentialOptions(Settings):

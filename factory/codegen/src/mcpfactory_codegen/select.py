@@ -7,44 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Problems, Skipped, operation_key, split_label
 from mcpfactory_codegen.text import listed
 from mcpfactory_runtime.schemas.walk import reached
 
 NOT_SELECTED: Final = "not selected"
 """Start of the reason of a `Skipped` if the operation is valid but not selected."""
-
-
-class Selection(BaseModel):
-    """The operations to include. Tags, paths and operations add up: one match is enough. Methods narrow the result.
-
-    An empty selection means everything. Operations that the document's `x-mcp` extensions exclude stay excluded,
-    unless they are in `include_operations`. The fields are options of `mcpfactory new`, arguments of the agents' tool
-    and keys of `[api]` and `[profiles.<name>]` in mcpfactory.toml.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    include_tags: tuple[str, ...] = Field(
-        default=(), description="Include only operations with this tag (repeatable)", examples=[["orders"]]
-    )
-    include_paths: tuple[str, ...] = Field(
-        default=(),
-        description="Include only matching paths: * within a segment, ** across (repeatable)",
-        examples=[["/orders/**"]],
-    )
-    include_operations: tuple[str, ...] = Field(
-        default=(),
-        description="Include only this operationId or 'GET /path' (repeatable)",
-        examples=[["listOrders", "GET /orders/{id}"]],
-    )
-    include_methods: tuple[str, ...] = Field(
-        default=(),
-        description="Of these, include only operations with this method (repeatable)",
-        examples=[["GET"]],
-    )
 
 
 def select(api: Api, selection: Selection) -> Api:

@@ -31,7 +31,7 @@ class SettingsError(McpfactoryError):
 class Settings(BaseModel):
     """A table of a settings file: unknown keys and values of other types are refused.
 
-    A default that is a model is made by `model_construct`: it needs no validator, which would be built at each start.
+    Write a default that is a model with `model_construct`: it needs no validator, which takes time at each start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
@@ -68,26 +68,33 @@ def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
     Raises:
         SettingsError: it is not TOML, or has an unknown key or an invalid value.
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file} is not TOML: {error}", "correct that line") from None
-    return check_settings(model, data, file, text)
+    return check_settings(model, parse_toml(text, file), file, text)
 
 
-def load_settings(model: type[_Model], file: Path) -> _Model:
-    """Return the settings in a TOML file.
+def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
+    """Return the content of a TOML text.
 
     Raises:
-        SettingsError: it cannot be read, or as `read_settings`.
+        SettingsError: it is not TOML.
     """
     try:
-        text = file.read_text("utf-8-sig")  # editors on Windows put a mark before the text
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file} is not TOML: {error}", "correct that line") from None
+
+
+def load_text(file: Path) -> str:
+    """Return the text of a TOML file.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
+    try:
+        return file.read_text("utf-8-sig")  # editors on Windows put a mark before the text
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file} is not TOML: {error}", "save it as UTF-8") from None
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}", "make it readable") from error
-    return read_settings(model, text, file)
 
 
 def check_settings(model: type[_Model], data: Any, file: Path | str, text: str = "") -> _Model:
@@ -144,7 +151,7 @@ def _names(keys: Keys) -> list[str]:
 
 
 def find_line(text: str, keys: Keys) -> int:
-    """Return the line of a key in a TOML text; that of the innermost table above it if it has no line of its own."""
+    """Return the line of a key in a TOML text, or that of the innermost table around it if the key has no line."""
     best, line = 0, 1
     table: Keys = ()
     counts: dict[Keys, int] = {}
@@ -258,30 +265,29 @@ def _toml(value: Any) -> str:
 
 def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
     """Return the JSON Schemas of the value at these keys: several, if it may have several types."""
-    found = list(_branches(root, root, data))
+    found = list(branches(root, root, data))
     for key in keys:
         data = data[key]
         below = [
-            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or _any_property(one)
-            for one in found
+            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or any_property(one) for one in found
         ]
-        found = [branch for one in below if isinstance(one, Mapping) for branch in _branches(one, root, data)]
+        found = [branch for one in below if isinstance(one, Mapping) for branch in branches(one, root, data)]
     return found
 
 
-def _any_property(schema: Mapping[str, Any]) -> Any:
+def any_property(schema: Mapping[str, Any]) -> Any:
     """Return the schema of the values of a table with names of the user's choice; None if it has none."""
     named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
     return next((part for part in named if isinstance(part, Mapping)), None)
 
 
-def _branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any) -> Iterator[Mapping[str, Any]]:
+def branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None) -> Iterator[Mapping[str, Any]]:
     """Yield a schema without references and unions; without branches for other constants than those in the data."""
     schema = resolve(schema, root)
     if options := parts_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}
         for one in options:
-            yield from _branches({**about, **one}, root, data)
+            yield from branches({**about, **one}, root, data)
         return
     constants = {name: one["const"] for name, one in properties_of(schema).items() if isinstance(one.get("const"), str)}
     if not isinstance(data, Mapping) or all(data.get(name) in (None, value) for name, value in constants.items()):
@@ -302,7 +308,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal of TOML and of Python: what JSON escapes, both read alike; what only they would is cleaned away."""
+    """Return a string literal that TOML and Python read alike: JSON, without characters that only they must escape."""
     return json.dumps(clean(text), ensure_ascii=False)
 
 

@@ -160,17 +160,17 @@ def prune(
 ) -> list[Pruned]:
     """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
-    `keep` is by default what the workspace's `[artifacts]` says. What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
-    touched.
+    The default of `keep` is that of the workspace. Candidates that a channel can be rolled back to stay. A server
+    whose stages are running is left alone. State and history are not touched.
 
     Raises:
         NotFoundError: there is no such server.
-        ConfigError: not even the newest candidate would stay, or `[artifacts]` cannot be used.
+        ConfigError: not even the newest candidate would stay.
     """
-    keep = read_keep(workspace) if keep is None else keep
-    if keep is None:
+    newest = workspace.settings.artifacts.keep if keep is None else keep
+    if newest == "all":
         return []
-    if keep < 1:
+    if newest < 1:
         raise ConfigError(
             "at least the newest candidate must be kept", hint="set [artifacts] keep = 1 in mcpfactory.toml"
         )
@@ -187,7 +187,7 @@ def prune(
             # deleted.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
-                forgotten = _unreferenced(folder, referenced(store.state(server.name), keep))
+                forgotten = _unreferenced(folder, referenced(store.state(server.name), newest))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
             found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
@@ -197,21 +197,12 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers, none when none is named, as `[artifacts]` says; return the folders that are gone with their bytes.
+    """Prune the named servers (without names, none) by `[artifacts]`, and return the deleted folders with their bytes.
 
-    A server that is being run, or whose files cannot be read, is left for the next time.
-
-    Raises:
-        ConfigError: `[artifacts]` cannot be used.
+    Servers with active runs or unreadable files are skipped.
     """
     found = prune(workspace, names) if names else []
     return {entry.path: entry.bytes for entry in found if not entry.kept}
-
-
-def read_keep(workspace: Workspace) -> int | None:
-    """Return the number of newest candidates per server that keep their files, or None for all of them."""
-    keep = workspace.settings.artifacts.keep
-    return None if keep == "all" else keep
 
 
 def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:

@@ -64,7 +64,7 @@ def publish_files(
 
 
 def withdraw(channels: Path, channel: str, project: str) -> None:
-    """Take a project out of a channel: who asks for it finds nothing. No error when it is not there."""
+    """Remove a project from a channel, if the channel has it."""
     if not (channels / channel / "simple").is_dir():
         return
     with _writing(channels, channel) as folder:
@@ -74,7 +74,7 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 
 @contextmanager
 def _writing(channels: Path, channel: str) -> Iterator[Path]:
-    """Lock the folder of a channel for the block, then write its list of projects, which a killed process may have left out.
+    """Lock the folder of a channel for the block, then write its list of projects. A killed process may not have written it.
 
     Raises:
         StateError: the channel cannot be written.

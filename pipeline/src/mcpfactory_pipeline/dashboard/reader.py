@@ -44,7 +44,7 @@ from mcpfactory_pipeline.decisions.offers import next_candidate
 from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.schema import BEGINS, ENDS, Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import Adviser
@@ -65,13 +65,10 @@ T = TypeVar("T")
 Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage
 
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
-# Fields of events that the pages about many servers do not show.
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose logs say why
-_UNFINISHED: Final = frozenset(
-    {"stage.started", "stage.interrupted"}
-)  # a stage is unfinished if its last event is one of these
-_STEP_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted"})
-_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
+_UNFINISHED: Final = frozenset({BEGINS, "stage.interrupted"})  # last events of an unfinished stage
+_STEP_EVENTS: Final = ENDS | {BEGINS}
+_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # pages about many servers do not show them
 
 
 class _KnownServer(NamedTuple):
@@ -305,7 +302,7 @@ class WorkspaceReader:
         soaking = any(channel.soak for channel in inbox.channels)
         moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
         owners = stamps_of(str(workspace.root / name) for name in CODEOWNERS)
-        settings = (repr(workspace.settings), inbox.now.date(), moment, owners)  # waivers end with a day
+        settings = (repr(workspace.settings), inbox.now.date(), moment, owners)  # waivers expire at the end of a day
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)

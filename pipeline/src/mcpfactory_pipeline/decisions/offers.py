@@ -1,4 +1,4 @@
-"""Questions about a state: which candidate a channel offers, which one is next for it, and what blocks that one."""
+"""Candidates for a channel: the next one, the pending one, and what blocks it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
@@ -49,11 +49,6 @@ class ChannelReview:
     now: datetime
 
     @property
-    def server(self) -> WorkspaceServer:
-        """Return the server."""
-        return self.workspace.server(self.state.server)
-
-    @property
     def checks(self) -> tuple[str, ...]:
         """Return the names of the stages that must have checked a candidate."""
         return required_checks(self.stages, self.policy, self.channels)
@@ -61,13 +56,13 @@ class ChannelReview:
     def stale(self, candidate: str) -> list[str]:
         """Describe the checks that must run again."""
         required = required_stages(self.stages, self.policy, self.channels)
-        inputs = read_inputs(self.stages, InputReader(self.server, self.state))
+        inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
         return stale_checks(self.stages, required, self.state, candidate, inputs)
 
     def blockers(self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[Blocker] = ()) -> list[Blocker]:
         """Return the blockers between a candidate and the channel.
 
-        `stale` is the result of `stale`, and `drift` are the differences from an adopted server, both if they count.
+        `stale` is the result of the method `stale`, `drift` that of `drift_blockers`; without them, neither blocks.
         """
         found = find_blockers(
             self.policy,

@@ -7,13 +7,7 @@ from typing import Any, Unpack
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.channels.candidate import (
-    artifact_of,
-    prune_by_policy,
-    publish_candidate,
-    read_keep,
-    verify_files,
-)
+from mcpfactory_pipeline.channels.candidate import artifact_of, prune_by_policy, publish_candidate, verify_files
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.decisions.integrity import refuse_faults, require_integrity
 from mcpfactory_pipeline.decisions.offers import is_older, pending_candidate
@@ -52,7 +46,6 @@ def promote(
         RefusedError: `verify` would refuse the server, or its URL does not respond.
         NotFoundError: for an unknown server or channel.
     """
-    read_keep(workspace)  # report an invalid setting before anything moves
     require_integrity(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)

@@ -138,7 +138,7 @@ def approve_stage(
 def refuse_repeated(
     events: Iterable[Event], about: Mapping[str, Any], given: Collection[str], subject: str, hint: str
 ) -> None:
-    """Refuse the approval of a person who approved the same before: as one of `given`, or by confirming an agent's approval.
+    """Refuse a second approval of one person, who is in `given` or confirmed an agent's approval.
 
     `about` are the members of the events of these approvals.
 

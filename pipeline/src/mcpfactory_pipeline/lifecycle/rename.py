@@ -48,7 +48,7 @@ def rename(
     """Give a server another name. A dry run says what that means, and changes nothing.
 
     A folder that was moved by hand is also renamed: `new` is then its name, and `old` the name in its configuration. `notify`
-    is called with what takes a while. Return the fields of `operations.removal.RenameResult`.
+    is called before slow steps. Return the fields of `operations.removal.RenameResult`.
 
     Raises:
         NotFoundError: for an unknown server.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
 from mcpfactory_pipeline.adoption.recognise import recognise
 from mcpfactory_pipeline.adoption.sources import Wish

@@ -212,10 +212,10 @@ def _is_content(value: str) -> bool:
 
 
 def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages, each behind those that it needs, and otherwise in the order given. `before` becomes needs of others.
+    """Return the stages, each after those that it needs, otherwise in the given order. `before` becomes `needs` of others.
 
     Raises:
-        ConfigError: for two stages of one name, a need that there is not, and stages that need each other.
+        ConfigError: two stages have one name, a needed stage is unknown, or stages form a cycle.
     """
     names = [stage.name for stage in stages]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -246,7 +246,7 @@ def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 def needed_stages(stages: Sequence[Stage], name: str) -> set[str]:
-    """Return the names of all stages that must have passed before a stage: those that it needs, that these need, and so on."""
+    """Return the names of all stages that a stage needs, directly or indirectly."""
     by_name = {stage.name: stage for stage in stages}
     found: set[str] = set()
     todo = list(by_name[name].needs)
@@ -265,7 +265,7 @@ def channels_before(stages: Sequence[Stage], name: str) -> set[str]:
 
 
 def source_channels(channels: Sequence[ChannelPolicy], name: str) -> set[str]:
-    """Return the channels that a candidate goes through before one."""
+    """Return the channels that a candidate passes before the channel `name`."""
     sources = {channel.name: channel.source for channel in channels}
     found: set[str] = set()
     source = sources.get(name)
@@ -278,9 +278,10 @@ def source_channels(channels: Sequence[ChannelPolicy], name: str) -> set[str]:
 def required_stages(
     stages: Sequence[Stage], channel: ChannelPolicy, channels: Sequence[ChannelPolicy]
 ) -> tuple[Stage, ...]:
-    """Return the checks and approvals that a candidate needs for a channel: those behind no channel that it need not be in.
+    """Return the checks and approvals that a candidate needs for a channel.
 
-    Where the channel names its `checks`, of the stages of the workspace behind a channel only those.
+    Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
+    only the listed ones of them count.
     """
     allowed, found = source_channels(channels, channel.name), []
     for stage in stages:
@@ -296,6 +297,6 @@ def required_stages(
 def required_checks(
     stages: Sequence[Stage], channel: ChannelPolicy, channels: Sequence[ChannelPolicy]
 ) -> tuple[str, ...]:
-    """Return the names of the checks that must stand in the record of a candidate for a channel: stages that ran on its bytes."""
+    """Return the names of the checks that must have run on the bytes of a candidate for a channel."""
     found = required_stages(stages, channel, channels)
     return tuple(stage.name for stage in found if "candidate" in stage.reads and not stage.approval)

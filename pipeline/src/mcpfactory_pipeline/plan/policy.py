@@ -1,4 +1,4 @@
-"""Channels and what each still asks of a candidate. Pure.
+"""Channels, and the unmet requirements of each for a candidate. Pure.
 
 The first channel is filled by the run on its own; every other takes candidates from one before it.
 """

@@ -32,7 +32,7 @@ def current_decision(made: StageDecision | None, shown: Mapping[str, str]) -> St
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:
     """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
     given = current.approvals if (current := current_decision(made, shown)) else ()
-    people = {person_key(who): who for who in sorted(given, reverse=True)}  # one in several spellings is one
+    people = {person_key(who): who for who in sorted(given, reverse=True)}  # spellings of one name are one person
     allowed = {person_key(who) for who in policy.approvers}
     return sorted(who for key, who in people.items() if not allowed or key in allowed)
 

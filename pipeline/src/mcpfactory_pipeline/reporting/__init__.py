@@ -79,7 +79,7 @@ class Notifier:
         return self._settings.link(path)
 
     def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
-        """Send one event to who wants its kind, `but` these receivers; `event` is its kind. Return at once, and never raise."""
+        """Send one event to the receivers of its kind, except those in `but`. Return at once, and never raise."""
         names = [name for name in self.who_wants(str(event["event"])) if name not in but]
         if not names:
             return
@@ -100,14 +100,14 @@ class Notifier:
 
 
 def make_notifier(workspace: Workspace) -> Notifier | None:
-    """Return the notifier of a workspace, None when it names no receiver."""
+    """Return the notifier of a workspace; None without a receiver."""
     settings = workspace.settings.pipeline.events
     known = settings.log or settings.url or settings.problem or settings.mail
     return Notifier(workspace, settings) if known else None
 
 
 def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
-    """Send what people decided about a server, as its history has it; the run sends the events of stages."""
+    """Send the decisions among the events of a server; the run sends the events of stages."""
     decisions = [event for event in events if event["event"] in DECISIONS]
     if decisions and (others := make_notifier(workspace)):
         for event in decisions:

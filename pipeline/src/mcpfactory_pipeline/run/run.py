@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
-from mcpfactory_pipeline.channels.candidate import prune_by_policy, read_keep
+from mcpfactory_pipeline.channels.candidate import prune_by_policy
 from mcpfactory_pipeline.decisions.integrity import name_clashes
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage, level_here
@@ -148,7 +148,6 @@ def run_pipeline(
     stages = stages_until(stages or workspace_stages(workspace), until)
     forced = _forced(stages, again, force)
     servers, broken = _survey(workspace, names)
-    read_keep(workspace)  # before the run: report invalid settings at once
     reporter, guard = reporter or NullReporter(), threading.Lock()
     if others := make_notifier(workspace):
         reporter = NotifyingReporter(reporter, others)

@@ -9,7 +9,7 @@ from typing import Final
 from packaging.utils import canonicalize_version
 
 from mcpfactory_codegen.servers.config import ServerConfig
-from mcpfactory_codegen.settings import SettingsError, load_settings
+from mcpfactory_codegen.settings import SettingsError, load_text, read_settings
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
@@ -28,7 +28,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and put them into the folder of their candidate."""
     config = inputs.folder / CONFIG
     try:
-        allowed = load_settings(ServerConfig, config).build.allow
+        allowed = read_settings(ServerConfig, load_text(config), config).build.allow
         candidate, stated = _build(inputs)
     except (SettingsError, ReleaseError) as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")

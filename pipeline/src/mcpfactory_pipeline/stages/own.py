@@ -29,7 +29,7 @@ def own_stages(workspace: Workspace) -> list[Stage]:
 
 
 def _approval(settings: ApprovalStage) -> Stage:
-    """Return a stage that people decide; by default it shows what the stages found that it needs."""
+    """Return an approval stage; by default it shows the results of the stages that it needs."""
     needed = tuple(f"stage:{one}" for one in settings.needs if ":" not in one)
     return Stage(
         name=settings.name,
@@ -65,7 +65,7 @@ def _job(workspace: Workspace, settings: JobStage) -> Stage:
 
 
 def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
-    """Return the settings of the stage, which count as an input: also the hash of the workspace's code that it runs."""
+    """Return the settings of a stage, with the hash of the workspace's code that it runs: all are one input."""
     if settings.entry is not None:
         sources = hash_sources(workspace.root, settings.entry)
         return {"entry": settings.entry, "settings": settings.settings, "sources": sources}

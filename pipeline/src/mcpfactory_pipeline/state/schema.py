@@ -190,7 +190,7 @@ def _first(error: ValueError) -> Mapping[str, Any]:
 
 BEGINS: Final = "stage.started"
 RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
-_ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
+ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
 Step = tuple[object, object]  # a stage, and the run that executes it
 
@@ -209,7 +209,7 @@ def invalid_order(events: Iterable[Event]) -> Iterator[str]:
     ended = dict[Step, str]()  # the last end of each step; "" while it runs
     for event in events:
         step, kind = step_of(event), str(event["event"])
-        if kind in _ENDS:
+        if kind in ENDS:
             last = ended.get(step)
             if last is None or (last == kind == "stage.finished"):
                 word = "did not begin" if last is None else "had ended"

@@ -30,7 +30,7 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_text
-from mcpfactory_pipeline.state.schema import UPGRADE, Event, Step, step_of
+from mcpfactory_pipeline.state.schema import BEGINS, ENDS, UPGRADE, Event, Step, step_of
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
@@ -185,21 +185,17 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after more events, as `fold` does."""
     begun, last = dict(state.begun), state.last
     for event in events:
-        if event.get("event") == "stage.started":  # half of all events: they do not copy the state
+        state = apply(state, event)
+        if event["event"] == BEGINS:
             begun[step_of(event)] = event
-        else:
-            state = apply(state, event)
-        if event.get("event") in _ENDS:
+        elif event["event"] in ENDS:
             begun.pop(step_of(event), None)
         last = str(event.get("id"))
     return replace(state, begun=begun, last=last)
 
 
-_ENDS: Final = ("stage.finished", "stage.interrupted")
-
-
 def apply(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event, without its ID in `last`."""
+    """Return the state after one more event, without changes to `begun` and `last`: neither is in the state file."""
     kind = event.get("event")
     rule = RULES.get(str(kind))
     if rule is None:
@@ -213,15 +209,12 @@ def apply(state: ServerState, event: Event) -> ServerState:
         ) from error
 
 
-def _started(state: ServerState, event: Event) -> ServerState:
-    return replace(state, begun={**state.begun, step_of(event): event})
+def _unchanged(state: ServerState, _event: Event) -> ServerState:
+    return state
 
 
-def _ended(state: ServerState, event: Event, record: StageRecord) -> ServerState:
-    """Replace the record of a stage, which is no longer begun."""
-    step = step_of(event)
-    begun = {key: start for key, start in state.begun.items() if key != step} if step in state.begun else state.begun
-    return replace(state, stages={**state.stages, str(event["stage"]): record}, begun=begun)
+def _with_record(state: ServerState, event: Event, record: StageRecord) -> ServerState:
+    return replace(state, stages={**state.stages, str(event["stage"]): record})
 
 
 def finished_record(event: Event) -> StageRecord:
@@ -239,7 +232,7 @@ def finished_record(event: Event) -> StageRecord:
 
 def _finished(state: ServerState, event: Event) -> ServerState:
     stage, candidate, record = str(event["stage"]), event.get("candidate"), finished_record(event)
-    state = _ended(state, event, record)
+    state = _with_record(state, event, record)
     if stage in state.sent_back:
         state = replace(state, sent_back={name: who for name, who in state.sent_back.items() if name != stage})
     if (built := event.get("built")) is not None:
@@ -252,7 +245,7 @@ def _finished(state: ServerState, event: Event) -> ServerState:
 
 
 def _interrupted(state: ServerState, event: Event) -> ServerState:
-    return _ended(state, event, StageRecord("interrupted", message=str(event.get("message", ""))))
+    return _with_record(state, event, StageRecord("interrupted", message=str(event.get("message", ""))))
 
 
 def _promoted(state: ServerState, event: Event) -> ServerState:
@@ -335,7 +328,7 @@ def _who(event: Event) -> dict[str, str]:
 
 
 RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    "stage.started": _started,
+    "stage.started": _unchanged,  # half of all events: they do not copy the state
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,
@@ -347,7 +340,7 @@ RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
     "retired": _retired,
     "revived": _revived,
     "renamed": _revived,
-    "waived": lambda state, _event: state,  # it concerns data in a separate file, waivers.toml
+    "waived": _unchanged,  # it concerns data in a separate file, waivers.toml
     "publish.started": _publishing,
     "published": _published,
 }
@@ -381,7 +374,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def referenced(state: ServerState, keep: int) -> set[str]:
-    """Return the newest candidates, as many as `keep`, and those that are current, published, or in a channel, now or before."""
+    """Return the `keep` newest candidates, and those that are current, published, or in a channel, now or before."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
@@ -395,7 +388,7 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def to_text(state: ServerState) -> str:
-    """Return the canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
+    """Return the canonical text: equal states have equal bytes, and each fact has a line, so that Git can merge changes."""
     return canonical_text(state.to_json()) + "\n"
 
 

@@ -1,8 +1,8 @@
-"""Storage of state and history: the only writer of both, and the only answer to "where does a server stand".
+"""Storage of state and history: the only writer of both, and the only source of the state of a server.
 
-The answer is `Store.state`: the fold of the history. The state file is its cache. A snapshot, which is not tracked,
-holds the sizes, times and inodes of both files for which this is known to be true, and a checksum of the modules that
-fold. If any of them differs, the history is folded again, and compared with the state file.
+`Store.state` returns the fold of the history. The state file is its cache. An untracked snapshot records that both
+agree: by the sizes, times and inodes of the two files, and a checksum of the modules that fold. If any of them
+differs, the history is folded again, and compared with the state file.
 
 The new state is written next to the old one (temporary file, fsync), then the event is appended, then the state
 replaces the old one (rename, fsync of the folder): if the disk is too full for either, neither is recorded. If the
@@ -73,17 +73,17 @@ class Transaction:
         return [event for event in self._store.history(self._server) if event["id"] <= self._before]
 
     def append(self, kind: str, **facts: Any) -> Event:
-        """Add one event with id, clock and actor, and write the state that follows. Facts that are None are left out; a reason is one line."""
+        """Append one event with ID, time and actor, and write the new state. Facts that are None are omitted; a reason becomes one line."""
         event = {"id": new_id(self.state.last), "at": format_time(self._store.clock()), "actor": actor(), "event": kind}
         facts = {**facts, "confirmed": confirmed_by()}
         if reason := facts.get("reason"):
             facts["reason"] = on_one_line(reason)
         event |= {key: value for key, value in facts.items() if value is not None}
-        state = extend(self.state, [event])  # before anything is written: no event is recorded that cannot be folded
+        state = extend(self.state, [event])  # raises before an invalid event is written
         if not self._rehearsal:
             text = to_text(state)
             changed = text != to_text(self.state) or not self._store.state_file(self._server).exists()
-            # What may fail comes first: where the state cannot be written, the event is not recorded either.
+            # If the state cannot be written, the event must not be recorded either.
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
                 start, end = history.append(self._store.history_file(self._server), [event], where)
@@ -208,7 +208,7 @@ class Store:
         return [stamp and list(stamp) for stamp in stamps]
 
     def _read_snapshot(self, server: str, stamps: object, text: str | None) -> ServerState | None:
-        """Return the state in the state file; None if the snapshot is stale, of other rules, or damaged."""
+        """Return the state in the state file; None if the snapshot is stale, damaged, or from other fold rules."""
         try:
             content: dict[str, Any] = from_json(read_regular(self.snapshot_file(server), _LARGEST))
             if text is None or content["stamps"] != stamps or content["rules"] != _rules():
@@ -219,7 +219,7 @@ class Store:
             return None
 
     def _write_snapshot(self, server: str, stamps: object, state: ServerState) -> None:
-        """Note that the files with these stamps agree; ignore write errors, because this is only a cache."""
+        """Record that the files with these stamps agree. Ignore write errors: the snapshot is only a cache."""
         begun = list(state.begun.values())
         content = {"rules": _rules(), "stamps": stamps, "last": state.last, "begun": begun}
         with contextlib.suppress(OSError):
@@ -276,7 +276,7 @@ class Store:
             yield
 
     def require_older(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that is not the state after any prefix of the history, as an interrupted write leaves it.
+        """Refuse a state file that no interrupted write can have left: it is not the state after a prefix of the history.
 
         Raises:
             StateError: what is wrong; merge conflicts, another schema and damage are named.
@@ -343,7 +343,7 @@ class Store:
             ) from error
 
     def without_history(self, server: str) -> StateError:
-        """Return the error for a state that is there although its history is not: nothing could be derived from that."""
+        """Return the error for a state file without a history."""
         where = self.where(server, "history")
         return StateError(
             f"{where} is missing or empty, but the state exists", hint=f"restore it: git checkout -- {where}"

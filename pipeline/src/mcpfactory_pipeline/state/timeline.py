@@ -10,7 +10,7 @@ from typing import Final
 from packaging.utils import canonicalize_version
 
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.schema import ENDS, Event
 from mcpfactory_pipeline.state.state import StageRecord, finished_record
 
 _MOVES: Final = ("promoted", "rolled-back")
@@ -23,7 +23,7 @@ def _is_move(event: Event) -> bool:
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
-    """Each change of what a channel offers: when, and the candidate; None when it offers nothing any more."""
+    """Yield (time, candidate) of each change of a channel's offer; None if it offers nothing from then on."""
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
@@ -56,13 +56,13 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 
 
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
-    """For how many seconds in all a channel has offered a candidate; a clock that was set back adds nothing."""
+    """Return the total seconds for which a channel has offered a candidate; a clock that was set back adds nothing."""
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return when a channel has offered a candidate for so many seconds in all, be that past or still to come; None when it does not offer it any more."""
+    """Return the past or future time at which the total of `seconds` in the channel is reached; None if the candidate left before."""
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left
@@ -79,7 +79,7 @@ def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRec
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Since when a channel has offered this candidate without a break; None when it does not."""
+    """Return the time since which a channel has offered this candidate without a break; None if it does not."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
@@ -99,10 +99,10 @@ def offered_versions(events: Iterable[Event], channel: str = "") -> dict[str, se
 
 
 def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
-    """Since when a stage has not passed: its first end in another way after it passed last."""
+    """Return the time of the first unsuccessful end of a stage since it last passed; None if there is none."""
     since = None
     for event in events:
-        if event.get("stage") != stage or event["event"] not in {"stage.finished", "stage.interrupted"}:
+        if event.get("stage") != stage or event["event"] not in ENDS:
             continue
         if event.get("outcome") == "passed":
             since = None
@@ -112,7 +112,7 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
 
 
 def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Event, str, str]]:
-    """Yield each event about a candidate and a channel, with the candidate, and the one that the channel offered before."""
+    """Yield (event, candidate, candidate that the channel offered before) of each event about a candidate and the channel."""
     offered = ""
     for event in events:
         if event.get("channel") == channel and event.get("candidate") is not None:

@@ -58,7 +58,7 @@ def added(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
 def missing(
     workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return the servers whose histories lack events of a commit, or have others in their place.
+    """Return the servers whose histories lack events of a commit, or contain changed ones.
 
     `blobs` is the result of `head_histories`, if that commit is meant and many servers are read one after another.
 
@@ -225,7 +225,7 @@ def _mismatch(store: Store, server: str) -> BrokenServer | None:
 
 
 def _compare(store: Store, server: str) -> None:
-    """Raise StateError unless the state file is the fold of the history, and a run can have recorded that."""
+    """Raise StateError unless runs can have recorded the history, and the state file is its fold."""
     where, events, text = store.where(server, "state"), store.history(server), store.state_text(server)
     state = fold(server, events)
     _require_order(store, server, events)
@@ -238,7 +238,7 @@ def _compare(store: Store, server: str) -> None:
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
-    """Refuse a history with events that no run recorded; repairing it would be to believe it."""
+    """Refuse a history with events that no run recorded: a repair would accept them."""
     if wrong := next(invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(

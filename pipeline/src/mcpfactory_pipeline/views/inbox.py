@@ -155,7 +155,7 @@ def read_inbox(
 
 def gone_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers: releases in channels without a maintainer."""
-    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # of a name, the first
+    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first of each name
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]

@@ -35,7 +35,7 @@ def _bytes(value: object) -> object:
 
 
 def _chosen(values: tuple[str, ...]) -> BeforeValidator:
-    """Accept true for all values but `publish`, and false for none, besides a list of them."""
+    """Return a validator that also takes true, for all values except `publish`, and false, for none."""
     all_but = tuple(value for value in values if value != _BY_NAME)
     each = tuple[Annotated[str, OneOf(values)], ...]
     return BeforeValidator(

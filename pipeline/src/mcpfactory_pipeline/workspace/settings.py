@@ -1,4 +1,4 @@
-"""Settings of a workspace: the models of the root `mcpfactory.toml`. Functions take these records as they are.
+"""Settings of a workspace: the models of the root `mcpfactory.toml`.
 
 Values are checked whenever the file is read, so that the first command reports a mistake, not only the command that
 needs the value. Secrets are in the environment only; settings name the variables.
@@ -28,7 +28,8 @@ def _url(value: str) -> str:
     return value
 
 
-Variable = Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+Variable = Annotated[str, Field(pattern=r"^([A-Z_][A-Z0-9_]*)?$")]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 Url = Annotated[str, AfterValidator(_url)]
 Model = Annotated[str, Field(pattern=r"^(openai|anthropic):\S+$", examples=["openai:NAME"])]
 
@@ -37,7 +38,7 @@ Model = Annotated[str, Field(pattern=r"^(openai|anthropic):\S+$", examples=["ope
 
 
 class EndpointSettings(Settings):
-    """Where a model is asked, and what it costs per million tokens."""
+    """The address of a model, and its prices per million tokens."""
 
     url: str = Field(default="", description="address [default: the vendor's]", examples=["https://host/v1"])
     key: str = Field(
@@ -79,7 +80,7 @@ DECISIONS: Final = (
     *("retired", "revived", "renamed", "waived", "published"),
 )
 KINDS: Final = (*RUN_KINDS, *DECISIONS, "waits")
-# What chat and incident tools want; the rest is for looking on.
+# Results and decisions, for chat and incident tools; the other events only show progress.
 _DEFAULT_KINDS: Final = ("step.finished", "trouble", "run.finished", *DECISIONS)
 _FOR_PEOPLE: Final = ("waits",)  # default for chats and mail: only events that require action
 _TLS: Final = {"starttls": 587, "tls": 465, "none": 25}  # with the usual port of each
@@ -109,7 +110,7 @@ class MailSettings(Settings):
         description="encryption: `starttls` (port 587), `tls` (465) or `none` (25), which sends no password to another machine",
     )
     user: str = Field(default="", description="name to log in with", examples=["factory"])
-    password_variable: Variable | Literal[""] = Field(
+    password_variable: Variable = Field(
         default="",
         description="variable with the password; if it is not set, nothing is sent",
         examples=["MAIL_PASSWORD"],
@@ -155,10 +156,10 @@ class EventSettings(Settings):
         default="", description="file below the workspace", examples=["pipeline/artifacts/events.jsonl"]
     )
     webhook: Url = Field(default="", description="address of the webhook", examples=["https://chat.example.org/hook"])
-    webhook_variable: Variable | Literal[""] = Field(
+    webhook_variable: Variable = Field(
         default="", description="variable with that address, if it is secret", examples=["EVENTS_URL"]
     )
-    secret_variable: Variable | Literal[""] = Field(
+    secret_variable: Variable = Field(
         default="",
         description="variable with the secret that signs requests; if it is not set, nothing is sent",
         examples=["EVENTS_SECRET"],
@@ -321,16 +322,8 @@ class CiSettings(Settings):
         pattern=r"^3\.\d{1,2}$",
         description="Python version of the stages; another one than on your machine makes every server stale",
     )
-    channel: str = Field(
-        default="production",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
-        description="channel that releases are published from",
-    )
-    environment: str = Field(
-        default="release",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
-        description="the provider's environment that protects releases",
-    )
+    channel: Word = Field(default="production", description="channel that releases are published from")
+    environment: Word = Field(default="release", description="the provider's environment that protects releases")
     image: str = Field(
         default="",
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_./:@-]{0,299})?$",
@@ -346,18 +339,14 @@ class CiSettings(Settings):
 class ReleaseSettings(Settings):
     """Packages of the repository that are released together."""
 
-    name: str = Field(
-        default="",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
-        description="beginning of Git tags [default: the workspace's name]",
-    )
+    name: Word = Field(default="", description="beginning of Git tags [default: the workspace's name]")
     packages: Strings = Field(
         min_length=1, description="folders with a pyproject.toml", examples=[["packages/one", "packages/two"]]
     )
 
 
 class WaiverPolicy(Settings):
-    """Which waivers count. A change makes `validate` stale."""
+    """Requirements of a waiver. A change makes `validate` stale."""
 
     limit: int = Field(default=10, ge=0, description="most waivers of one server; if there are more, none counts")
     max_days: int = Field(default=365, ge=0, description="most days until a waiver ends")

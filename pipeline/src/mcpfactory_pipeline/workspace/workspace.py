@@ -11,15 +11,15 @@ import fnmatch
 import os
 import re
 import stat
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mcpfactory_codegen.servers.config import Adopted, ApiConfig, ServerConfig
-from mcpfactory_codegen.settings import Settings, SettingsError, load_settings
+from mcpfactory_codegen.settings import Settings, SettingsError, load_text, parse_toml, read_settings
 from mcpfactory_codegen.text import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, WorkspaceError
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
@@ -262,12 +262,8 @@ def read_toml(file: Path) -> dict[str, Any]:
     Raises:
         ConfigError: when it cannot be read.
     """
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows put a mark before the text
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}", hint="correct that line") from error
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+    with _config_errors():
+        return parse_toml(load_text(file), file)
 
 
 def read_file(model: type[Model], file: Path) -> Model:
@@ -276,8 +272,14 @@ def read_file(model: type[Model], file: Path) -> Model:
     Raises:
         ConfigError: it cannot be read, or a setting is invalid.
     """
+    with _config_errors():
+        return read_settings(model, load_text(file), file)
+
+
+@contextmanager
+def _config_errors() -> Iterator[None]:
     try:
-        return load_settings(model, file)
+        yield
     except SettingsError as error:
         raise ConfigError(str(error), hint=error.hint) from error
 

@@ -29,8 +29,8 @@ from mcpfactory_codegen.ir import (
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import fit, json_lines, one_line
 from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, required_of
+from mcpfactory_runtime.server.results import MAX_TEXT
 from mcpfactory_runtime.upstream.operation import Xml
-from mcpfactory_runtime.upstream.secrets import MAX_TEXT
 
 HANDLERS: Final = "workflows"
 """The module below `_generated`."""

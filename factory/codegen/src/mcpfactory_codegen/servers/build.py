@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.files import test_files
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.describe.curate import Group, check_names, curate, rename, suggest
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.describe.workflows import checked
@@ -22,7 +23,7 @@ from mcpfactory_codegen.naming.variables import keep_server_names
 from mcpfactory_codegen.openapi import kind_of
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
-from mcpfactory_codegen.select import Selection, marked, select
+from mcpfactory_codegen.select import marked, select
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import checked_answers, questions, render_answers
 from mcpfactory_codegen.servers.config import NAME, ApiConfig, ServerConfig, render_config

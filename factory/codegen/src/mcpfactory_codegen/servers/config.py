@@ -1,4 +1,4 @@
-"""`mcpfactory.toml` of a server: what the person decided. Written once, then the person's."""
+"""`mcpfactory.toml` of a server: the decisions of its owner."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, WrapValidator, model_validator
 
-from mcpfactory_codegen.curation import CredentialOptions, ResponseOptions, ToolCuration, WorkflowConfig
-from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.curation import CredentialOptions, ResponseOptions, Selection, ToolCuration, WorkflowConfig
 from mcpfactory_codegen.settings import (
     CONFIG,
     Names,
@@ -20,7 +19,7 @@ from mcpfactory_codegen.settings import (
     Settings,
     SettingsError,
     Strings,
-    load_settings,
+    load_text,
     quoted,
     read_settings,
     refuse,
@@ -311,19 +310,16 @@ def read_config(folder: Path) -> ServerConfig:
         raise SettingsError(
             f"{path} does not exist", "check that this is the folder of a server; mcpfactory inspect lists the servers"
         )
-    return _named(load_settings(ServerConfig, path), path)
+    return parse_config(load_text(path), path)
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:
-    """Return the configuration in the text of a file; `path` is what errors name.
+    """Return the configuration in the text of a file; `path` is its name in errors.
 
     Raises:
         SettingsError: it is not TOML, or a value cannot be used.
     """
-    return _named(read_settings(ServerConfig, text, path), path)
-
-
-def _named(config: ServerConfig, path: Path) -> ServerConfig:
+    config = read_settings(ServerConfig, text, path)
     if not NAME.match(config.name) or not _PACKAGE.match(config.package):
         expected = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
         raise SettingsError(f"{path}: name {config.name!r} or package {config.package!r} cannot be used", expected)

@@ -14,11 +14,11 @@ from tempfile import mkdtemp
 from typing import Final
 
 from mcpfactory_codegen.combine import common_title
+from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.openapi import title_of
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
-from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
     Created,

@@ -14,12 +14,12 @@ from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.combine import alike, combine, labelled
 from mcpfactory_codegen.credentials import NO_OPTIONS, bind_credentials
-from mcpfactory_codegen.curation import CredentialOptions
+from mcpfactory_codegen.curation import CredentialOptions, Selection
 from mcpfactory_codegen.ir import Api, Problem, split_label
 from mcpfactory_codegen.openapi import kind_of, read_source
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.lines import located
-from mcpfactory_codegen.select import Selection, select
+from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, render_apis
 from mcpfactory_codegen.settings import CONFIG, SettingsError, written

@@ -13,6 +13,9 @@ from typing import Any, Final, Literal
 
 from mcpfactory_runtime.types import Json
 
+MAX_TEXT: Final = 100_000
+"""Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
+
 
 def _without_none(block: Json) -> Json:
     return {key: value for key, value in block.items() if value is not None}

@@ -28,7 +28,7 @@ import httpx
 from mcpfactory_runtime.errors import system_error, why_unreachable
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.results import READ_BY_CODE, ToolResult
+from mcpfactory_runtime.server.results import MAX_TEXT, READ_BY_CODE, ToolResult
 from mcpfactory_runtime.tracing import TracedCall, traced
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for, sign
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
@@ -36,7 +36,7 @@ from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, Ser
 from mcpfactory_runtime.upstream.redaction import Redaction, remember_secrets
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import read_response
-from mcpfactory_runtime.upstream.secrets import MAX_TEXT, Settings
+from mcpfactory_runtime.upstream.secrets import Settings
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.urls import Redirect, Redirects, host_port_of
 

@@ -32,11 +32,20 @@ from urllib.parse import quote
 from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
+from mcpfactory_runtime.server.results import (
+    MAX_TEXT,
+    Audio,
+    Content,
+    EmbeddedBlob,
+    Image,
+    ResourceLink,
+    Text,
+    ToolResult,
+)
 from mcpfactory_runtime.upstream.encoding import UNSET, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
-from mcpfactory_runtime.upstream.secrets import MAX_TEXT, Settings
+from mcpfactory_runtime.upstream.secrets import Settings
 from mcpfactory_runtime.upstream.servers import redirect_message
 from mcpfactory_runtime.upstream.truncate import Cut, compact, select, shorten
 from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml

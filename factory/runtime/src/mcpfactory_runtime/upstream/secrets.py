@@ -75,10 +75,6 @@ SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
 """Settings that a server can override, as suffixes of their variable names."""
 
 
-MAX_TEXT: Final = 100_000
-"""Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
-
-
 def server_setting(server: str) -> str:
     """Return the setting with the address of a server other than the root: `UPLOADS_BASE_URL`."""
     return f"{server.upper().replace('-', '_')}_BASE_URL"

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import failed_checks, version_fault
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, candidate_id, describe_missing, rejected_by
 from mcpfactory_pipeline.state.schema import Event, step_of
-from mcpfactory_pipeline.state.state import ServerState, apply, fold
+from mcpfactory_pipeline.state.state import ServerState, extend, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 # code → message; docs/how-to/run-in-ci.md lists them.
@@ -98,7 +98,7 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     for event in new:
         try:
             _check(walk, event)
-            walk.state = apply(walk.state, event)
+            walk.state = extend(walk.state, [event])
         except ShardResultError:
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:

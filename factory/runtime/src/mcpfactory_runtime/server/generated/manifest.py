@@ -47,12 +47,12 @@ from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 from mcpfactory_runtime.server.generated.catalogue import Catalogue, CatalogueError
 from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
+from mcpfactory_runtime.server.results import MAX_TEXT, ToolResult
 from mcpfactory_runtime.server.signature import argument_binder
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
-    from mcpfactory_runtime.server.results import ToolResult
 
 _SHOWN: Final = 5  # places that were cut, which are named
 _FORMAT: Final = 1
@@ -165,7 +165,6 @@ class _Loader:
 
 def _bounded_result(value: Any) -> Json:
     """Return a workflow's result, shortened to the size limit of API responses."""
-    from mcpfactory_runtime.upstream.secrets import MAX_TEXT  # noqa: PLC0415 - as above
     from mcpfactory_runtime.upstream.truncate import compact, shorten  # noqa: PLC0415 - only for workflows
 
     size = len(compact(value))
