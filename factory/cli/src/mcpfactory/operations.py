@@ -85,7 +85,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 
 
 def print_result(done: OperationResult) -> None:
-    """Print the answer on stdout; notes, what was refused, and the next command on stderr."""
+    """Print the result on stdout; notes, errors and the next command on stderr."""
     for line in done.lines():
         output.line(line)
     for line in done.notes():
@@ -100,14 +100,14 @@ def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, A
     """Return the fields that were given; an argument may also be given as an option, but not twice.
 
     Raises:
-        OperationError: a text is empty, or an argument and its option differ.
+        OperationError: a value is empty, or an argument and its option differ.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
         field = name.removesuffix(_OPTION)
         if value is None:
             continue
-        if value == "":  # an unset variable of a script must not select the default
+        if value == "":  # an unset variable in a script must not select the default
             about = operation.model_fields[field].description
             raise OperationError(f"{field} is empty", hint=f"leave it out, or give a value: {about}")
         if found.setdefault(field, value) != value:
@@ -120,7 +120,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         required, several = info.is_required(), is_list(info)
         kind: Any = list[str] | None if several else str if info.annotation in _AS_TEXT else info.annotation
         kind = str if get_origin(info.annotation) is Literal else kind
-        kind = str | None if kind is str and info.default == "" else kind  # to know an empty text from none
+        kind = str | None if kind is str and info.default == "" else kind  # tells an empty value from a missing one
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
         texts |= {"autocompletion": _NAMES.get(param.names), **({"show_default": False} if required else {})}
         flags = option_names(name, info, param)

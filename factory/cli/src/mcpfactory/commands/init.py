@@ -1,3 +1,5 @@
+"""Commands that set up a workspace: init, and the JSON Schema of its settings."""
+
 from __future__ import annotations
 
 import sys
@@ -8,12 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import (
-    AsJson,
-    DryRun,
-    Factory,
-    Yes,
-)
+from mcpfactory.options import AsJson, DryRun, Factory, Yes
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -128,13 +125,13 @@ def schema(
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    They complete keys from it. Name the schema in the first line of the file: `#:schema ./mcpfactory.schema.json`.
+    Editors complete keys from it. Name it in the first line of the file: `#:schema ./mcpfactory.schema.json`.
     """
     output.data(settings_schema(kind.value if kind else ""))
 
 
 def settings_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a settings file (`root`, `server` or `waivers`); for "", of an `mcpfactory.toml` of either kind."""
+    """Return the JSON Schema of a kind of settings file; for "", of an `mcpfactory.toml` of either kind."""
     from mcpfactory_codegen.servers.config import ServerConfig
     from mcpfactory_codegen.settings import json_schema
     from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
