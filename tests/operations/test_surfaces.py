@@ -77,7 +77,12 @@ def test_the_dashboard_has_a_form_with_each_field(operation):
 @pytest.mark.anyio
 async def test_agents_have_a_tool_with_each_field(tmp_path):
     async with connect(make_factory(init_workspace(tmp_path, git=False).root)) as client:
-        tools = {tool["name"]: tool["inputSchema"] for tool in await client.list_tools()}
+        listed = await client.list_tools()
+    tools = {tool["name"]: tool["inputSchema"] for tool in listed}
+    hints = {tool["name"]: tool["annotations"] for tool in listed}
+    offered = [one.id() for one in OPERATIONS if one.id() in tools]
+    assert [name for name in offered if hints[name]["idempotentHint"]] == ["update", "run"]
+    assert [name for name in offered if hints[name]["openWorldHint"]] == ["new", "update", "run", "publish", "install"]
     for operation in OPERATIONS:
         if "mcp" in operation.omit:
             assert operation.id() not in tools
