@@ -1,7 +1,7 @@
-"""Which tests `make test` leaves to `make test-all`, and why.
+"""Tests of the second tier, which only `make test-all` runs, with the reasons.
 
-`make test` runs the fast tier, which shows every promise once. `make test-all` runs everything. What is listed here, by
-folder, file, test or fixture, belongs to the second tier; so does a parameter with the marker `full`.
+`make test` runs the fast tier, which checks every promise once. `make test-all` runs everything. The second tier has the
+folders, files, tests and fixtures in this module, and parameters with the marker `full`.
 
     python -m tests.tiers [PATH …]     print the tier of each test, with the reason
 """

@@ -1,4 +1,4 @@
-"""What was measured, as text for a terminal, as JSON, and as the tables of docs/explanation/performance.md."""
+"""Reports of measurements: text for a terminal, JSON, and the tables of docs/explanation/performance.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
 
 
 def facts() -> dict[str, Any]:
-    """What machine this is, as far as figures depend on it."""
+    """Return the facts about this machine that figures depend on."""
     model = (
         re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if Path("/proc/cpuinfo").exists() else None
     )
@@ -31,7 +31,7 @@ def facts() -> dict[str, Any]:
 
 
 def as_text(samples: Samples) -> str:
-    """Medians with their spread and ratio, then the targets."""
+    """Return the medians with their spread and ratio, then the targets."""
     lines = []
     for key, by_peer in samples.items():
         quantity = QUANTITIES[key]
@@ -47,7 +47,7 @@ def as_text(samples: Samples) -> str:
 
 
 def save(samples: Samples) -> Path:
-    """Writes everything that was measured to benchmarks/results/latest.json."""
+    """Write all measurements to benchmarks/results/latest.json."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / "latest.json"
     path.write_text(json.dumps({"machine": facts(), "samples": samples}, indent=1))
@@ -55,7 +55,7 @@ def save(samples: Samples) -> Path:
 
 
 def fill(samples: Samples) -> None:
-    """Puts the tables between the marks of docs/explanation/performance.md; rows of what was not measured now stay."""
+    """Write the tables into docs/explanation/performance.md; rows of quantities that were not measured stay."""
     page = PAGE.read_text()
     for name, table in (("targets", _target_table(samples)), ("medians", _median_table(samples))):
         before, begin, rest = page.partition(f"<!-- {name} -->\n")
@@ -65,7 +65,7 @@ def fill(samples: Samples) -> None:
 
 
 def merged(old: str, new: str) -> str:
-    """Return a table of Markdown with the rows of a newer one in place of its own; those that only the newer one has come last."""
+    """Return a Markdown table with its rows replaced by those of a newer one; rows of the newer one alone come last."""
     fresh = {_row_key(line): line for line in new.splitlines() if line.startswith("|")}
     kept = [line for line in old.splitlines() if line.startswith("|")]
     lines = [fresh.pop(_row_key(line), line) for line in kept]
@@ -94,7 +94,7 @@ def _target_table(samples: Samples) -> str:
 
 
 def _median_table(samples: Samples) -> str:
-    """Return the medians of quantities that several SDKs have, and of those without a target."""
+    """Return the medians of quantities that were measured for several SDKs or have no target."""
     judged = {key for target in TARGETS for key, _ in (target.numerator, target.denominator or target.numerator)}
     lines = [f"| what | {' | '.join(ALL)} |", f"|---|{'---|' * len(ALL)}"]
     for key, by_peer in samples.items():
@@ -115,7 +115,7 @@ def _number(value: float) -> str:
 
 
 def _spread(values: list[float]) -> str:
-    """How far the quartiles are apart: one disturbed round does not move it."""
+    """Return the interquartile range as a share of the median, which one disturbed round does not change."""
     if len(values) < 2:
         return "one value"
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")

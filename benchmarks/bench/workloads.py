@@ -131,7 +131,7 @@ QUANTITIES = {
     "space-first": Quantity(
         "1,000 servers: the first `mcpfactory pipeline run` in a fresh clone",
         "s",
-        "it reads every history once, and notes what agrees with its state",
+        "it reads every history once, and records those that match their state",
     ),
     "space-changed": Quantity(
         "1,000 servers: servers that are planned when one was changed", "", "counted in `plan --json`"

@@ -1,6 +1,6 @@
-"""Every template of `templates/`: a server is made of it and sent through the pipeline, as anybody would do it.
+"""Examination of every template of `templates/`: create a server from it and run the pipeline.
 
-A line for each: the stage that it reached, score, tests, and seconds. Good is staging with 95 or more.
+It prints a line for each: the stage that it reached, score, tests, and seconds. Good is staging with 95 or more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PATIENCE: Final = 900  # seconds for one command
 
 
 class Made(NamedTuple):
-    """What came of one template; `stage` is "staging" where all went well, else the stage that failed."""
+    """Result of one template; `stage` is "staging" if all stages passed, else the stage that failed."""
 
     template: str
     stage: str
@@ -33,12 +33,12 @@ class Made(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Whether it is in staging with the score that is wanted."""
+        """Return True if it is in staging with the required score."""
         return self.stage == "staging" and self.score >= LEAST
 
 
 def templates(only: str = "") -> Outcome:
-    """A line for each template, or for those that are named, separated by commas."""
+    """Examine each template, or those in `only`, separated by commas."""
     names = sorted(folder.name for folder in (ROOT / "templates").iterdir() if (folder / "copier.yml").is_file())
     wanted = only.split(",") if only else names
     found = []

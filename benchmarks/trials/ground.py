@@ -82,7 +82,7 @@ CHEAP = (
 
 
 def environment() -> dict[str, str]:
-    """What processes of a trial need to find its stages, and who acts."""
+    """Return the environment in which processes of a trial find its stages, and the actor."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     return {"PYTHONPATH": path, "MCPFACTORY_ACTOR": os.environ.get("MCPFACTORY_ACTOR", "trial")}
 
@@ -107,7 +107,7 @@ def ledger(space: Workspace) -> list[str]:
 
 
 def sound(space: Workspace) -> Iterator[str]:
-    """What does not hold although it must at any moment, also after a kill."""
+    """Yield violations of the invariants that hold at any moment, also after a kill."""
     store, ended = Store(space), set(ledger(space))
     for server in store.servers():
         try:
@@ -132,7 +132,7 @@ def sound(space: Workspace) -> Iterator[str]:
 
 
 def kept_promises(space: Workspace) -> Iterator[str]:
-    """What does not hold although it must once everything has come to its end."""
+    """Yield violations of the invariants that hold once all processes have ended."""
     yield from sound(space)
     yield from (f"{entry['server']}: {entry['message']}" for entry in verify(space))
     store = Store(space)

@@ -155,7 +155,7 @@ def names_of(trials: Sequence[str]) -> list[str]:
 
 
 def has_mutant() -> bool:
-    """Whether a trial runs with a mutant: then the first fault is enough."""
+    """Return True if a trial runs with a mutant: then the first fault is enough."""
     return bool(os.environ.get(_VARIABLE))
 
 

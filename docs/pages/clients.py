@@ -1,4 +1,4 @@
-"""The page `docs/reference/clients.md`, generated from the table of clients when the site is built."""
+"""Generate the page `docs/reference/clients.md` from the table of clients when the site is built."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ _HEAD: Final = """\
 How to use it: [install into clients](../how-to/install-into-clients.md).
 
 `{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
-Secrets: how an entry refers to a variable `VAR`. "file" means that the client cannot, and that the entry names a file with the
-value instead (`VAR_FILE`). In a project: how an entry in a project's file names the project's folder, so that a server of the
-project is started from its sources; `.` is the folder itself, in which the client starts servers, and "-" means that it has no
-way, so that only a published server can be installed there. Programs are named by their whole path in the user's file, and by
-their name in a project's. A client with * is started from a desktop, and so has not the `PATH` of a shell.
+
+- Secrets: the reference to a variable `VAR` in an entry. "file": the client has no references, so the entry names a file with
+  the value (`VAR_FILE`).
+- In a project: the name of the project's folder in an entry of a project's file, which starts a server from its sources. `.`
+  is the folder itself, in which the client starts servers. "-": only published servers can be installed in a project.
+- Programs have their full path in the user's file, and only their name in a project's file.
+- Clients with * are started from a desktop, without the `PATH` of a shell.
 """
 _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
 
 
 def clients_reference() -> str:
-    """Return the whole page."""
+    """Return the page as Markdown."""
     rows = [
         "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | in a project |",
         "|---|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""The page `docs/reference/publish.md`, generated from the tables of targets and rules when the site is built."""
+"""Generate the page `docs/reference/publish.md` from the tables of targets and rules when the site is built."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ How to use them: [Publish a server](../how-to/publish.md).
 
 ## Targets
 
-In the order in which they are published to. Options stand in `[publish.<target>]` of the root `mcpfactory.toml`, or in `--set`.
+`publish` uses the targets in this order. Set options in `[publish.<target>]` of the root `mcpfactory.toml`, or with `--set`.
 An option whose name ends in `_variable` names the environment variable that holds a secret.
 """
 
 _RULES: Final = """
 ## Rules of `server.json`
 
-Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
-because it would be dropped, or nobody could use it. All are judged without a network.
+Rules for schema 2025-12-11. `schema` rules come from the schema. `registry` rules are additional checks of the official
+registry. `mcpfactory` rules refuse fields that would be dropped, and entries that no client could use. All rules are checked
+offline.
 
-| rule | asked by | says |
+| rule | source | statement |
 |---|---|---|
-| `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and form that the schema gives. |
+| `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and format of the schema. |
 """
 
 
 def publish_reference() -> str:
-    """Return the whole page, as Markdown."""
+    """Return the page as Markdown."""
     parts = [_HEAD]
     for target in TARGETS.values():
-        kind = "" if target.upload else " A file: it is made, and nothing is sent."
+        kind = "" if target.upload else " It writes a file and sends nothing."
         parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
         if target.options.model_fields:
-            parts.append("\n| option | default | is |\n|---|---|---|\n")
+            parts.append("\n| option | default | description |\n|---|---|---|\n")
         for name, option in target.options.model_fields.items():
             parts.append(f"| `{name}` | {f'`{option.default}`' if option.default else '–'} | {option.description} |\n")
     parts.append(_RULES)

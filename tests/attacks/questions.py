@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
-from mcpfactory_pipeline.serve.operation_tools import DecisionTools
+from mcpfactory_pipeline.serve.operation_tools import OperationTools
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.sealing import Sealer
@@ -101,7 +101,7 @@ def _decision(folder: Path, tool: str) -> str:
         'name = "production"\nfrom = "staging"\napprovals = 1\nagents = true\n'
     )
     factory = Server("mcpfactory")
-    DecisionTools(WorkspaceAccess(space.root, local=False)).register(factory)
+    OperationTools(WorkspaceAccess(space.root, local=False)).register(factory)
     before, candidate = Store(space).history("notes"), Store(space).state("notes").candidate
     params: Json = {"name": tool, "arguments": {"server": "notes", "reason": "r"}}
     with serving(factory) as port:

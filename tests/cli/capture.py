@@ -1,7 +1,7 @@
-"""What a run looks like in a terminal of 80×24: `python -m tests.cli.capture`.
+"""Captures of a run in a terminal of 80×24: `python -m tests.cli.capture`.
 
-Makes a workspace of three servers, of which one fails, runs all stages and prints what a person saw. With `--page` the
-captures take their places in docs/how-to/dashboard.md.
+Create a workspace of three servers, of which one fails, run all stages, and print the terminal's output. `--page` writes
+the captures into docs/how-to/dashboard.md.
 """
 
 from __future__ import annotations

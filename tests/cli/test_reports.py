@@ -59,19 +59,8 @@ def test_a_waiver_is_written_beside_the_server_and_the_report_lists_it(shop):
     assert "by tester" in done.out
     text = (shop.folder / "servers/bookshop/waivers.toml").read_text()
     assert f"until = {NEXT_MONTH}" in text
-    again = (
-        "waive",
-        rule,
-        "--server",
-        "bookshop",
-        "--reason",
-        "later",
-        "--expires",
-        NEXT_MONTH,
-        "--tool",
-        "list_books",
-    )
-    assert f"it replaces the waiver until {NEXT_MONTH} by tester: soon" in shop(*again, "--dry-run").err
+    again = f"waive {rule} --server bookshop --reason later --expires {NEXT_MONTH} --tool list_books --dry-run"
+    assert f"it replaces the waiver until {NEXT_MONTH} by tester: soon" in shop(*again.split()).err
     report = shop("validate", "bookshop", "--json", "--limit", "max_start_ms=0", "--limit", "max_call_ms=60000").data
     assert [(one["rule"], one["person"], one["tool"]) for one in report["waivers"]] == [(rule, "tester", "list_books")]
     assert report["measured"]["start_ms"] > 0

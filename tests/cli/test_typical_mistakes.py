@@ -77,6 +77,7 @@ MISTAKES = (
     _("inspect", 3, "is not in a workspace", "mcpfactory init", place=".."),
     _("pipeline run shop --jobs -2", 2, "jobs must be at least 0"),
     _("pipeline promote books --candidate=", 2, "candidate is empty", "leave it out"),
+    _("pipeline hold books -m ' '", 2, "reason is empty"),
     _("pipeline promote books --channel a --channel b", 2, "--channel was given 2 times"),
     _("pipeline history books --show 1 --show 2", 2, "--show was given 2 times"),
     _("ci --check --provider github --provider gitlab", 2, "--provider was given 2 times"),

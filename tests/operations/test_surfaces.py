@@ -14,7 +14,6 @@ from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
 from mcpfactory.main import COMMANDS, build_command
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
-from mcpfactory_pipeline.operations.install import Install
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
     Operation,
@@ -23,7 +22,8 @@ from mcpfactory_pipeline.operations.operation import (
     option_names,
     param_of,
 )
-from mcpfactory_pipeline.operations.table import CONFIRMED, OPERATIONS, read_command
+from mcpfactory_pipeline.operations.publish import Publish
+from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS, read_command
 from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS
@@ -77,7 +77,12 @@ def test_the_dashboard_has_a_form_with_each_field(operation):
 @pytest.mark.anyio
 async def test_agents_have_a_tool_with_each_field(tmp_path):
     async with connect(make_factory(init_workspace(tmp_path, git=False).root)) as client:
-        tools = {tool["name"]: tool["inputSchema"] for tool in await client.list_tools()}
+        listed = await client.list_tools()
+    tools = {tool["name"]: tool["inputSchema"] for tool in listed}
+    hints = {tool["name"]: tool["annotations"] for tool in listed}
+    offered = [one.id() for one in OPERATIONS if one.id() in tools]
+    assert [name for name in offered if hints[name]["idempotentHint"]] == ["update", "run"]
+    assert [name for name in offered if hints[name]["openWorldHint"]] == ["new", "update", "run", "publish", "install"]
     for operation in OPERATIONS:
         if "mcp" in operation.omit:
             assert operation.id() not in tools
@@ -155,7 +160,6 @@ ALTERNATIVES = (
     {"due": True, "server": ""},
     {"sources": (), "mode": "", "overlays": ()},
     {"clients": ("cursor",), "env": (), "token_variable": ""},
-    {"clients": ("cursor",), "server": "https://a.test/mcp", "source": "", "env": (), "token_variable": "TOKEN"},
     {
         "clients": ("cursor",),
         "server": "https://a.test/mcp",
@@ -175,8 +179,7 @@ def anyio_backend() -> str:
 
 
 def test_a_policy_can_leave_each_decision_to_agents():
-    ids = tuple(operation.id() for operation in CONFIRMED if operation is not Install)
-    assert ids == AGENT_ACTIONS, "plan/policy.py lists what a channel may leave to agents; install is about no channel"
+    assert tuple(operation.id() for operation in (*DECISIONS, Publish)) == AGENT_ACTIONS, "see workspace/policy.py"
 
 
 def test_prompts_name_tools_that_there_are(tmp_path):

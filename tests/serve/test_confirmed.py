@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_pipeline.checks import call_plan
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
@@ -80,10 +81,12 @@ async def test_what_targets_refuse_is_said_and_nobody_is_asked(shelf):
     assert person.asked == []
 
 
-async def test_a_server_is_installed_after_a_yes_and_only_one_of_the_workspace(shelf, tmp_path):
+async def test_a_server_is_installed_after_a_yes_and_only_one_of_the_workspace(shelf, tmp_path, monkeypatch):
+    monkeypatch.setattr(call_plan, "required_variables", lambda _folder: {"BOOKS_LANGUAGE": False})
+    monkeypatch.setenv("BOOKS_LANGUAGE", "Latin")  # a person's environment is not shown to an agent
     file, person = tmp_path / "home/.cursor/mcp.json", Person(NO)
     assert "did not confirm" in text(await ask(shelf, "install", person, clients=["cursor"]))
-    assert "books" in person.asked[0]
+    assert ("books" in person.asked[0], "BOOKS_LANGUAGE" in person.asked[0]) == (True, False)
     assert str(file) in person.asked[0]
     assert not file.exists()
     done = await ask(shelf, "install", Person(), clients=["cursor"])

@@ -125,7 +125,7 @@ def rewriting_repaired(field: Field) -> Iterator[str]:
 
 
 def rewriting_against(field: Field) -> Iterator[str]:
-    """Changes who decided in the committed history, writes a state that fits, and asks `ci --check --against HEAD`."""
+    """Changes the actor in the committed history, writes a matching state, and runs `ci --check --against HEAD`."""
     _decided(field, "hold")
     field.write_events([{**one, "actor": "Mallory"} if one["event"] == "held" else one for one in field.events()])
     state = field.change_state()

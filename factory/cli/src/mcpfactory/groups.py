@@ -93,7 +93,7 @@ def lazy_group(places: Mapping[str, Place]) -> type[TyperGroup]:
 def _build(name: str, found: Any) -> Any:
     """Return the command of a function, an app or an operation."""
     if isinstance(found, typer.Typer):
-        found.rich_markup_mode = None  # what the app at the top has; typer passes it on only when it builds all at once
+        found.rich_markup_mode = None  # typer inherits it from the top app only when it builds all groups at once
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the app at the top has it
         if not isinstance(found.info.cls, type):

@@ -31,25 +31,34 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 Show = Callable[[Any], None]
 
 
+def print_result(done: OperationResult) -> None:
+    """Print the result on stdout; notes, errors and the next command on stderr."""
+    for line in done.lines():
+        output.line(line)
+    for line in done.notes():
+        output.note(line)
+    for message, hint in done.errors():
+        output.error(message, hint)
+    if done.next:
+        output.note(f"next: {done.next}")
+
+
 def command_of(
-    operation: type[Operation], show: Show | None = None, perform: Callable[..., None] | None = None
+    operation: type[Operation], show: Show = print_result, perform: Callable[..., None] | None = None
 ) -> Callable[..., None]:
     """Return the command of an operation as a function for typer.
 
     Args:
         operation: its fields are the options.
-        show: prints the result as text; by default `print_result`.
+        show: prints the result as text.
         perform: replaces running the operation and printing its result.
     """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:
         given = operation.read(_given(operation, values))
-        ask = partial(_ask, show or print_result, as_json=as_json)
+        ask = partial(_ask, show, as_json=as_json)
         context = OperationContext(_workspace(), dry_run=dry_run, access=FullAccess(), ask=ask)
-        if perform:
-            perform(given, context, as_json=as_json)
-        else:
-            _perform(given, context, show or print_result, as_json=as_json)
+        (perform or partial(_perform, show))(given, context, as_json=as_json)
 
     command.__doc__ = operation.help()
     command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions have it
@@ -63,7 +72,7 @@ def _workspace() -> Workspace | None:
         return None
 
 
-def _perform(operation: Operation, context: OperationContext, show: Show, *, as_json: bool) -> None:
+def _perform(show: Show, operation: Operation, context: OperationContext, *, as_json: bool) -> None:
     with output.progress(quiet=as_json) as tell:
         done = operation.run(replace(context, notify=tell))
     if as_json:
@@ -84,30 +93,18 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
     return typer.confirm(question, default=tried is None, err=True)
 
 
-def print_result(done: OperationResult) -> None:
-    """Print the answer on stdout; notes, what was refused, and the next command on stderr."""
-    for line in done.lines():
-        output.line(line)
-    for line in done.notes():
-        output.note(line)
-    for message, hint in done.errors():
-        output.error(message, hint)
-    if done.next:
-        output.note(f"next: {done.next}")
-
-
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that were given; an argument may also be given as an option, but not twice.
 
     Raises:
-        OperationError: a text is empty, or an argument and its option differ.
+        OperationError: a value is empty, or an argument and its option differ.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
         field = name.removesuffix(_OPTION)
         if value is None:
             continue
-        if value == "":  # an unset variable of a script must not select the default
+        if value == "":  # an unset variable in a script must not select the default
             about = operation.model_fields[field].description
             raise OperationError(f"{field} is empty", hint=f"leave it out, or give a value: {about}")
         if found.setdefault(field, value) != value:
@@ -120,7 +117,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         required, several = info.is_required(), is_list(info)
         kind: Any = list[str] | None if several else str if info.annotation in _AS_TEXT else info.annotation
         kind = str if get_origin(info.annotation) is Literal else kind
-        kind = str | None if kind is str and info.default == "" else kind  # to know an empty text from none
+        kind = str | None if kind is str and info.default == "" else kind  # tells an empty value from a missing one
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
         texts |= {"autocompletion": _NAMES.get(param.names), **({"show_default": False} if required else {})}
         flags = option_names(name, info, param)

@@ -179,7 +179,7 @@ class _Live:
         sys.stderr.flush()
 
     def step(self, text: str) -> None:
-        """Show what begins now; nothing, where a question follows."""
+        """Show the current step; "" clears the line before a question."""
         self._text = text
         if not text:
             sys.stderr.write(_CLEAR)
@@ -284,7 +284,7 @@ _log: Final = logging.getLogger(__name__)
 def log_to_stderr(level: str) -> None:
     """Print log records of this level and above, and at `info` every process that is started.
 
-    Ends the command if there is no such level.
+    Ends the command if the level is unknown.
     """
     if level.lower() not in _LEVELS:
         fail(f"MCPFACTORY_LOG: unknown level {level!r}", f"use one of {', '.join(_LEVELS)}", Exit.USAGE)
@@ -294,7 +294,7 @@ def log_to_stderr(level: str) -> None:
 
 
 def _log_process(event: str, arguments: tuple[Any, ...]) -> None:
-    """Log the words of a command that is started; processes are started in many modules, and by libraries."""
+    """Log the command line of a started process; many modules and libraries start some."""
     if event == "subprocess.Popen":
         words = arguments[1] if isinstance(arguments[1], list | tuple) else [arguments[1]]
         _log.info("start %s", shlex.join(str(word) for word in words))

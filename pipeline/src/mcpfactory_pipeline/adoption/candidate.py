@@ -118,7 +118,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
 
 
 def build_adopted(sources: Sources, environment: tuple[str, ...]) -> BuiltCandidate:
-    """Gather the files that an adopted server runs from into `work/dist`; `environment` are the variables that it reads.
+    """Gather the files that an adopted server runs from into `work/dist`; `environment` lists the variables that it reads.
 
     Raises:
         ProgramRefusedError: it does not build, or differs from the adopted version.

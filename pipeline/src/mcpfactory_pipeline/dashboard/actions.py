@@ -1,7 +1,7 @@
 """Dashboard actions: a form for each operation, and the page of one.
 
-Every action is checked before it can be confirmed. Which are possible for a server, and for which channels or stages, is
-tried as a command (`possible_actions`).
+Every action is checked before it can be confirmed. `possible_actions` tries commands to find the available actions of a
+server, with their channels and stages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-ABOUT: Final = ("channel", "stage")  # fields that say what of a server an action is about
+ABOUT: Final = ("channel", "stage")  # fields that an action is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FormInput:
-    """One field of a form. `kind` is text, choice, date, flag or hidden; `values` are those to choose from, the first by default."""
+    """Field of a form. `kind` is text, choice, date, flag or hidden; `values` are the choices, the default first."""
 
     name: str
     label: str
@@ -141,10 +141,10 @@ class Action:
         dry_run: bool,
         start: Callable[[Run], str] = lambda _run: "",
     ) -> ActionResult:
-        """Check the operation, and do it unless it is a dry run. `start` begins a run and returns its ID.
+        """Check the operation, and execute it unless it is a dry run. `start` starts a run and returns its ID.
 
         Raises:
-            PipelineError: it cannot be done.
+            PipelineError: the operation failed or was refused.
         """
         if self.operation is Run:
             wanted = Run.read({"servers": (server,), **values})

@@ -1,10 +1,11 @@
-"""Decisions about a server: approve, reject, promote, roll back, hold, unhold, retire, revive."""
+"""Decisions about servers: approve, reject, promote, roll back, hold, unhold, retire, revive, waive."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import Field
@@ -12,9 +13,7 @@ from pydantic import Field
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions import decision, promote, stage_decision
 from mcpfactory_pipeline.operations.operation import (
-    AGENTS_DECIDE_SINGLY,
     BY_PEOPLE,
-    Candidate,
     Channel,
     ConfirmedOperation,
     Omitted,
@@ -23,15 +22,31 @@ from mcpfactory_pipeline.operations.operation import (
     OperationError,
     OperationResult,
     Param,
-    Precondition,
     Reason,
-    RequiredReason,
     Server,
-    SignWith,
-    StageName,
     param,
 )
 from mcpfactory_pipeline.reporting.lines import pruned_lines
+
+_KEY: Final = "a private key is a file of the person's own machine"
+_SINGLY: Final[Omitted] = {
+    "dashboard": "the inbox selects several candidates",
+    "mcp": "a person confirms each decision of an agent",
+}
+
+Candidate = Annotated[
+    str, param("Candidate ID prefix [default: candidate in the previous channel]", metavar="CANDIDATE")
+]
+RequiredReason = Annotated[Reason, Field(min_length=1)]
+SignWith = Annotated[
+    Path | None,
+    param(
+        "SSH key to sign with, for channels and stages with `signed`",
+        metavar="KEY",
+        omit={"dashboard": _KEY, "mcp": _KEY},
+    ),
+]
+StageName = Annotated[str, param("Approval stage, instead of a channel", metavar="STAGE", names="stages")]
 
 
 class DecisionResult(OperationResult):
@@ -46,10 +61,10 @@ class DecisionResult(OperationResult):
     precondition: str = Field(default="", description="Hash of the facts that the decision depends on.")
     facts: dict[str, str] = Field(default_factory=dict, description="These facts, part by part.")
     blockers: tuple[dict[str, Any], ...] = Field(
-        default=(), description="What still keeps the candidate out of the channel."
+        default=(), description="Conditions of the channel that the candidate does not meet."
     )
     pruned: dict[str, int] = Field(default_factory=dict, description="Deleted files of old candidates, with bytes.")
-    proof: tuple[str, ...] = Field(default=(), description="What tests and checks showed.")
+    proof: tuple[str, ...] = Field(default=(), description="Results of tests and checks.")
     callers: str = Field(default="", description="Changes that break callers of the channel.")
     lifted: tuple[str, ...] = Field(default=(), description="Earlier rejections that the approval lifts.")
     skipped: dict[str, str] = Field(default_factory=dict, description="Candidates that a rollback skips, with reasons.")
@@ -63,7 +78,7 @@ class DecisionResult(OperationResult):
     tools: tuple[dict[str, Any], ...] = Field(default=(), description="Tool list that an approval stage shows.")
 
     def lines(self) -> list[str]:
-        """Return the text for stdout; for a decision about a stage with what it shows."""
+        """Return the text for stdout; for a decision about a stage, with the stage's output."""
         if not self.stage:
             return super().lines()
         return [*self.details, *(json.dumps(tool, ensure_ascii=False) for tool in self.tools), *super().lines()]
@@ -96,7 +111,7 @@ class PromoteResult(DecisionResult):
 
 
 class RetireResult(OperationResult):
-    """A server that left channels, or all of them for good."""
+    """A server that left channels, was retired, or was revived."""
 
     server: str
     channels: tuple[str, ...] = ()
@@ -111,23 +126,27 @@ class Decision(ConfirmedOperation):
     server: Server
     channel: Channel = "production"
     reason: Reason = ""
-    precondition: Precondition = ""
+    precondition: str = param(
+        "`precondition` of the inbox or the status: refuses the decision if the facts changed since",
+        "",
+        omit={"cli": "a person at a terminal reads and decides in one step"},
+    )
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Check and record the decision."""
         raise NotImplementedError
 
     def ask(self, tried: DecisionResult) -> str:
-        """Return the question about a decision that was tried."""
+        """Return the question about the result of a dry run."""
         if tried.stage:
             return f"{self.title} the result of stage {tried.stage} of {self.server}?"
         what = f"{self.server} {tried.version} (candidate {tried.candidate or ''})"
         return self.question.format(what=what, channel=self.channel, server=self.server)
 
     def bind(self, tried: DecisionResult) -> Self:
-        """Return the decision about exactly the candidate and the facts of the trial.
+        """Return the decision, restricted to the candidate and the facts of the dry run.
 
-        The facts of a stage contain what it shows, so that its candidate need not be named.
+        The facts of a stage include its output, so its candidate need not be named.
         """
         found = {"precondition": tried.precondition}
         if not tried.stage:
@@ -135,7 +154,7 @@ class Decision(ConfirmedOperation):
         return self.model_copy(update={name: value for name, value in found.items() if name in type(self).model_fields})
 
     def subject(self, tried: DecisionResult) -> str:
-        """Return the key of the question, which includes the facts of the trial."""
+        """Return the key of the question, which includes the facts of the dry run."""
         return "-".join((self.id(), self.server, tried.stage or self.channel, tried.precondition))
 
     def _arguments(self, context: OperationContext) -> dict[str, Any]:
@@ -187,7 +206,7 @@ class Approve(Decision):
         return _result(made, sentence, details=details, next=self._next(made))
 
     def _texts(self, context: OperationContext) -> tuple[str, ...]:
-        """Return a note for servers of other people, whose texts no check can approve."""
+        """Return a note to read the texts of a third-party server, which no check can judge."""
         adopted = context.workspace.server(self.server).adopted
         if adopted is None or adopted.kind not in {"url", "pypi", "npm"}:
             return ()
@@ -229,7 +248,7 @@ class Reject(Decision):
 
 
 def _stage_result(made: Mapping[str, Any], outcome: str, **more: Any) -> DecisionResult:
-    """Return the result of a decision about a stage, with what the stage shows as details."""
+    """Return the result of a decision about a stage, with the stage's output as details."""
     shown = ("  ".join(filter(None, (item["part"], item["text"], item["file"]))) for item in made["shown"])
     changes = [f"{one['kind']}: {one['code']}: {one['message']}" for one in made["changes"] or ()]
     if made["changes"] is not None:
@@ -251,10 +270,10 @@ class Promote(Decision):
 
     server: Server = ""
     candidate: Candidate = ""
-    due: bool = param("Promote all servers that the policy allows now (for timers)", False, omit=AGENTS_DECIDE_SINGLY)
+    due: bool = param("Promote all servers that the policy allows now (for timers)", False, omit=_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
-        """Move the candidate, or with `due` that of each server that may move."""
+        """Move the candidate, or with `due` all that the policy allows."""
         if self.due == bool(self.server):
             raise OperationError("give either a server or due", hint=f"mcpfactory {self.command} NAME, or --due")
         if self.due and (self.candidate or self.reason):
@@ -360,7 +379,7 @@ class Retire(Operation):
     channel: Channel = ""
 
     def run(self, context: OperationContext) -> RetireResult:
-        """Take the server out."""
+        """Remove the server from the channel, or retire it."""
         made = decision.retire(
             context.workspace,
             self.server,

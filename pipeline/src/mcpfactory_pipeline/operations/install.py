@@ -44,18 +44,18 @@ Project = Annotated[bool, param("Use the project's configuration in this folder 
 
 
 class ClientsResult(OperationResult):
-    """Changes of clients' configurations, or the servers that clients have."""
+    """Changes to clients' configurations, or the installed servers."""
 
-    changes: tuple[dict[str, Any], ...] = Field(default=(), description="The change of each client's file.")
+    changes: tuple[dict[str, Any], ...] = Field(default=(), description="Change to the file of each client.")
     configuration: str = Field(default="", description="With `print`: the text to write by hand.")
-    installed: tuple[dict[str, Any], ...] = Field(default=(), description="Without a server: those that clients have.")
+    installed: tuple[dict[str, Any], ...] = Field(default=(), description="Without a server: the installed servers.")
 
     def lines(self) -> list[str]:
         """Return the configuration, or a line for each client."""
         return self.configuration.splitlines() or [_change_line(one, dry_run=self.dry_run) for one in self.changes]
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is left to do for each client, and the details."""
+        """Return the saved files, the remaining steps for each client, and the details."""
         kept = (f"the previous file is saved in {one['kept']}" for one in self.changes if one["kept"])
         todo = [f"hint: {todo}" for one in self.changes for todo in one["todo"]]
         if self.exit_code == Exit.NOT_FOUND:
@@ -64,7 +64,7 @@ class ClientsResult(OperationResult):
 
     @property
     def exit_code(self) -> Exit:
-        """Return NO if a client has a stale server, and NOT_FOUND if there was none to remove."""
+        """Return NO if an entry is stale, drifted or broken, and NOT_FOUND if no client had the removed entry."""
         if self.changes and all(one["outcome"] == "absent" for one in self.changes):
             return Exit.NOT_FOUND
         return Exit.NO if any(one["state"] in {"stale", "drifted", "broken"} for one in self.installed) else Exit.OK
@@ -126,7 +126,7 @@ class Install(ConfirmedOperation):
     )
 
     def run(self, context: OperationContext) -> ClientsResult:
-        """Change the clients' files; without a server, list what they have."""
+        """Change the clients' files; without a server, list the installed servers."""
         from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet  # noqa: PLC0415 - loads YAML
 
         home, project = this_machine(os.environ), Path.cwd() if self.project else None
@@ -155,7 +155,7 @@ class Install(ConfirmedOperation):
         return ClientsResult(message=f"{len(rows)} entries", installed=rows, details=() if rows else (none,))
 
     def _target(self, context: OperationContext, project: Path | None) -> tuple[InstallTarget, tuple[str, ...]]:
-        """Return the server to install, and what to know about its variables and addresses."""
+        """Return the server to install, and notes about its variables and addresses."""
         from mcpfactory_pipeline.delivery.clients.install import (  # noqa: PLC0415 - loads YAML
             entry_variables,
             remote_target,
@@ -175,7 +175,7 @@ class Install(ConfirmedOperation):
         if self.token_variable:
             raise OperationError("--token-variable needs a URL", hint="use --env NAME to pass a variable")
         server = context.workspace.server(self.server)
-        environ = os.environ if by_person else {}  # an agent is not told what is set here
+        environ = os.environ if by_person else {}  # agents must not learn which variables are set here
         env, notes = entry_variables(server, self.env, environ, None if self.project or self.show else context.ask)
         target = server_target(
             context.workspace,
@@ -211,8 +211,8 @@ class Uninstall(Operation):
         from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall  # noqa: PLC0415 - loads YAML
 
         project = Path.cwd() if self.project else None
-        take_out = partial(uninstall, name=self.name, home=this_machine(os.environ), project=project)
-        return _changed(select_clients(self.clients), take_out, context)
+        remove = partial(uninstall, name=self.name, home=this_machine(os.environ), project=project)
+        return _changed(select_clients(self.clients), remove, context)
 
 
 def _changed(

@@ -39,17 +39,7 @@ if TYPE_CHECKING:
 
 _TERMINAL: Final[Omitted] = {"dashboard": "servers are created at a terminal, or by an agent"}
 _CREDENTIALS: Final[Omitted] = {"mcp": "a person decides where credentials are sent"}
-_TRUSTED: Final[Omitted] = {"mcp": "a person decides about code of other people"}
 
-Sources = Annotated[
-    tuple[str, ...],
-    param(
-        "API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
-        examples=[["api.yaml"], ["stock=https://example.com/openapi.json", "shop=api/shop.yaml"]],
-        flags=("--from-openapi", "--from"),
-        metavar="[LABEL=]FILE|URL",
-    ),
-]
 Template = Annotated[
     str,
     param(
@@ -62,7 +52,13 @@ Answers = Annotated[
     tuple[str, ...],
     param("Answer to a template question (repeatable)", examples=[["license=MIT"]], metavar="NAME=VALUE"),
 ]
-Trust = Annotated[bool, param("Use a template from git or a package without confirmation", omit=_TRUSTED)]
+Trust = Annotated[
+    bool,
+    param(
+        "Use a template from git or a package without confirmation",
+        omit={"mcp": "a person decides about third-party code"},
+    ),
+]
 
 
 class ServerResult(OperationResult):
@@ -75,11 +71,13 @@ class ServerResult(OperationResult):
     tokens: int | None = None
     problems: tuple[dict[str, Any], ...] = Field(default=(), description="Problems of the API document.")
     groups: tuple[dict[str, Any], ...] = Field(default=(), description="Groups of tools to select, if there are many.")
-    address: dict[str, Any] = Field(default_factory=dict, description="The API's URLs, as in the server's report.")
-    addresses: tuple[str, ...] = Field(default=(), description="What to set to reach the API.")
+    address: dict[str, Any] = Field(default_factory=dict, description="URLs of the API, as in the server's report.")
+    addresses: tuple[str, ...] = Field(default=(), description="Variables to set to reach the API.")
     recognised: str = Field(default="", description="Kind of the API document.")
     alike: tuple[str, ...] = Field(default=(), description="Equal security schemes of several documents.")
-    overview: dict[str, Any] | None = Field(default=None, description="Tools that are hard for models, and decisions.")
+    overview: dict[str, Any] | None = Field(
+        default=None, description="Tools that are difficult for models, and decisions to consider."
+    )
     breaking: int = Field(default=0, description="Number of changes that break callers.")
     changes: tuple[dict[str, Any], ...] = Field(default=(), description="Changes for callers.")
     conflicts: tuple[str, ...] = Field(default=(), description="Files that a person must merge.")
@@ -103,7 +101,13 @@ class New(Selection, Operation):
     name: str = param(
         "Server name [default: from the document's title]", "", argument=True, flags=("--name",), metavar="NAME"
     )
-    sources: Sources = ()
+    sources: tuple[str, ...] = param(
+        "API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
+        (),
+        examples=[["api.yaml"], ["stock=https://example.com/openapi.json", "shop=api/shop.yaml"]],
+        flags=("--from-openapi", "--from"),
+        metavar="[LABEL=]FILE|URL",
+    )
     template: Template = ""
     answers: Answers = ()
     trust: Trust = False
@@ -119,7 +123,7 @@ class New(Selection, Operation):
     strict: bool = param("Create nothing if the document has a problem", False)
 
     def run(self, context: OperationContext) -> ServerResult:
-        """Create the server, after a person confirmed a template of other people.
+        """Create the server, after a person confirmed a third-party template.
 
         Raises:
             OperationError: options contradict each other.
@@ -158,12 +162,8 @@ class New(Selection, Operation):
                 notify=context.notify,
             )
         verb = "would make" if context.dry_run else "made"
-        what = (
-            f"from template {self.template}"
-            if self.template
-            else f"{made.tools} tools from {made.operations} operations"
-        )
-        message = f"{verb} server {made.server}: {what}"
+        tools = f"{made.tools} tools from {made.operations} operations"
+        message = f"{verb} server {made.server}: {f'from template {self.template}' if self.template else tools}"
         return _result(message, made, context, f"mcpfactory pipeline run {made.server}")
 
 
@@ -196,7 +196,7 @@ class Update(Operation):
     trust: Trust = False
 
     def run(self, context: OperationContext) -> ServerResult:
-        """Update the server, after a person confirmed a template of other people.
+        """Update the server, after a person confirmed a third-party template.
 
         Raises:
             ConfigError: the server was adopted, so that it has no document and no template.
@@ -236,14 +236,14 @@ def _access(context: OperationContext) -> Access:
 
 
 def _sources(access: Access, given: Sequence[str]) -> list[ApiSource] | None:
-    """Return the sources that the caller may name; None if none is given."""
+    """Return the documents, after checking that the caller may read them; None if none is given."""
     from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - loads OpenAPI
 
     return [ApiSource(access.document(one.place), one.label) for one in sources_of(given)] if given else None
 
 
 def _confirm_template(operation: New | Update, context: OperationContext) -> None:
-    """Ask a person before the code of other people is used; shipped templates and folders need no confirmation."""
+    """Ask a person before a third-party template is used; shipped templates and folders need no confirmation."""
     from mcpfactory_codegen.servers.templates import parse_source  # noqa: PLC0415 - only for operations with a template
 
     if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).foreign):
@@ -273,7 +273,7 @@ class AdoptResult(OperationResult):
     server: str
     kind: str
     found: tuple[str, ...] = Field(description="What was recognized, in sentences.")
-    environment: tuple[str, ...] = Field(description="Variables that its code names.")
+    environment: tuple[str, ...] = Field(description="Environment variables in its code.")
     files: tuple[dict[str, Any], ...] = Field(description="Proposed files: path, change and text.")
     copies: tuple[str, ...] = Field(description="Files to copy.")
     written: tuple[str, ...] = ()
@@ -332,4 +332,4 @@ class Adopt(Operation):
         done = AdoptResult(
             message=message, **facts, written=tuple(written), next=f"mcpfactory pipeline run {proposal.server}"
         )
-        return done.of(proposal if sure else None)  # who was asked has seen it
+        return done.of(proposal if sure else None)  # the question showed it to a person who was asked

@@ -1,6 +1,6 @@
-"""The base of operations: actions of users, each declared once.
+"""Base of operations: actions of users, each declared once.
 
-An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, `run` carries it out.
+An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, and `run` executes it.
 The command line (`mcpfactory.operations`), the forms and JSON endpoints of the dashboard (`dashboard.actions`), the
 agents' tools (`serve.operation_tools`) and the reference page follow from the model.
 """
@@ -32,13 +32,13 @@ from mcpfactory_runtime.errors import Exit
 
 
 class OperationError(ConfigError):
-    """A value that an operation does not take."""
+    """Invalid value of an operation."""
 
     exit_code = Exit.USAGE
 
 
 class DeclinedError(ConfigError):
-    """A person was asked, and did not say yes."""
+    """The person declined the operation."""
 
     exit_code = Exit.NO
 
@@ -56,8 +56,8 @@ class Param:
     Attributes:
         flags: options of the command line; by default `--` and the name, in the singular for a list.
         metavar: placeholder for the value in help texts.
-        argument: it is a positional argument of the command.
-        names: the kind of names that it takes, which shells complete.
+        argument: whether it is a positional argument of the command.
+        names: the kind of names that shells complete.
         omit: surfaces that do not offer it, each with the reason.
     """
 
@@ -93,7 +93,7 @@ class Access(Protocol):
         """Return True if naming a document at a private address permits calls of that address."""
 
     def document(self, name: str) -> str:
-        """Return the place of a document, or raise `ConfigError`."""
+        """Return the path or URL of a document, or raise `ConfigError`."""
 
     def template(self, name: str) -> str:
         """Return the source of a template, or raise `ConfigError`."""
@@ -122,18 +122,18 @@ class FullAccess:
 
 @dataclass(frozen=True, slots=True)
 class OperationContext:
-    """Workspace and circumstances of an operation.
+    """Workspace in which an operation runs, and its callbacks.
 
     Attributes:
         place: the workspace; None outside one.
         dry_run: check everything and write nothing.
-        stages: replace the stages of the workspace.
+        stages: used instead of those of the workspace.
         reporter: receives the events of a run.
         stop: ends a run cleanly when it is set.
         run_id: from `new_id`, for callers that follow a run.
         access: documents and templates that the caller may name; None: none.
         notify: receives a line at the start of each step, and "" before a question.
-        ask: asks a person a question, below the result of a dry run if there is one; None: nobody can be asked.
+        ask: shows the result of a dry run, if any, and asks a person; returns None if nobody can be asked.
     """
 
     place: Workspace | None
@@ -152,17 +152,17 @@ class OperationContext:
         """Return the workspace.
 
         Raises:
-            WorkspaceError: there is none around the current folder.
+            WorkspaceError: the current folder is not in a workspace.
         """
         return self.place or Workspace.find(Path.cwd())
 
     def confirm(self, question: str, tried: OperationResult, command: str) -> None:
-        """Ask a person before an operation is carried out.
+        """Ask a person before an operation is executed.
 
         Args:
             question: to ask.
             tried: the result of a dry run, shown before the question.
-            command: does the same without a question.
+            command: the hint if nobody can be asked.
 
         Raises:
             OperationError: nobody can be asked.
@@ -189,11 +189,11 @@ class OperationResult(BaseModel):
 
     @property
     def record(self) -> Any:
-        """Return what the operation made, for presentations that show more of it than the fields."""
+        """Return the object that the operation made, for commands that print more than the fields."""
         return self._record
 
     def of(self, record: Any) -> Self:
-        """Keep what the operation made."""
+        """Keep the object that the operation made."""
         self._record = record
         return self
 
@@ -203,7 +203,7 @@ class OperationResult(BaseModel):
         return Exit.NO if self.errors() else Exit.OK
 
     def errors(self) -> Sequence[tuple[str, str]]:
-        """Return what was refused, each with a hint."""
+        """Return the errors, each with a hint."""
         return ()
 
     def lines(self) -> list[str]:
@@ -216,7 +216,7 @@ class OperationResult(BaseModel):
 
 
 class Operation(BaseModel):
-    """Something a user can do to a workspace."""
+    """Action of a user on a workspace."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -224,7 +224,7 @@ class Operation(BaseModel):
     title: ClassVar[str]
     result: ClassVar[type[OperationResult]]
     destructive: ClassVar[bool] = False
-    """It replaces what people install, or what somebody decided (`destructiveHint` of its tool)."""
+    """It replaces a release or a decision (`destructiveHint` of its tool)."""
     idempotent: ClassVar[bool] = False
     """Repeating it changes nothing more (`idempotentHint` of its tool)."""
     json_help: ClassVar[str] = "Print one JSON document instead of text"
@@ -233,10 +233,10 @@ class Operation(BaseModel):
     """Surfaces that do not offer the operation, each with the reason."""
 
     def run(self, context: OperationContext) -> OperationResult:
-        """Carry it out.
+        """Execute the operation.
 
         Raises:
-            PipelineError: it cannot be done, with what to do about it.
+            PipelineError: it failed or was refused; the hint says what to do.
         """
         raise NotImplementedError
 
@@ -277,7 +277,7 @@ class Operation(BaseModel):
         options: list[str] = []
         for name, info, param in self.fields("cli"):
             value = getattr(self, name)
-            if value == info.default and not value:  # a default that says something, as a channel does, is written
+            if value == info.default and not value:  # other defaults, such as a channel, are written
                 continue
             for one in value if isinstance(value, tuple) else (value,):
                 if param.argument:
@@ -289,17 +289,17 @@ class Operation(BaseModel):
 
 
 class ConfirmedOperation(Operation):
-    """An operation that an agent carries out after a person confirmed a dry run."""
+    """Operation that an agent executes after a person confirmed a dry run."""
 
     question: ClassVar[str]
-    """Question to the person, with fields of the operation and of the tried result."""
+    """Question to the person, with fields of the operation and of the dry run's result."""
 
     def ask(self, tried: Any) -> str:
-        """Return the question about an operation that was tried."""
+        """Return the question about the result of a dry run."""
         return self.question.format(**{**dict(self), **dict(tried)})
 
     def bind(self, tried: Any) -> Self:
-        """Return the operation on exactly what was tried."""
+        """Return the operation, restricted to the candidate and the facts of the dry run."""
         return self
 
     def subject(self, tried: Any) -> str:
@@ -355,9 +355,7 @@ _PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
 """Kind of pydantic's error → message and hint."""
 
 
-_KEY: Final = "a private key is a file of the person's own machine"
 BY_PEOPLE: Final = "people are responsible for it, not agents"
-_AT_ONCE: Final = "a person at a terminal reads and decides in one step"
 
 Server = Annotated[
     str, param("Server in this workspace", examples=["bookshop"], argument=True, metavar="NAME", names="servers")
@@ -373,39 +371,9 @@ Servers = Annotated[
     ),
 ]
 Channel = Annotated[str, param("Channel name", metavar="CHANNEL", names="channels")]
-Candidate = Annotated[
-    str, param("Candidate ID prefix [default: candidate in the previous channel]", metavar="CANDIDATE")
-]
-StageName = Annotated[str, param("Approval stage, instead of a channel", metavar="STAGE", names="stages")]
 Reason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON),
     param("Reason, recorded with the decision", flags=("--reason", "-m")),
 ]
 Yes = Annotated[bool, param("Skip the confirmation prompt", flags=("--yes", "-y"), omit={"mcp": BY_PEOPLE})]
-KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove them]")]
-SignWith = Annotated[
-    Path | None,
-    param(
-        "SSH key to sign with, for channels and stages with `signed`",
-        metavar="KEY",
-        omit={"dashboard": _KEY, "mcp": _KEY},
-    ),
-]
-Precondition = Annotated[
-    str,
-    param(
-        "`precondition` of the inbox or the status: refuses the decision if the facts changed since",
-        omit={"cli": _AT_ONCE},
-    ),
-]
-
-RequiredReason = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON),
-    param("Reason, recorded with the decision", flags=("--reason", "-m")),
-]
-AGENTS_DECIDE_SINGLY: Final[Omitted] = {
-    "dashboard": "the inbox selects several candidates",
-    "mcp": "a person confirms each decision of an agent",
-}

@@ -20,14 +20,14 @@ from mcpfactory_pipeline.operations.operation import (
 
 
 class PublishResult(OperationResult):
-    """A release, and what became of it at each target."""
+    """A release, and its outcome at each target."""
 
     server: str
     channel: str
     candidate: str
     version: str
     outcomes: tuple[dict[str, Any], ...] = Field(
-        description="`published`, `there` (was there before), `made`, `would`, `fit` or `refused` for each target, with "
+        description="`published`, `there` (already published), `made`, `would`, `fit` or `refused` for each target, with "
         "evidence, files and problems."
     )
 
@@ -36,7 +36,7 @@ class PublishResult(OperationResult):
         return [line for one in self.outcomes for line in _outcome_lines(one)]
 
     def errors(self) -> list[tuple[str, str]]:
-        """Return why targets refuse the release."""
+        """Return the reasons of targets that refuse the release."""
         found = [problem for one in self.outcomes for problem in one["problems"]]
         return [(" ".join(filter(None, (one["rule"], one["message"]))), one["hint"]) for one in found]
 
@@ -91,11 +91,11 @@ class Publish(ConfirmedOperation):
     )
 
     def run(self, context: OperationContext) -> PublishResult:
-        """Publish the release; in a dry run, only ask the targets what they have."""
+        """Publish the release; in a dry run, only read the current state of the targets."""
         from mcpfactory_pipeline.delivery.publish.publish import publish  # noqa: PLC0415 - loads every target
 
         if context.dry_run and self.check:
-            raise OperationError("use --check, which needs no network", hint="--check needs no network")
+            raise OperationError("--check and --dry-run cannot be combined", hint="--check needs no network")
         found = publish(
             context.workspace,
             self.server,
@@ -118,7 +118,7 @@ class Publish(ConfirmedOperation):
         )
 
     def bind(self, tried: PublishResult) -> Self:
-        """Return the publication of exactly the candidate and the targets that were tried."""
+        """Return the operation, restricted to the candidate and the targets of the dry run."""
         targets = tuple(one["target"] for one in tried.outcomes)
         return self.model_copy(update={"candidate": tried.candidate, "targets": targets})
 

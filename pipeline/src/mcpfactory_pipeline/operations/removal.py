@@ -12,7 +12,6 @@ from pydantic import Field
 from mcpfactory_pipeline.delivery.clients.files import this_machine
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
-    KeepChannels,
     Omitted,
     Operation,
     OperationContext,
@@ -25,11 +24,13 @@ from mcpfactory_pipeline.operations.operation import (
 )
 
 _OMIT: Final[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
-_SHOWN: Final = 20  # lines that still have the old name
+_SHOWN: Final = 20  # lines with the old name that are printed
+
+KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove them]")]
 
 
 class RemovalResult(OperationResult):
-    """What a server leaves behind under a name that is gone."""
+    """Channels, releases and client entries that still have a server's old name."""
 
     server: str
     channels: tuple[str, ...] = Field(description="Channels that offered it.")
@@ -38,13 +39,13 @@ class RemovalResult(OperationResult):
     clients: tuple[dict[str, str], ...] = Field(description="Entries of clients, with the command that removes them.")
 
     def notes(self) -> tuple[str, ...]:
-        """Return the releases and the entries that stay elsewhere."""
+        """Return the details, and the published releases and client entries that stay."""
         published = (f"{sentence}, and it stays published there; hint: delete it there" for sentence in self.published)
         entries = (f"{one['client']} has the entry {one['name']}; hint: {self.command(one)}" for one in self.clients)
         return (*self.details, *published, *entries)
 
     def command(self, entry: Mapping[str, str]) -> str:
-        """Return the command for an entry of a client."""
+        """Return the command that removes a client's entry."""
         return entry["command"]
 
 
@@ -56,7 +57,7 @@ class RemoveResult(RemovalResult):
     history: str = Field(description="Its history, which is closed and kept.")
 
     def lines(self) -> list[str]:
-        """Return a line for each place that changes."""
+        """Return a line for each path and channel that changes."""
         would = "would be " if self.dry_run else ""
         lines = [f"{path}: {would}removed" for path in (self.folder, self.artifacts) if path]
         lines += [f"{one}: {'goes on offering it' if self.kept else f'{would}without it'}" for one in self.channels]
@@ -129,7 +130,7 @@ class RenameResult(RemovalResult):
         yield from (f"  {channel}: {'would stay' if would else 'stays'} held" for channel in self.holds)
 
     def notes(self) -> tuple[str, ...]:
-        """Return the lines that still have the old name, and what stays elsewhere."""
+        """Return the lines that still have the old name, and the releases and entries that stay."""
         shown = self.mentions[:_SHOWN]
         places = [f"{self.path}/{one['path']}:{one['line']}: {one['text']}" for one in shown]
         more = len(self.mentions) - len(shown)
@@ -137,7 +138,7 @@ class RenameResult(RemovalResult):
         return (*(f"still mentions {self.previous}: {place}" for place in places), *rest, *super().notes())
 
     def command(self, entry: Mapping[str, str]) -> str:
-        """Return the commands that replace an entry of a client."""
+        """Return the commands that replace a client's entry."""
         return f"{entry['command']}; mcpfactory install {self.server} --client {entry['client']}"
 
 

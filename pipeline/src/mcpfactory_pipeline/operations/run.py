@@ -27,7 +27,7 @@ _HERE: Final[Omitted] = {
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """A stage run: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the output's end."""
+    """Run of one stage: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of its output."""
 
     server: str
     stage: str
@@ -38,7 +38,7 @@ class StepRun:
 
 
 class RunResult(OperationResult):
-    """Result of a run: the worst outcome of each server, the stages that ran, and errors before a stage began."""
+    """Result of a run: the worst outcome of each server, the stages that ran, and errors before the first stage."""
 
     passed: bool
     servers: dict[str, str]

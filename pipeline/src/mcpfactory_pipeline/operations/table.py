@@ -1,4 +1,4 @@
-"""All operations. A new one is a class and a line here."""
+"""Table of all operations; a new operation is a class and an entry here."""
 
 from __future__ import annotations
 
@@ -19,19 +19,12 @@ from mcpfactory_pipeline.operations.decisions import (
 )
 from mcpfactory_pipeline.operations.install import Install, Uninstall
 from mcpfactory_pipeline.operations.new import Adopt, New, Update
-from mcpfactory_pipeline.operations.operation import (
-    ConfirmedOperation,
-    Operation,
-    OperationError,
-    is_list,
-    option_names,
-)
+from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list, option_names
 from mcpfactory_pipeline.operations.publish import Publish
 from mcpfactory_pipeline.operations.removal import Remove, Rename
 from mcpfactory_pipeline.operations.run import Run
 
 DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollback, Hold, Unhold)
-CONFIRMED: Final[tuple[type[ConfirmedOperation], ...]] = (*DECISIONS, Publish, Install)
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
     New, Adopt, Update, Run, *DECISIONS, Retire, Revive, Waive, Publish, Install, Uninstall, Rename, Remove,
 )  # fmt: skip

@@ -36,7 +36,7 @@ class WorkspaceAccess:
     root: Path
     documents: tuple[str, ...] = ()
     local: bool = True
-    permits_private: ClassVar[bool] = False  # that is for a person to do
+    permits_private: ClassVar[bool] = False  # only a person at a terminal may
 
     def workspace(self) -> Workspace:
         """Return the workspace with its current configuration.

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
-from mcpfactory_pipeline.serve.operation_tools import DecisionTools, PipelineTools
+from mcpfactory_pipeline.serve.operation_tools import OperationTools
 from mcpfactory_pipeline.serve.read_tools import ReadTools
 from mcpfactory_pipeline.serve.resources import FactoryResources
 from mcpfactory_runtime import Server
@@ -45,7 +45,7 @@ def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = Tru
         description="Makes, tests and promotes the MCP servers of a workspace.",
         instructions=_INSTRUCTIONS,
     )
-    for part in (ReadTools(access), PipelineTools(access), DecisionTools(access), FactoryResources(access)):
+    for part in (ReadTools(access), OperationTools(access), FactoryResources(access)):
         part.register(server)
     resources.register(server)
     return server

@@ -1,8 +1,8 @@
-"""Tools of the agents' server that follow from operations: runs, and decisions that a person confirms.
+"""Tools of the agents' server that are derived from operations: one for each operation that agents may use.
 
-The order: check the policy, try the operation (so that we never ask about an impossible one), ask the person, then
-carry it out on the candidate named in the question, provided that nothing has changed since. The history
-records the agent as actor, and the person who confirmed.
+A `ConfirmedOperation` needs a person: check the policy, do a dry run (so that nobody is asked about an impossible
+operation), ask the person, then execute it on the candidate in the question, unless the facts have changed since. The
+history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from threading import Event
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, create_model
 
@@ -40,13 +41,109 @@ from mcpfactory_pipeline.operations.operation import (
 )
 from mcpfactory_pipeline.operations.publish import Publish
 from mcpfactory_pipeline.operations.run import Run, RunResult, StepRun
-from mcpfactory_pipeline.operations.table import CONFIRMED, DECISIONS, OPERATIONS
+from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, as_tool_error, in_stoppable_thread, person
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 from mcpfactory_runtime.types import Json
+
+_ASKED: Final = 3  # times that a person is asked while the facts change
+_FORM: Final[Json] = {
+    "type": "object",
+    "properties": {"yes": {"type": "boolean", "title": "Yes, do it"}},
+    "required": ["yes"],
+}
+_RUN: Final = (
+    "It takes minutes, and reports each step. A failed stage is not an error of this tool: `findings` and `log` return "
+    "the details. If canceled, the run ends cleanly, and finished results are kept."
+)
+
+
+class OperationTools:
+    """Tools for the operations on one workspace."""
+
+    def __init__(self, access: WorkspaceAccess) -> None:
+        self._access = access
+
+    def register(self, server: Server) -> None:
+        """Add a tool for each operation that agents may use; `install` only on the machine of the client."""
+        for operation in OPERATIONS:
+            if "mcp" in operation.omit or (operation is Install and not self._access.local):
+                continue
+            hints = {"readOnlyHint": False, "destructiveHint": operation.destructive}
+            hints |= {"idempotentHint": operation.idempotent, "openWorldHint": operation not in DECISIONS}
+            task: Literal["optional"] | None = "optional" if operation is Run else None
+            server.tool(title=operation.title, annotations=hints, task=task)(self._tool(operation))
+
+    def _tool(self, operation: type[Operation]) -> Callable[..., Any]:
+        if operation is Run:
+            return tool_of(Run, self._run, returns=RunResult, about=_RUN)
+        if issubclass(operation, ConfirmedOperation):
+            returns = _confirmed_result(operation)
+            confirm = partial(self._confirm, returns=returns)
+            return tool_of(operation, confirm, returns=returns, about="A person is asked first.")
+        return tool_of(operation, self._execute, returns=operation.result, dry_run=True)
+
+    async def _execute(self, ctx: Context, wanted: Operation, **options: Any) -> OperationResult:
+        who = agent(ctx)
+
+        def perform(stop: Event) -> OperationResult:
+            with ids.acting_as(who):
+                return wanted.run(OperationContext(self._access.workspace(), access=self._access, stop=stop, **options))
+
+        return await in_stoppable_thread(perform)
+
+    async def _run(self, ctx: Context, wanted: Run) -> OperationResult:
+        reporter = _ProgressReporter(ctx)
+        done = await self._execute(ctx, wanted, reporter=reporter)
+        return done.model_copy(update={"steps": reporter.steps, "troubles": reporter.troubles})
+
+    async def _confirm(
+        self, ctx: Context, asked: ConfirmedOperation, *, returns: type[OperationResult]
+    ) -> OperationResult:
+        """Execute an operation after a person confirmed it; if facts changed, show the changes and ask again.
+
+        The key of the question covers every confirmed value, so an answer to an earlier question does not count.
+        """
+        if not self._access.local and ctx.principal is None:  # every program on this machine can reach the port
+            raise ToolError(
+                "Over HTTP, decisions require callers that are identified, but this server has no "
+                "authorization.\nhint: mcpfactory serve --http --token env:NAME, or serve on stdio"
+            )
+        await self._access.read(_refuse_agents, asked)
+        tried, changed, who = await self._try(ctx, asked), "", agent(ctx)
+        for _ in range(_ASKED):
+            reason = printable(on_one_line(getattr(asked, "reason", "")))
+            shown = (printable(on_one_line(one)) for one in tried.details)
+            its = [f"Its reason: {reason}"] * bool(reason)
+            message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *shown, *its))
+            answer = await ctx.elicit(message, _FORM, key=asked.subject(tried))
+            if not (answer.accepted and answer.content.get("yes") is True):
+                raise ToolError("The person did not confirm it, so nothing was changed.")
+            confirmed = person(ctx)
+            made = await self._access.read(_make, asked.bind(tried), who, confirmed)
+            if isinstance(made, OperationResult):
+                return returns.model_validate(
+                    {**dict(made), "decision": asked.id(), "actor": who, "confirmed": confirmed}
+                )
+            changes = changed_facts(getattr(tried, "precondition", ""), made.facts, getattr(tried, "facts", {}))
+            changed = "".join(f"Since you were asked, this has changed: {one.words}\n" for one in changes)
+            tried = await self._try(ctx, asked.model_copy(update={"precondition": ""}))
+        raise ToolError(f"{changed}The state changed each time while the person was asked, so nothing was changed.")
+
+    async def _try(self, ctx: Context, asked: ConfirmedOperation) -> OperationResult:
+        """Return the result of a dry run."""
+
+        def check(workspace: Workspace) -> OperationResult:
+            with ids.acting_as(agent(ctx), person(ctx)):
+                return asked.run(OperationContext(workspace, dry_run=True))
+
+        tried = await self._access.read(check)
+        if refused := tried.errors():
+            raise ToolError("\n".join(f"{message}\nhint: {hint}" for message, hint in refused))
+        return tried
 
 
 def tool_of(
@@ -61,9 +158,9 @@ def tool_of(
 
     Args:
         operation: its docstring is the description, its fields are the parameters.
-        perform: carries out an operation for a caller, given the context and the operation.
-        returns: the type of the result.
-        about: more for the description.
+        perform: executes the operation, given the context of the call and the operation.
+        returns: type of the result.
+        about: appended to the description.
         dry_run: whether the tool has a parameter `dry_run`, which `perform` receives.
     """
 
@@ -99,86 +196,8 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-_ASKED: Final = 3  # times that a person is asked while things change
-_FORM: Final[Json] = {
-    "type": "object",
-    "properties": {"yes": {"type": "boolean", "title": "Yes, do it"}},
-    "required": ["yes"],
-}
-
-
-class DecisionTools:
-    """The tools, on one workspace."""
-
-    def __init__(self, access: WorkspaceAccess) -> None:
-        self._access = access
-
-    def register(self, server: Server) -> None:
-        """Offer a tool for each operation that a person confirms; `install` only on the machine of the client."""
-        for operation in CONFIRMED:
-            if operation is Install and not self._access.local:
-                continue
-            hints = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": operation.destructive}
-            hints["openWorldHint"] = operation not in DECISIONS
-            returns = _confirmed_result(operation)
-
-            async def perform(
-                ctx: Context, asked: ConfirmedOperation, returns: type[OperationResult] = returns
-            ) -> OperationResult:
-                return await self._perform(ctx, asked, returns)
-
-            tool = tool_of(operation, perform, returns=returns, about="A person is asked first.")
-            server.tool(title=operation.title, annotations=hints)(tool)
-
-    async def _perform(
-        self, ctx: Context, asked: ConfirmedOperation, returns: type[OperationResult]
-    ) -> OperationResult:
-        """Return the result after a person confirmed it. After a change, explain it and ask again.
-
-        The question key includes every confirmed value. An answer to an earlier version of the question therefore does
-        not count.
-        """
-        if not self._access.local and ctx.principal is None:  # any program of this machine reaches a port
-            raise ToolError(
-                "Over HTTP, decisions require callers that are identified, but this server has no "
-                "authorization.\nhint: mcpfactory serve --http --token env:NAME, or serve on stdio"
-            )
-        await self._access.read(_refuse_agents, asked)
-        tried, changed, who = await self._try(ctx, asked), "", agent(ctx)
-        for _ in range(_ASKED):
-            reason = printable(on_one_line(getattr(asked, "reason", "")))
-            shown = (printable(on_one_line(one)) for one in tried.details)
-            its = [f"Its reason: {reason}"] * bool(reason)
-            message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *shown, *its))
-            answer = await ctx.elicit(message, _FORM, key=asked.subject(tried))
-            if not (answer.accepted and answer.content.get("yes") is True):
-                raise ToolError("The person did not confirm it, so nothing was changed.")
-            confirmed = person(ctx)
-            made = await self._access.read(_make, asked.bind(tried), who, confirmed)
-            if isinstance(made, OperationResult):
-                return returns.model_validate(
-                    {**dict(made), "decision": asked.id(), "actor": who, "confirmed": confirmed}
-                )
-            changes = changed_facts(getattr(tried, "precondition", ""), made.facts, getattr(tried, "facts", {}))
-            changed = "".join(f"Since you were asked, this has changed: {one.words}\n" for one in changes)
-            tried = await self._try(ctx, asked.model_copy(update={"precondition": ""}))
-        raise ToolError(f"{changed}The state changed each time while the person was asked, so nothing was changed.")
-
-    async def _try(self, ctx: Context, asked: ConfirmedOperation) -> OperationResult:
-        """Check an operation without carrying it out."""
-
-        def check(workspace: Workspace) -> OperationResult:
-            with ids.acting_as(agent(ctx), person(ctx)):
-                return asked.run(OperationContext(workspace, dry_run=True))
-
-        tried = await self._access.read(check)
-        if refused := tried.errors():
-            raise ToolError("\n".join(f"{message}\nhint: {hint}" for message, hint in refused))
-        return tried
-
-
 def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResult]:
-    """Return the type of an operation's result, with who carried it out and who confirmed it."""
+    """Return the result type of an operation, extended by the agent and the person who confirmed it."""
     name = f"Confirmed{operation.result.__name__}"
     about = f"{operation.result.__doc__} A person confirmed it."
     return create_model(name, __base__=operation.result, __doc__=about, decision=str, actor=str, confirmed=str)
@@ -187,7 +206,7 @@ def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResu
 def _make(
     workspace: Workspace, asked: ConfirmedOperation, who: str, confirmed: str
 ) -> OperationResult | StaleDecisionError:
-    """Carry an operation out, or return the error that the facts have changed since the person was asked."""
+    """Execute an operation; return the error if the facts have changed since the person was asked."""
     with ids.acting_as(who, confirmed):
         try:
             return asked.run(OperationContext(workspace))
@@ -196,9 +215,9 @@ def _make(
 
 
 def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
-    """Raise `PromotionError` unless the policy of the channel or stage leaves the operation to agents.
+    """Raise `PromotionError` unless the policy of the channel or stage permits agents to do it.
 
-    For a stage that is not an approval stage, the decision itself raises the error. `install` is about no channel.
+    For a stage that is not an approval stage, the decision itself raises the error. `install` concerns no channel.
     """
     if not isinstance(asked, Decision | Publish):
         return
@@ -219,56 +238,8 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
         )
 
 
-class PipelineTools:
-    """The tools, on one workspace."""
-
-    def __init__(self, access: WorkspaceAccess) -> None:
-        self._access = access
-
-    def register(self, server: Server) -> None:
-        """Offer a tool for each operation that no person confirms."""
-        for operation in OPERATIONS:
-            if "mcp" in operation.omit or operation in CONFIRMED:
-                continue
-            hints = {"readOnlyHint": False, "destructiveHint": operation.destructive, "openWorldHint": True}
-            hints["idempotentHint"] = operation.idempotent
-            if operation is Run:
-                run = tool_of(Run, self._run, returns=RunResult, about=_RUN)
-                server.tool(title=Run.title, annotations=hints, task="optional")(run)
-            else:
-                tool = tool_of(operation, self._perform, returns=operation.result, dry_run=True)
-                server.tool(title=operation.title, annotations=hints)(tool)
-
-    async def _perform(self, ctx: Context, wanted: Operation, *, dry_run: bool) -> OperationResult:
-        who = agent(ctx)
-
-        def perform(stop: Event) -> OperationResult:
-            with ids.acting_as(who):
-                return wanted.run(
-                    OperationContext(self._access.workspace(), dry_run=dry_run, access=self._access, stop=stop)
-                )
-
-        return await in_stoppable_thread(perform)
-
-    async def _run(self, ctx: Context, wanted: Run) -> RunResult:
-        reporter, who = _ProgressReporter(ctx), agent(ctx)
-
-        def work(stop: Event) -> RunResult:
-            with ids.acting_as(who):
-                return wanted.run(OperationContext(self._access.workspace(), reporter=reporter, stop=stop))
-
-        done = await in_stoppable_thread(work)
-        return done.model_copy(update={"steps": reporter.steps, "troubles": reporter.troubles})
-
-
-_RUN: Final = (
-    "It takes minutes, and reports each step. A failed stage is not an error of this tool: `findings` and `log` return "
-    "the details. If canceled, the run ends cleanly, and finished results are kept."
-)
-
-
 def add_log(steps: list[StepRun], event: LogLines) -> None:
-    """Add a log to its step: servers run in parallel, so the last step may be another server's."""
+    """Add a log to its step, which may not be the last one: servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))
@@ -276,7 +247,7 @@ def add_log(steps: list[StepRun], event: LogLines) -> None:
 
 
 class _ProgressReporter:
-    """A reporter that tells the client how far a run is. Events come from several threads, one at a time."""
+    """Report the progress of a run to the client. Events come from several threads, one at a time."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -285,7 +256,7 @@ class _ProgressReporter:
         self.troubles: list[str] = []
 
     def emit(self, event: RunEvent) -> None:
-        """Count a beginning and an end of each stage, and keep how it ended."""
+        """Count the start and the end of each stage, and keep the outcome."""
         if isinstance(event, RunStarted):
             self._total = 2 * len(event.servers) * len(event.stages)
             self._report(0, f"{len(event.servers)} servers, {len(event.stages)} stages")
@@ -308,4 +279,4 @@ class _ProgressReporter:
         self._ctx.report_progress(self._done, max(self._total, self._done) or None, message)
 
     def close(self) -> None:
-        """Leave the rest to the answer of the tool."""
+        """Do nothing: the tool's result has the rest."""

@@ -85,7 +85,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class ConfusedTools:
-    """Confused pairs in the shape of `evaluate --suggest --json`, most frequent first; `reports` names the models with reports."""
+    """Confused pairs as in `evaluate --suggest --json`, most frequent first; `reports` lists models with reports."""
 
     server: str
     reports: list[str]
@@ -109,7 +109,7 @@ class SourceDiff:
 
 @dataclass(frozen=True, slots=True)
 class InboxResult:
-    """Everything that waits, the most blocking first."""
+    """Pending work, the most blocking first."""
 
     items: list[InboxItem]
 

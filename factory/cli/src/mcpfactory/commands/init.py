@@ -1,3 +1,5 @@
+"""Commands that set up a workspace: init, and the JSON Schema of its settings."""
+
 from __future__ import annotations
 
 import sys
@@ -8,12 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import (
-    AsJson,
-    DryRun,
-    Factory,
-    Yes,
-)
+from mcpfactory.options import AsJson, DryRun, Factory, Yes
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -35,8 +32,7 @@ def init(
     A workspace is a repository: `git init` runs if the folder is in none. Existing files stay unchanged.
     """
     from mcpfactory_pipeline.delivery.ci.origin import in_words
-    from mcpfactory_pipeline.lifecycle import setup as repository
-    from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+    from mcpfactory_pipeline.lifecycle.setup import apply_setup, ignored, read_setup
 
     folder_given, folder = folder, folder.resolve()
     setup = read_setup(folder, origin=_chosen_origin(folder, factory))
@@ -46,19 +42,9 @@ def init(
     if setup.others and not setup.blocked and not yes:
         _confirm_setup(setup, as_json=as_json)
     workspace = apply_setup(setup)
-    lost = repository.ignored(folder, setup.written())
+    lost = ignored(folder, setup.written())
     if as_json:
-        origin = str(setup.origin) if setup.origin else None
-        changes = [change.to_json() for change in setup.changes]
-        output.data(
-            {
-                "workspace": workspace.name,
-                "path": str(workspace.root),
-                "factory": origin,
-                "changes": changes,
-                "ignored": lost,
-            }
-        )
+        output.data({**_setup_json(setup), "workspace": workspace.name, "ignored": lost})
         return
     output.line(f"workspace {workspace.name} is ready in {workspace.root}")
     for change in setup.changes:
@@ -98,11 +84,15 @@ def _confirm_setup(setup: Setup, *, as_json: bool) -> None:
         raise typer.Exit(Exit.NO)
 
 
+def _setup_json(setup: Setup) -> dict[str, Any]:
+    origin = str(setup.origin) if setup.origin else None
+    changes = [change.to_json() for change in setup.changes]
+    return {"workspace": None, "path": str(setup.folder), "factory": origin, "changes": changes}
+
+
 def _show_setup(setup: Setup, *, as_json: bool) -> None:
     if as_json:
-        origin = str(setup.origin) if setup.origin else None
-        changes = [change.to_json() for change in setup.changes]
-        output.data({"workspace": None, "path": str(setup.folder), "factory": origin, "changes": changes})
+        output.data(_setup_json(setup))
         return
     if not setup.changes:
         output.line(f"{setup.folder} is up to date")
@@ -128,13 +118,13 @@ def schema(
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    They complete keys from it. Name the schema in the first line of the file: `#:schema ./mcpfactory.schema.json`.
+    Editors complete keys from it. Name it in the first line of the file: `#:schema ./mcpfactory.schema.json`.
     """
     output.data(settings_schema(kind.value if kind else ""))
 
 
 def settings_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a settings file (`root`, `server` or `waivers`); for "", of an `mcpfactory.toml` of either kind."""
+    """Return the JSON Schema of a kind of settings file; for "", of an `mcpfactory.toml` of either kind."""
     from mcpfactory_codegen.servers.config import ServerConfig
     from mcpfactory_codegen.settings import json_schema
     from mcpfactory_pipeline.workspace.settings import WorkspaceSettings

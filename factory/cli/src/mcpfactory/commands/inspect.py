@@ -115,7 +115,7 @@ _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "o
 
 
 def _print_texts(shown: dict[str, Any]) -> None:
-    """Print all texts that a started server gives to models, one a line; those of others are in their manifest."""
+    """Print all texts that a started server gives to models, one per line; other servers have them in their manifest."""
     from mcpfactory_pipeline.base.text import printable_line
 
     if "instructions" not in shown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -19,10 +19,6 @@ from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
-
-if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace.workspace import Workspace
-
 
 _HERE: Final = "mcpfactory.commands.pipeline"
 _DECISIONS: Final = "mcpfactory_pipeline.operations.decisions"
@@ -54,7 +50,86 @@ def _group() -> None:
     pass
 
 
+_NAMED_SERVERS: Final = 3  # most servers of a run for which pending items are printed
 _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
+
+
+def plan(names: Names = None, as_json: AsJson = False) -> None:
+    """Show the stages to run and why; run nothing."""
+    _plan(Run(servers=tuple(names or ())), OperationContext(workspace_in()), as_json=as_json)
+
+
+def _plan(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
+    steps = wanted.plan(context)
+    if as_json:
+        output.data([step.to_json() for step in steps])
+    else:
+        _print_plan(steps)
+    if any(step.verdict == "broken" for step in steps):
+        raise typer.Exit(Exit.BROKEN)
+
+
+def _print_plan(steps: Sequence[PlanStep]) -> None:
+    due = [step for step in steps if step.verdict != "up-to-date"]
+    if due:
+        output.table(
+            ("SERVER", "STAGE", "VERDICT", "WHY"),
+            [(s.server, s.stage or "-", s.verdict, "; ".join(s.reasons)) for s in due],
+        )
+    running = sum(step.verdict == "run" for step in steps)
+    output.note(
+        f"{running} of {len(steps)} steps to run" if due else f"nothing to do: {len(steps)} steps are up to date"
+    )
+
+
+def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
+    """Run the stages, print their progress or events, and end with the exit code of the run."""
+    if context.dry_run:
+        _plan(wanted, context, as_json=as_json)
+        return
+    from mcpfactory_pipeline.reporting import make_reporter
+    from mcpfactory_pipeline.views.waiting import tell_waiting
+
+    reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
+    outcome = wanted.carry_out(replace(context, reporter=reporter))
+    warn_of_isolation(context.workspace, outcome)
+    tell_waiting(context.workspace, list(outcome.servers))
+    if not as_json:
+        _note_waiting(context.workspace, list(outcome.servers))
+    raise typer.Exit(exit_of_run(outcome))
+
+
+run = command_of(Run, perform=_run)
+
+
+def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
+    """Print the pending items of a run's servers with the next command; for many servers, refer to the inbox."""
+    from mcpfactory_pipeline.views.inbox import read_inbox
+
+    if len(names) > _NAMED_SERVERS:
+        output.note("see what needs your attention: mcpfactory inbox")
+        return
+    for item in read_inbox(workspace, names) if names else []:
+        if item.kind in {"approval", "ready"}:
+            output.note(f"{item.server}: {item.message}\nnext: {item.command}")
+
+
+def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
+    """Warn, once per run, if server code ran without isolation although that was not configured."""
+    from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
+
+    if outcome.ran and outcome.isolation == NONE.name and workspace.settings.pipeline.isolation == AUTO:
+        output.warning(f"code of servers ran without isolation ({describe_lacking()})")
+        output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
+
+
+def exit_of_run(outcome: Any) -> Exit:
+    """Return the exit code of a command that ran the pipeline."""
+    if outcome.interrupted:
+        return Exit.INTERRUPTED
+    if outcome.errored:
+        return Exit.BROKEN
+    return Exit.NO if outcome.failed else Exit.OK
 
 
 def status(
@@ -260,84 +335,3 @@ def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False)
         output.line(f"{entry.path}  {f'kept: {entry.kept}' if entry.kept else f'{entry.bytes / 1e6:.1f} MB'}")
     size = sum(entry.bytes for entry in gone) / 1e6
     output.note(f"{pluralize(len(gone), 'folder')}, {size:.1f} MB {'would go' if dry_run else 'gone'}")
-
-
-_NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
-
-
-def plan(names: Names = None, as_json: AsJson = False) -> None:
-    """Show the stages to run and why; run nothing."""
-    _plan(Run(servers=tuple(names or ())), OperationContext(workspace_in()), as_json=as_json)
-
-
-def _plan(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
-    steps = wanted.plan(context)
-    if as_json:
-        output.data([step.to_json() for step in steps])
-    else:
-        _print_plan(steps)
-    if any(step.verdict == "broken" for step in steps):
-        raise typer.Exit(Exit.BROKEN)
-
-
-def _print_plan(steps: Sequence[PlanStep]) -> None:
-    due = [step for step in steps if step.verdict != "up-to-date"]
-    if due:
-        output.table(
-            ("SERVER", "STAGE", "VERDICT", "WHY"),
-            [(s.server, s.stage or "-", s.verdict, "; ".join(s.reasons)) for s in due],
-        )
-    running = sum(step.verdict == "run" for step in steps)
-    output.note(
-        f"{running} of {len(steps)} steps to run" if due else f"nothing to do: {len(steps)} steps are up to date"
-    )
-
-
-def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
-    """Run the stages, print their progress or events, and end with the exit code of the run."""
-    if context.dry_run:
-        _plan(wanted, context, as_json=as_json)
-        return
-    from mcpfactory_pipeline.reporting import make_reporter
-    from mcpfactory_pipeline.views.waiting import tell_waiting
-
-    reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
-    outcome = wanted.carry_out(replace(context, reporter=reporter))
-    warn_of_isolation(context.workspace, outcome)
-    tell_waiting(context.workspace, list(outcome.servers))
-    if not as_json:
-        _note_waiting(context.workspace, list(outcome.servers))
-    raise typer.Exit(exit_of_run(outcome))
-
-
-run = command_of(Run, perform=_run)
-
-
-def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers with the next command; for many servers, refer to the inbox."""
-    from mcpfactory_pipeline.views.inbox import read_inbox
-
-    if len(names) > _NAMED_SERVERS:
-        output.note("see what needs your attention: mcpfactory inbox")
-        return
-    for item in read_inbox(workspace, names) if names else []:
-        if item.kind in {"approval", "ready"}:
-            output.note(f"{item.server}: {item.message}\nnext: {item.command}")
-
-
-def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
-    """Warn, once per run, if server code ran without isolation although that was not configured."""
-    from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
-
-    if outcome.ran and outcome.isolation == NONE.name and workspace.settings.pipeline.isolation == AUTO:
-        output.warning(f"code of servers ran without isolation ({describe_lacking()})")
-        output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
-
-
-def exit_of_run(outcome: Any) -> Exit:
-    """Return the exit code of a command that ran the pipeline."""
-    if outcome.interrupted:
-        return Exit.INTERRUPTED
-    if outcome.errored:
-        return Exit.BROKEN
-    return Exit.NO if outcome.failed else Exit.OK

@@ -1,4 +1,4 @@
-"""Commands that start a server: run, call and login."""
+"""Commands that start a server: run, login and call."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+_MODES: Final = ("full", "search")
+_MAX_SUGGESTIONS: Final = 5  # names suggested for an unknown tool
+_MIN_LENGTH: Final = 3  # characters; shorter words are part of too many names
+_WARNING: Final = "warning: "  # prefix of a server's lines on stderr for the person who started it
+_INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
 
 
 def run(
@@ -86,14 +92,14 @@ def login(
     Use a browser or a code. The login is stored for the server.
     """
     if forget:
-        _run(name, "logout", f"--scheme={scheme}")
+        _run_own_command(name, "logout", f"--scheme={scheme}")
     switches = ["--no-browser"] * no_browser + ["--device"] * device
     scopes = [f"--scope={one}" for one in scope or ()]
-    _run(name, "login", f"--scheme={scheme}", f"--port={port}", *scopes, *switches)
+    _run_own_command(name, "login", f"--scheme={scheme}", f"--port={port}", *scopes, *switches)
 
 
-def _run(name: str, *arguments: str) -> NoReturn:
-    """Run the server's own command: it has the API's addresses, and the libraries in its own environment."""
+def _run_own_command(name: str, *arguments: str) -> NoReturn:
+    """Run a command of the server itself, whose environment has its settings and libraries."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
@@ -102,13 +108,6 @@ def _run(name: str, *arguments: str) -> NoReturn:
     refuse_among_many(workspace, server, os.environ)
     done = subprocess.run(server_command(server, *arguments), env=server_environ(server), check=False)
     sys.exit(done.returncode)
-
-
-_MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
-_LEAST: Final = 3  # characters of a part of a name that is suggested
-_MODES: Final = ("full", "search")
-_WARNING: Final = "warning: "  # how a server begins a line on stderr for the person who started it
-_INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
 
 
 def call(
@@ -197,7 +196,7 @@ async def _call(
     async with connect_server(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
-            contained = (known for known in sorted(tools) if len(tool) >= _LEAST and tool.lower() in known.lower())
+            contained = (known for known in sorted(tools) if len(tool) >= _MIN_LENGTH and tool.lower() in known.lower())
             near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
             start = "" if inspection_report(server.folder) else " --start"
             guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
@@ -214,10 +213,10 @@ async def _call(
         except McpError as error:
             output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NO)
     for line in client.stderr.splitlines():
-        if line.startswith(_WARNING):  # an address that was not moved, say
+        if line.startswith(_WARNING):  # for example about an API address
             output.warning(line.removeprefix(_WARNING))
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
-        output.error(str(failure), failure.hint)  # the caller gets an internal error; the owner, where it is
+        output.error(str(failure), failure.hint)  # the client gets an internal error; the owner needs the location
     elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):
         output.hint(f"{tool} takes {_describe_arguments(schema)}")
     return result

@@ -1,4 +1,4 @@
-"""Results of new, adopt, update and install for people, and the command diff."""
+"""Commands new, adopt, update, diff and install: the text that is printed for their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import typer
 from mcpfactory import output
 from mcpfactory.operations import command_of, print_result
 from mcpfactory.options import AsJson, Name, workspace_in
-from mcpfactory.output import print_addresses, print_changes, print_overview, print_problems
 from mcpfactory_pipeline.operations.install import ClientsResult, Install
 from mcpfactory_pipeline.operations.new import Adopt, AdoptResult, New, ServerResult, Update
 from mcpfactory_runtime.errors import Exit
@@ -20,11 +19,14 @@ from mcpfactory_runtime.errors import Exit
 if TYPE_CHECKING:
     from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
 
+_LONGEST: Final = 60  # lines of a changed file that are printed
+_QUIET: Final = ("same", "keep", "deleted")  # actions of an update that leave a file unchanged
+
 
 def _show_new(done: ServerResult) -> None:
-    """Print the server that was created, and the steps before the first call."""
+    """Print the new server, and the next commands."""
     created = done.record
-    print_problems(created.problems)
+    output.print_problems(created.problems)
     if created.recognised:
         output.line(f"read {created.recognised}")
     output.line(done.message)
@@ -43,19 +45,19 @@ new = command_of(New, _show_new)
 
 
 def _advise(created: Any) -> None:
-    """Print advice to read before the first call: the address of the API, and decisions to consider."""
-    print_addresses(created.server, created.address)
+    """Print the address of the API, and decisions to consider before the first call."""
+    output.print_addresses(created.server, created.address)
     if created.alike:
         names = ", ".join(created.alike)
         output.note(f"several documents have the security scheme {names}, each with separate variables")
         output.note("  hint: if they use one account, --shared-credentials merges them")
-    print_overview(created.overview)
+    output.print_overview(created.overview)
     if created.overview is not None:
         _print_set_variables(created.overview.credentials, created.address)
 
 
 def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any]) -> None:
-    """Warn about variables of the new server that are already set: their values may belong to another API."""
+    """Warn about variables of the new server that are already set, maybe for another API."""
     from mcpfactory_runtime.upstream.secrets import SETTINGS
 
     settings = (f"{address['prefix']}_{name}" for name in SETTINGS)
@@ -67,7 +69,7 @@ def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any])
 
 
 def _was_retired(name: str) -> bool:
-    """Return True if an earlier server of this name was retired; its retirement must be reverted by hand."""
+    """Return True if an earlier server of this name was retired."""
     from mcpfactory_pipeline.base.errors import StateError
     from mcpfactory_pipeline.state.store import Store
 
@@ -76,9 +78,6 @@ def _was_retired(name: str) -> bool:
         return name in store.servers() and store.state(name).retired is not None
     except StateError:
         return False
-
-
-_LONGEST: Final = 60  # lines of a file that are shown
 
 
 def _print_proposal(proposal: AdoptionProposal) -> None:
@@ -107,7 +106,7 @@ def _print_proposal(proposal: AdoptionProposal) -> None:
 
 
 def _show_adopt(done: AdoptResult) -> None:
-    """Print the proposal, if the person did not see it before, and what was written."""
+    """Print the proposal, unless the question already showed it, and the result."""
     if done.record:
         _print_proposal(done.record)
     if done.written or not (done.dry_run or done.record.changes):
@@ -120,14 +119,11 @@ def _show_adopt(done: AdoptResult) -> None:
 adopt = command_of(Adopt, _show_adopt)
 
 
-_QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
-
-
 def _show_update(done: ServerResult) -> None:
     """Print what changed, and the files that a person must merge."""
     updated = done.record
-    print_problems(updated.problems)
-    print_addresses(updated.server, updated.address)
+    output.print_problems(updated.problems)
+    output.print_addresses(updated.server, updated.address)
     if updated.moved:
         output.warning(updated.moved)
     files = [file for file in updated.files if file.action not in _QUIET or file.note]
@@ -135,14 +131,16 @@ def _show_update(done: ServerResult) -> None:
         output.line(f"{updated.server} is up to date")
         return
     of_document = bool(updated.operations or updated.tools or updated.changes)
-    tools = f": {updated.tools} tools" if of_document else ""  # those of a template alone are known to who starts it
+    tools = (
+        f": {updated.tools} tools" if of_document else ""
+    )  # without a document, only the running server knows its tools
     output.line(f"{done.message}{tools}")
     for file in files:
         bad = file.action in {"conflict", "collision"}
         action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
         output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
     if of_document:
-        print_changes(updated.changes)
+        output.print_changes(updated.changes)
     else:
         output.line(f"{done.next} shows the changes for callers of a channel")
     if updated.conflicts:
@@ -176,7 +174,7 @@ def diff(
         output.data({"server": name, **found.to_json()})
     else:
         output.line(f"{name} {found.after.version or '(no version)'} compared with {found.before.source}")
-        print_changes(found.changes)
+        output.print_changes(found.changes)
         _print_version(found)
     if not found.kept:
         raise typer.Exit(Exit.NO)

@@ -234,19 +234,19 @@ def _no_ref(text: str) -> Origin:
 
 
 def read_origin(settings: WorkspaceSettings) -> Origin | None:
-    """Return the origin that a workspace names; None when it names none.
+    """Return the origin of mcpfactory in a workspace's settings; None if they have none.
 
     Raises:
-        ConfigError: it cannot be used.
+        ConfigError: the origin is invalid.
     """
     return None if settings.workspace.factory is None else parse_origin(settings.workspace.factory)
 
 
 def read_ci(settings: WorkspaceSettings) -> CiSettings:
-    """Return `[ci]` with the line that installs the factory: from its origin, unless the workspace overrides it.
+    """Return `[ci]` with the command that installs mcpfactory: from its origin, unless `install` is set.
 
     Raises:
-        ConfigError: the origin cannot be used.
+        ConfigError: the origin is invalid.
     """
     line = settings.ci.install or install_line(read_origin(settings) or Origin(INDEX))
     return settings.ci.model_copy(update={"install": line})

@@ -91,7 +91,9 @@ def _table(settings: bytes) -> WorkspaceSettings:
     try:
         return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
     except (SettingsError, UnicodeDecodeError):
-        return WorkspaceSettings(workspace=WorkspaceTable())  # they could not run anything: use the default channels
+        return WorkspaceSettings(
+            workspace=WorkspaceTable()
+        )  # invalid settings cannot run anything, so the default channels apply
 
 
 def _blockers(

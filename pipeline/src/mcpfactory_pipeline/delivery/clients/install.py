@@ -51,8 +51,8 @@ def entry_variables(
 
     Args:
         server: whose.
-        given: on the command line.
-        environ: of the shell. Settings of the server in it are written if a person wants it, secrets never.
+        given: variables from the command line.
+        environ: environment of the shell. Its settings of the server are written if a person confirms it, secrets never.
         ask: asks the person; None if nobody can be asked.
 
     Raises:

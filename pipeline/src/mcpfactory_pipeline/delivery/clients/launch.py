@@ -305,7 +305,7 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None
 ) -> _LaunchCommand:
-    """Return a launch through mcpfactory from the workspace's folder; a project's file has the project, which is inside."""
+    """Return a launch through mcpfactory from the workspace; a project's file names its folder, which is inside it."""
     place = str(workspace.root) if project is None else PROJECT
     return _LaunchCommand(factory(), ("run", server.name, "--workspace", place), package.version)
 

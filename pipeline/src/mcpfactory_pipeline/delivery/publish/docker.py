@@ -110,5 +110,5 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
 
 
 TARGET: Final = PublishTarget(
-    id="docker", title="a Dockerfile with the files that it copies", build=build, check=check, options=DockerOptions
+    id="docker", title="A Dockerfile with the files that it copies", build=build, check=check, options=DockerOptions
 )

@@ -217,7 +217,7 @@ def _second_opinion(release: CandidateRelease, options: Mapping[str, str]) -> It
 
 TARGET: Final = PublishTarget(
     id="mcpb",
-    title="an MCPB bundle: one file that desktop clients install",
+    title="An MCPB bundle: one file that desktop clients install",
     build=build,
     check=check,
     options=McpbOptions,

@@ -61,7 +61,7 @@ def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TAR
     return [row for row in table.values() if row.id in wanted]
 
 
-_INSTALLED: Final = f"server/{LIBRARY}/"  # of a bundle
+_INSTALLED: Final = f"server/{LIBRARY}/"  # folder of installed files in a bundle
 
 
 def find_published_leaks(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
@@ -148,7 +148,7 @@ def publish(
         server: its name.
         targets: their ids; by default those that the candidate's own `[publish] targets` names.
         channel: whose candidate is published.
-        candidate: the one that the channel must offer; "" for any.
+        candidate: ID of the candidate that the channel must offer; "" for any.
         mode: `send`; `dry-run` looks at the targets and sends nothing; `check` judges without a network.
         given: options above those of the workspace, by target.
         environ: where secrets are; by default the environment of this process.

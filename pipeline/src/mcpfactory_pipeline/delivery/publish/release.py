@@ -81,9 +81,10 @@ class CandidateRelease:
     """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
 
     `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the
-    `mcpfactory.toml` in the source distribution; `server` its name in the workspace; `title`, `instructions` and `tools` are those of the generated manifest, or the known part without one. `companions` are
-    required wheels that a public index need not have: the runtime's, if it is used from its sources. `adopted` marks
-    a project by others: its candidate is the running project, without a source distribution.
+    `mcpfactory.toml` in the source distribution; `server` is its name in the workspace. `title`, `instructions` and
+    `tools` are those of the generated manifest, or the known part without one. `companions` are required wheels that a
+    public index need not have: the runtime's, if it is used from its sources. `adopted` marks a third-party project:
+    its candidate is the running project, without a source distribution.
     """
 
     server: str
@@ -268,9 +269,9 @@ def _config(server: str, sdists: list[bytes]) -> ServerConfig:
 
 
 def _variables(code: ast.Module, config: ServerConfig) -> Iterator[Variable]:
-    """Yield the variables of addresses where they are needed, of schemes, and of `[server] environment`; then those that `[publish.environment.<NAME>]` adds.
+    """Yield the required variables of addresses, of schemes, of `[server] environment`, and of `[publish.environment]`.
 
-    What that table says about one of the others is taken from there.
+    The fields set in `[publish.environment.<NAME>]` override those of the others.
     """
     several = any(api.label for api in config.apis)
     found = {one.name: one for one in _addresses(code, several=several)}

@@ -86,9 +86,8 @@ class PublishTarget:
     `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only
     the missing parts, so that it continues an interrupted upload; it is called only if `inspect` found nothing
-    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
-    its settings.
-    `needs` returns the targets that must have the release first.
+    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is
+    the model of its settings. `needs` returns the targets that must have the release first.
 
     All four raise `ConfigError` for invalid settings; `inspect` and `upload` also `TargetError` if the target fails
     or is unreachable, and `PublishError` if it refuses.
