@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
 import httpx
 import pytest
@@ -14,8 +11,6 @@ import pytest
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.storage.base import MemoryStore, Processes, SharedStore
 from mcpfactory_runtime.storage.events import Journal, SessionLostError, SharedSessions, Unfinished
-from mcpfactory_runtime.storage.redis import RedisStore
-from mcpfactory_runtime.storage.sqlite import SqliteStore
 from tests.patience import PATIENCE
 from tests.runtime.transports.conftest import hello
 from tests.runtime.transports.gated import server
@@ -26,22 +21,6 @@ pytestmark = pytest.mark.anyio
 ISSUER = "https://login.example"
 RESOURCE = "http://127.0.0.1/mcp"
 STATE = {"principal": ""}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(params=["memory", "sqlite", "redis"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SharedStore]:
-    made: SharedStore = {
-        "memory": MemoryStore,
-        "sqlite": lambda: SqliteStore(tmp_path / "store.db"),
-        "redis": lambda: RedisStore(request.getfixturevalue("redis_address"), f"{secrets.token_hex(4)}:"),
-    }[request.param]()
-    yield made
-    await made.aclose()
 
 
 async def joined(store: SharedStore) -> SharedSessions:

@@ -15,7 +15,7 @@ opened = threading.Event()
 
 @server.tool
 def where() -> str:
-    """Return `direct` where the thread has the stream, and else the name of the thread."""
+    """Return `direct` in a thread that has the stream, otherwise the name of the thread."""
     direct = any(frame.f_globals["__name__"] == direct_calls.__name__ for frame, _ in walk_stack(None))
     return "direct" if direct else threading.current_thread().name
 

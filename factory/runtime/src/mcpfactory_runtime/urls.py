@@ -76,7 +76,7 @@ def is_web_address(text: str) -> bool:
 
 
 def split_web_url(text: str) -> SplitResult | None:
-    """Return the parts of an http or https URL; Return None if the scheme is not http or https, the host is missing, or the host or port is invalid (RFC 3986 §3.2)."""
+    """Return the parts of an http or https URL, or None if its scheme, host or port is invalid (RFC 3986 §3.2)."""
     try:
         parts = urlsplit(text)
         _ = parts.port

@@ -15,7 +15,7 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import LineReader, decode, encode
 
 _STDERR_KEPT: Final = 256 * 1024  # bytes; the latest
-_READ: Final = 64 * 1024  # bytes at a time
+_READ: Final = 64 * 1024  # bytes per read
 
 
 class _LineChannel(ClientChannel):

@@ -41,7 +41,7 @@ from mcpfactory_runtime.types import Json
 log = logging.getLogger(__name__)
 
 _LOGINS: Final = 5000  # in LOGIN_SECONDS
-_LOGINS_OF_ONE: Final = 1000  # of these from one address, so that a single stranger does not keep everybody out
+_LOGINS_OF_ONE: Final = 1000  # of these from one address, so that one attacker cannot lock out everybody
 _SHORTEST_SECRET: Final = 16
 _LONGEST_STATE: Final = 2000
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)

@@ -1,9 +1,7 @@
-"""From types and JSON Schema to validators: arguments are checked, and never changed in a way that the wire would show.
+"""Schemas of builtin types.
 
-What a validator cannot express passes, because the API behind the server validates in the end; a schema of an unknown dialect is refused.
-
-Builtin types are converted here, without importing pydantic: pydantic-core alone takes a sixth of its import time, and
-most tools take strings and numbers. Other types are left to `models`.
+They need no import of pydantic, which takes six times as long as that of pydantic-core; most tools take strings and
+numbers. `models` converts other types.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Differences of two schemas for those who send values: what is no longer accepted, and what is accepted now.
+"""Differences of two schemas for callers: values no longer accepted, and values accepted now.
 
-A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Keywords that cannot be compared by their meaning (`not`, `if` …) give "schema-changed".
+A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Keywords that cannot
+be compared by their meaning (`not`, `if` …) give "schema-changed".
 """
 
 from __future__ import annotations

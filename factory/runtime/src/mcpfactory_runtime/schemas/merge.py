@@ -13,14 +13,14 @@ Combine = Callable[[Any, Any], Any]
 
 
 def all_of(first: Any, second: Any) -> Any:
-    """Return a schema of what both demand without a look at them."""
+    """Return the `allOf` of two schemas."""
     return {"allOf": [first, second]}
 
 
 def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = all_of) -> Json:
     """Return a schema that demands what both do.
 
-    Of other keywords that both have, and of types or values that exclude each other, those of the first stay.
+    If types, values or other keywords conflict, those of the first schema stay.
 
     Args:
         first: one schema.
@@ -95,9 +95,8 @@ def common_types(first: Any, second: Any) -> list[str]:
 
 def _is_same(first: Any, second: Any) -> bool:
     """Return True if two JSON values are equal; `1` and `true` are not."""
-    return bool(first == second) and json_key(first) == json_key(
-        second
-    )  # the first comparison is fast, and mostly False
+    # The first comparison is fast, and mostly False.
+    return bool(first == second) and json_key(first) == json_key(second)
 
 
 def _written(kinds: list[str]) -> str | list[str]:

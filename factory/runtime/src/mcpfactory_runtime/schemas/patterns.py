@@ -27,13 +27,13 @@ _CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
 }
 _DEEPEST: Final = 30
 _SHORT: Final = 16
-"""Characters of a text that `re` may be asked about: 2^16 steps are soon done."""
+"""Maximum characters of a text for `re`: even 2^16 steps end soon."""
 
 _Node = tuple[Any, Any]
 
 
 class _UnknownSyntaxError(Exception):
-    """The expression has something that no text is made for."""
+    """The expression has unsupported syntax."""
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -94,7 +94,7 @@ def texts(pattern: str) -> Iterator[str]:
 
 
 def _text(nodes: Iterable[_Node], repeats: int, depth: int) -> str:
-    """Return a text for nodes in a row. `repeats`: how often to write what may be repeated."""
+    """Return a text for a sequence of nodes, with `repeats` copies of each part that may be repeated."""
     if depth > _DEEPEST:
         raise _UnknownSyntaxError
     text = ""
@@ -125,7 +125,7 @@ def _piece(operation: str, value: Any, repeats: int, depth: int) -> str:
             least, most, unit = value
             times: int = min(max(least, repeats), most, LONGEST + 1)
             return _text(unit, repeats, depth + 1) * times
-    raise _UnknownSyntaxError  # a reference back, flags of a group, an atomic group
+    raise _UnknownSyntaxError  # a backreference, flags of a group, an atomic group
 
 
 def _one_of(members: Iterable[_Node]) -> str:

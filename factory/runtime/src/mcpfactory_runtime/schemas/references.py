@@ -139,7 +139,7 @@ def _own_id(part: Mapping[str, Any], base: str) -> str:
 
 
 def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Every subschema with the URI of the resource that it belongs to; what has an `$id` goes to `resources`."""
+    """Yield every subschema with the URI of its resource; add subschemas with an `$id` to `resources`."""
     waiting: list[tuple[Any, str]] = [(root, "")]
     seen = set()
     while waiting:

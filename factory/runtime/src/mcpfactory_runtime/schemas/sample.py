@@ -1,7 +1,7 @@
-"""One value for a schema, always the same one.
+"""Sample values of a schema, always the same ones: a valid one, its neighbors, and invalid ones.
 
-The author's own example, default or enumeration comes first, then the smallest value that the schema's formats and
-bounds allow. Cyclic schemas terminate: below a few levels only required members are filled in, and then nothing.
+A sample is the author's own example, default or enum value if there is one; otherwise the smallest value that formats
+and bounds allow. Cyclic schemas terminate: below a few levels only required members are filled in, then nothing.
 """
 
 from __future__ import annotations
@@ -33,13 +33,18 @@ class _Nothing:
 
 NOTHING: Final = _Nothing()
 
-_DEPTH: Final = 8
-_OPTIONAL_DEPTH: Final = 2
-_MOST_PARTS: Final = 200
-MOST_ITEMS: Final = 20
+_DEPTH: Final = 8  # levels of schemas in each other
+_OPTIONAL_DEPTH: Final = 2  # levels at which optional members are filled in
+_MOST_PARTS: Final = 200  # parts of a merged `allOf`
+_MOST_ITEMS: Final = 20  # items of an array
+# Schemas visited for one sample, and values in it: each schema can refer to all others again, eight levels deep.
 _MOST: Final = 5_000
-"""Schemas that one sample may look at, and values that it may have: each can ask for all others again, eight levels deep."""
-FORMATS: Final = {
+_LARGEST: Final = 2**53  # above it not every integer has a float
+_LONGEST_INVALID: Final = 500  # characters of an invalid text
+_OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object, which no scalar or array schema permits
+_SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
+_PLAIN: Final = ("string", "number", "integer", "boolean")
+_FORMATS: Final = {
     "date": "2024-01-31",
     "date-time": "2024-01-31T12:00:00Z",
     "time": "12:00:00Z",
@@ -64,14 +69,14 @@ FORMATS: Final = {
 def sample(
     schema: Any, root: Mapping[str, Any], depth: float = 0, *, minimal: bool = False, lenient: bool = False
 ) -> Any:
-    """Return a value for the schema, or `NOTHING` when none is known (`false`, or a cycle of required properties).
+    """Return a value for the schema, or `NOTHING` if none is known (`false`, or a cycle of required properties).
 
     Args:
         schema: the schema.
         root: the document that its references point into.
-        depth: levels around the schema; deep ones get only what is required.
-        minimal: only required members and items, the author's values unchecked, and any text if none for a pattern is
-            known.
+        depth: levels around the schema; below a few levels only required members are filled in.
+        minimal: fill in only required members and items, do not check the author's values, and use any text if no
+            match for a pattern is known.
         lenient: ignore the patterns that servers do not enforce.
     """
     return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)
@@ -87,8 +92,59 @@ def stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
             yield value
 
 
+def neighbors(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
+    """Yield other values of the schema, likeliest first; different steps give different values."""
+    schema = resolve(schema, root)
+    schema = schema if isinstance(schema, dict) else {}
+    enum = schema.get("enum")
+    if isinstance(enum, list):
+        others = [one for one in enum if one is not None and one != value]
+        yield from others[(step - 1) % len(others) :] if others else ()
+    elif isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from (value + step, value - step, value + 1)
+    elif isinstance(value, float):
+        yield from (value + step, value - step)
+    elif isinstance(value, str):
+        yield from _other_texts(value, str(schema.get("format", "")), step)
+
+
+def two_items(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yield arrays of two items if `value` has one: only several items show how an array is serialized."""
+    items = items_of(resolve(schema, root))
+    if len(value) == 1:
+        yield from ([value[0], other] for other in neighbors(value[0], items, root, 1))
+
+
+def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield values just outside of the schema: beyond a bound or length, not in its enumeration, or of another type."""
+    schema = resolve(schema, root)
+    if not isinstance(schema, dict):
+        return
+    enum, kind = schema.get("enum"), _one_kind(schema)
+    if isinstance(enum, list) or "const" in schema:
+        yield "mcpfactory-no-such-value"
+    if kind in {"integer", "number"}:
+        bounds = (_bound(schema, low=low, integer=kind == "integer") for low in (True, False))
+        yield from (bound + step for bound, step in zip(bounds, (-1, 1), strict=True) if bound is not NOTHING)
+        yield "no number"
+    elif kind == "string":
+        yield from _invalid_texts(schema)
+    elif kind == "array":
+        yield from _invalid_arrays(schema, root)
+    elif kind == "boolean":
+        yield "perhaps"
+    elif kind == "object":
+        if required_of(schema):
+            yield {}
+        yield "no object"
+    if kind not in {"", "object"}:
+        yield _OTHER_TYPE
+
+
 class _Sampler:
-    """One sample: the document, the options, and how many schemas may still be looked at."""
+    """Maker of one sample, with a limit on the schemas that it visits."""
 
     def __init__(self, root: Mapping[str, Any], *, minimal: bool, lenient: bool) -> None:
         self._root = root
@@ -130,10 +186,10 @@ class _Sampler:
         return None if nullable and "null" in (types_of(rest) or ["null"]) else NOTHING
 
     def _all_of(self, schema: Mapping[str, Any], written: list[Any], depth: float) -> Any:
-        """Objects merged; of anything else the parts' keywords together."""
+        """Return a value for the parts of `allOf`, merged into one schema."""
         own = {key: value for key, value in schema.items() if key != "allOf"}
         parts = [inner for part in written if isinstance(inner := resolve(part, self._root), dict)]
-        # drop scalar parts: no value is both an object and a scalar
+        # No value is both an object and a scalar.
         if any(self._describes_object(part) for part in parts):
             parts = [part for part in parts if part.get("type", "object") not in _PLAIN]
         merged: Json = reduce(both, parts, own)
@@ -151,7 +207,7 @@ class _Sampler:
     # --- one maker a type ---
 
     def object(self, schema: Mapping[str, Any], depth: float) -> Any:
-        # In the document's order: that of a set is another one in each process.
+        # A dict keeps the document's order; the order of a set differs between processes.
         required = dict.fromkeys(required_of(schema))
         properties = dict(properties_of(schema))
         extra = schema.get("additionalProperties")
@@ -176,20 +232,20 @@ class _Sampler:
         return built
 
     def array(self, schema: Mapping[str, Any], depth: float) -> Any:
-        fewest = count(schema, "minItems", 0)
+        fewest = _count(schema, "minItems", 0)
         made = (self.of(one, depth + 1) for one in parts_of(schema, "prefixItems"))
         first = [value for value in made if value is not NOTHING]
         if first and fewest <= len(first):
             return first
-        if fewest > MOST_ITEMS or count(schema, "maxItems", 1) < 1 or (self._minimal and fewest == 0):
+        if fewest > _MOST_ITEMS or _count(schema, "maxItems", 1) < 1 or (self._minimal and fewest == 0):
             return [] if fewest == 0 else NOTHING
         before = self._left
         value = self.of(items_of(schema), depth + 1)
-        more = (before - self._left) * max(0, fewest - 1)  # each item is written, and arrays are in arrays
+        more = (before - self._left) * max(0, fewest - 1)  # every item counts, because arrays can be nested
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        if fewest == 0 and (value is NOTHING or value is None):  # null where an object is too deep says nothing
+        if fewest == 0 and (value is NOTHING or value is None):  # null: its objects are too deep
             return []
         if value is NOTHING:
             return NOTHING
@@ -198,10 +254,10 @@ class _Sampler:
         return [value] * max(1, fewest)
 
     def string(self, schema: Mapping[str, Any], _depth: float) -> Any:
-        shortest, longest = count(schema, "minLength", 0), count(schema, "maxLength", LONGEST)
+        shortest, longest = _count(schema, "minLength", 0), _count(schema, "maxLength", LONGEST)
         if shortest > LONGEST:
             return NOTHING
-        known = FORMATS.get(str(schema.get("format", "")))
+        known = _FORMATS.get(str(schema.get("format", "")))
         candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1", "YWJj"]
         pattern = schema.get("pattern")
         if isinstance(pattern, str):
@@ -216,7 +272,7 @@ class _Sampler:
         return ("value" + "a" * max(shortest - 5, 0))[: max(longest, 0)]
 
     def integer(self, schema: Mapping[str, Any], _depth: float) -> Any:
-        (low, above), (high, below) = lowest(schema), highest(schema)
+        (low, above), (high, below) = _lowest(schema), _highest(schema)
         written = schema.get("multipleOf", 1)
         step = int(written) if is_number(written) and 1 <= written <= _LARGEST and written == int(written) else 1
         least = 1 if low == -math.inf else math.ceil(low) + (1 if above and low == math.ceil(low) else 0)
@@ -227,7 +283,7 @@ class _Sampler:
         return value
 
     def number(self, schema: Mapping[str, Any], depth: float) -> Any:
-        (low, above), (high, below) = lowest(schema), highest(schema)
+        (low, above), (high, below) = _lowest(schema), _highest(schema)
         if "multipleOf" not in schema:
             for value in (1.5, 0.5, low + 1, high - 1, (low + high) / 2):
                 if (
@@ -248,16 +304,10 @@ _MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]
     "boolean": lambda _sampler, _schema, _depth: True,
     "null": lambda _sampler, _schema, _depth: None,
 }
-_SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
-_PLAIN: Final = ("string", "number", "integer", "boolean")
-_LARGEST: Final = 2**53
 
 
 def _beside(depth: float) -> float:
-    """Return the depth for a schema of the same value.
-
-    It grows by less than a full level, so that deeply composed schemas still get a sample.
-    """
+    """Return the depth for a part of a composed schema: less than a level more, so that deep ones still get a sample."""
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 
@@ -270,26 +320,23 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
         fitting = [value for value in enum if _has_type(value, schema)] or enum
         chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in (types_of(schema) or ["null"]):
-            return chosen  # else null is listed, and ruled out by another part of the schema
+            return chosen  # otherwise only null is listed, and `type` excludes it
     stated = stated_values({key: value for key, value in schema.items() if key != "enum"})
     return next((value for value in stated if value is not None and _fits_plainly(value, schema)), NOTHING)
 
 
 def _fits_plainly(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return True if an author's example has one of the schema's types and keeps its simple bounds.
-
-    Many examples do not.
-    """
+    """Return True if an author's example has one of the schema's types and keeps its simple bounds. Many do not."""
     if not _has_type(value, schema):
         return False
-    if isinstance(value, dict | list):  # a composed example must fit composed schemas: not worth the risk
+    if isinstance(value, dict | list):  # only a validator could tell if it fits
         return False
     if isinstance(value, str):
-        if not count(schema, "minLength", 0) <= len(value) <= count(schema, "maxLength", LONGEST):
+        if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", LONGEST):
             return False
         return not isinstance(schema.get("pattern"), str) or matches(schema["pattern"], value)
     if is_number(value):
-        return bool(lowest(schema)[0] <= value <= highest(schema)[0])
+        return bool(_lowest(schema)[0] <= value <= _highest(schema)[0])
     return True
 
 
@@ -318,19 +365,19 @@ def _distinct(items: Any, value: Any, number: int) -> Any:
     return [f"{value}{i}" for i in range(number)] if isinstance(value, str) else NOTHING
 
 
-def count(schema: Mapping[str, Any], keyword: str, default: int) -> int:
+def _count(schema: Mapping[str, Any], keyword: str, default: int) -> int:
     """Return a bound of length or number."""
     value = schema.get(keyword)
     return int(value) if is_number(value) and 0 <= value < math.inf else default
 
 
-def lowest(schema: Mapping[str, Any]) -> tuple[float, bool]:
+def _lowest(schema: Mapping[str, Any]) -> tuple[float, bool]:
     """Return the lower bound of numbers, and True if it is exclusive."""
     low, above = _limit(schema, "minimum", -math.inf), _limit(schema, "exclusiveMinimum", -math.inf)
     return max(low, above), schema.get("exclusiveMinimum") is True or -math.inf < above >= low
 
 
-def highest(schema: Mapping[str, Any]) -> tuple[float, bool]:
+def _highest(schema: Mapping[str, Any]) -> tuple[float, bool]:
     """Return the upper bound of numbers, and True if it is exclusive."""
     high, below = _limit(schema, "maximum", math.inf), _limit(schema, "exclusiveMaximum", math.inf)
     return min(high, below), schema.get("exclusiveMaximum") is True or math.inf > below <= high
@@ -341,32 +388,19 @@ def _limit(schema: Mapping[str, Any], keyword: str, default: float) -> float:
     return value if is_number(value) and abs(value) < math.inf else default
 
 
-_LONGEST_EDGE: Final = 500  # characters of a text made here
-_STRANGE: Final = {"mcpfactory": ["no", "such", "value"]}  # fits no scalar
-
-
-def neighbors(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield other values of the schema, likeliest first. `step` selects the distance, so that several values differ."""
-    schema = resolve(schema, root)
-    kinds = schema if isinstance(schema, dict) else {}
-    enum = kinds.get("enum")
-    if isinstance(enum, list):
-        others = [one for one in enum if one is not None and one != value]
-        yield from others[(step - 1) % len(others) :] if others else ()
-    elif isinstance(value, bool):
-        yield not value
-    elif isinstance(value, int):
-        yield from (value + step, value - step, value + 1)
-    elif isinstance(value, float):
-        yield from (value + step, value - step)
-    elif isinstance(value, str):
-        yield from _other_texts(value, kinds.get("format", ""), step)
+def _bound(schema: Mapping[str, Any], *, low: bool, integer: bool) -> Any:
+    bound, exclusive = _lowest(schema) if low else _highest(schema)
+    if abs(bound) > _LARGEST or (exclusive and not integer):
+        return NOTHING
+    if exclusive:
+        return math.floor(bound) + 1 if low else math.ceil(bound) - 1
+    return (math.ceil(bound) if low else math.floor(bound)) if integer else bound
 
 
 def _other_texts(value: str, kind: str, step: int) -> Iterator[str]:
     digits = list(re.finditer(r"\d", value))
-    if kind in FORMATS or not kind:
-        if digits:  # a date, a UUID, an address: the last digit counts on
+    if kind in _FORMATS or not kind:
+        if digits:  # a date, a UUID, an address: increment the last digit
             last = digits[-1]
             yield value[: last.start()] + str((int(last[0]) + step) % 10) + value[last.end() :]
         if kind in {"", "uri", "url", "iri", "uri-reference", "json-pointer"}:
@@ -377,65 +411,23 @@ def _other_texts(value: str, kind: str, step: int) -> Iterator[str]:
     yield chr(ord("a") + step % 26) + value[1:]
 
 
-def two_items(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Yield arrays with a second item, if `value` has one: only several items show how an array is written."""
-    items = items_of(resolve(schema, root))
-    if len(value) == 1:
-        yield from ([value[0], other] for other in neighbors(value[0], items, root, 1))
-
-
-def _bound(schema: Mapping[str, Any], *, low: bool, integer: bool) -> Any:
-    bound, exclusive = lowest(schema) if low else highest(schema)
-    if abs(bound) > 2**53 or (exclusive and not integer):
-        return NOTHING
-    if exclusive:
-        return math.floor(bound) + 1 if low else math.ceil(bound) - 1
-    return (math.ceil(bound) if low else math.floor(bound)) if integer else bound
-
-
-def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield values just outside of the schema: beyond a bound or length, not in its enumeration, or of another type."""
-    schema = resolve(schema, root)
-    if not isinstance(schema, dict):
-        return
-    enum, kind = schema.get("enum"), _one_kind(schema)
-    if isinstance(enum, list) or "const" in schema:
-        yield "mcpfactory-no-such-value"
-    if kind in {"integer", "number"}:
-        lowest, highest = (_bound(schema, low=low, integer=kind == "integer") for low in (True, False))
-        yield from (value + step for value, step in ((lowest, -1), (highest, 1)) if value is not NOTHING)
-        yield "no number"
-    elif kind == "string":
-        yield from _invalid_texts(schema)
-    elif kind == "array":
-        yield from _invalid_arrays(schema, root)
-    elif kind == "boolean":
-        yield "perhaps"
-    elif kind == "object":
-        if required_of(schema):
-            yield {}
-        yield "no object"
-    if kind not in {"", "object"}:
-        yield _STRANGE
-
-
 def _invalid_texts(schema: Mapping[str, Any]) -> Iterator[str]:
-    shortest, longest = count(schema, "minLength", 0), count(schema, "maxLength", _LONGEST_EDGE)
-    if 0 < shortest <= _LONGEST_EDGE:
+    shortest, longest = _count(schema, "minLength", 0), _count(schema, "maxLength", _LONGEST_INVALID)
+    if 0 < shortest <= _LONGEST_INVALID:
         yield "a" * (shortest - 1)
-    if longest < _LONGEST_EDGE:
+    if longest < _LONGEST_INVALID:
         yield "a" * (longest + 1)
     if isinstance(schema.get("pattern"), str):
         yield from ("\u00a7 \u00a7", "a a", "")
 
 
 def _invalid_arrays(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
-    fewest, most = count(schema, "minItems", 0), count(schema, "maxItems", MOST_ITEMS)
+    fewest, most = _count(schema, "minItems", 0), _count(schema, "maxItems", _MOST_ITEMS)
     value = sample(items_of(schema), root, 2)
     if value is not NOTHING:
-        if 0 < fewest <= MOST_ITEMS:
+        if 0 < fewest <= _MOST_ITEMS:
             yield [value] * (fewest - 1)
-        if most < MOST_ITEMS:
+        if most < _MOST_ITEMS:
             yield [value] * (most + 1)
     yield from ([one] for one in invalid_values(items_of(schema), root))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-class _Runnable(Protocol):  # what follows is described at `Server`, which is above this module
+class _Runnable(Protocol):  # documented at `Server`, which this module must not import
     name: str
     version: str
     extensions: Extensions

@@ -23,7 +23,7 @@ class Operated:
     """The operational side of a server (docs/how-to/observe.md)."""
 
     name: str
-    _dispatcher: Any  # a `Dispatcher`, which is above this module
+    _dispatcher: Any  # a `Dispatcher`, which this module must not import
 
     def __init__(self) -> None:
         self.readiness = Readiness()

@@ -77,20 +77,20 @@ class Bucket:
 
 
 class ByClient(dict[str, Value]):
-    """Values of the clients that came last; beyond 10,000, the one that was quiet for longest is forgotten."""
+    """Values of the 10,000 clients that were used last."""
 
     def __init__(self, make: Callable[[], Value]) -> None:
         super().__init__()
         self._make = make
 
     def of(self, client: str) -> Value:
-        """Return the value of a client, which is a new one at first."""
+        """Return the value of a client; make it at the first use."""
         found = self.pop(client, None)
         if found is None:
             if len(self) >= _CLIENTS:
                 del self[next(iter(self))]
             found = self._make()
-        self[client] = found  # the last one now: a dict keeps its order
+        self[client] = found  # moved to the end: a dict keeps its order
         return found
 
 

@@ -30,7 +30,7 @@ DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"}
 """Notifications that a client can do without: the result does not depend on them."""
 
 DROP_AT: Final = 1 << 20
-"""Unread bytes at which they are dropped."""
+"""Unread bytes at which droppable notifications are dropped."""
 
 
 class Session:
@@ -65,7 +65,7 @@ class Session:
         self.handle(self.receive(data))
 
     def receive(self, data: bytes | Oversize) -> Event:
-        """Return the meaning of a message."""
+        """Return the event that a message means."""
         try:
             if isinstance(data, Oversize):
                 limit = self._server.max_message_size
@@ -116,7 +116,7 @@ class Session:
                 self.start_task(call, outcome)
 
     def start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Answer a request with an outcome that is not there yet. From Python 3.12 on, it runs to its first wait here: most handlers end without a round of the loop."""
+        """Answer a request when its outcome is known. From Python 3.12 on, most handlers end here, before the first wait."""
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self._loop, eager_start=True)

@@ -15,14 +15,14 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-MOST: Final = 40  # handlers that run at a time; the next ones wait, as in AnyIO and Starlette
+MOST: Final = 40  # threads, the default of AnyIO and Starlette; further calls wait
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
     """Call a handler in a worker thread, with a copy of the current context variables.
 
     Returns:
-        The future of its result. If it is canceled, a handler that has not started never runs; one that has started
+        The future of its result. If you cancel it, a handler that has not started never runs. One that has started
             runs to its end, and its result is dropped.
 
     Raises:
@@ -35,7 +35,7 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
 
 
 def busy() -> bool:
-    """Return True while a handler is running in a worker thread."""
+    """Return True while a call runs in a worker thread or waits for one."""
     return _workers.calls > 0
 
 
@@ -54,16 +54,16 @@ class _Work(NamedTuple):
             return None, None
         try:
             return self.context.run(self.handler, **self.arguments), None
-        except (StopIteration, GeneratorExit) as stop:  # which no future can hold, and no coroutine wait for
+        except (StopIteration, GeneratorExit) as stop:  # futures cannot hold these
             error = RuntimeError(f"the handler raised {type(stop).__name__}")
             error.__cause__ = stop
             return None, error
-        except BaseException as error:  # noqa: BLE001 - all of it belongs to whoever waits
+        except BaseException as error:  # noqa: BLE001 - the caller receives every error
             return None, error
 
 
 class _Workers:
-    """The threads, and the calls that wait for one."""
+    """The threads, and the queue of calls."""
 
     def __init__(self) -> None:
         self.forget()
@@ -87,7 +87,7 @@ class _Workers:
                 try:
                     threading.Thread(target=self._run, name="handler", daemon=True).start()
                     self._threads += 1
-                except RuntimeError:  # the machine gives no more
+                except RuntimeError:  # the system allows no more threads
                     if not self._threads:
                         raise
             self.calls += 1
@@ -101,7 +101,7 @@ class _Workers:
                 self.calls -= 1
             with suppress(RuntimeError):  # the loop is closed, so no caller waits
                 work.loop.call_soon_threadsafe(_resolve, work.future, value, error)
-            del work, value, error  # and with them everything that the call held
+            del work, value, error  # and so release what the call refers to
 
 
 def _resolve(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:

@@ -17,13 +17,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+Changes = Sequence[tuple[str, bytes | None]]
+"""Keys of a space and their new values; None removes an entry. A key that ends in `*` removes all with that prefix."""
+
 
 class StoreError(OSError):
     """The store cannot be used; the message says which, and what to do."""
 
 
 class Expected(NamedTuple):
-    """Required content of an entry for a write to happen; None: it must be missing."""
+    """Required content of an entry for a write to happen; None if the entry must be missing."""
 
     key: str
     value: bytes | None
@@ -33,7 +36,7 @@ class SharedStore(ABC):
     """Spaces and mailboxes. Called on the event loop, which no method blocks. All methods raise `StoreError`.
 
     Attributes:
-        shared: whether other processes see the same.
+        shared: True if other processes see the same content.
     """
 
     shared: bool = True
@@ -42,7 +45,7 @@ class SharedStore(ABC):
         """Open the store, so that errors appear now. Otherwise the first call opens it."""
 
     async def aclose(self) -> None:  # noqa: B027 - and nothing to close
-        """End. The store may be used again afterwards."""
+        """Close the store; the next call opens it again."""
 
     @abstractmethod
     async def get(self, space: str, key: str) -> bytes | None:
@@ -53,27 +56,19 @@ class SharedStore(ABC):
         """Return entries in the order of their keys.
 
         Args:
-            space: of which space.
-            prefix: of the keys.
-            after: only keys behind this one.
-            limit: at most so many; 0 for all.
+            space: the name of the space.
+            prefix: prefix of the keys.
+            after: return only keys that sort after this one.
+            limit: maximum number of entries; 0 for all.
         """
 
     @abstractmethod
-    async def write(
-        self,
-        space: str,
-        changes: Sequence[tuple[str, bytes | None]],
-        *,
-        seconds: float,
-        expected: Expected | None = None,
-    ) -> bool:
+    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
         """Change a space atomically.
 
         Args:
             space: the name of the space; it is created with its first entry.
-            changes: keys and their new values; None removes an entry. A key that ends in `*` removes all with that
-                prefix.
+            changes: new values of entries.
             seconds: time that the whole space is kept from now.
             expected: required content for the write to happen.
 
@@ -87,7 +82,7 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
-        """Add a message to a mailbox, which is forgotten when nothing comes into it for so many seconds."""
+        """Add a message to a mailbox, which expires if no other message follows within `seconds`."""
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
@@ -123,15 +118,8 @@ class MemoryStore(SharedStore):
         found = [(key, entries[key]) for key in sorted(entries) if key.startswith(prefix) and key > after]
         return found[:limit] if limit else found
 
-    async def write(
-        self,
-        space: str,
-        changes: Sequence[tuple[str, bytes | None]],
-        *,
-        seconds: float,
-        expected: Expected | None = None,
-    ) -> bool:
-        """Change a space as one step."""
+    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
+        """Change a space atomically."""
         entries = self._entries(space)
         if expected is not None and entries.get(expected.key) != expected.value:
             return False
@@ -223,14 +211,14 @@ class Processes:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Begin to be seen by the others; no effect on one that did."""
+        """Register this process and keep its lease; no effect if it has joined."""
         if self._keeper is None:
             await self._prolong()
             await self._enlist()
             self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
     async def leave(self) -> None:
-        """Say that this process ends: the others need not wait for its lease."""
+        """Leave at once, so that the others need not wait for the end of the lease."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
@@ -248,13 +236,13 @@ class Processes:
         """Return the other processes that live; those that died are forgotten."""
         found = [process for process, _ in await self.store.scan(_ALL) if process != self.id]
         living = [process for process in found if await self.alive(process)]
-        dead: list[tuple[str, bytes | None]] = [(process, None) for process in found if process not in living]
+        dead: Changes = [(process, None) for process in found if process not in living]
         if dead:
             await self.store.write(_ALL, dead, seconds=_DAY)
         return living
 
     async def _prolong(self) -> bool:
-        """Prolong the lease. Returns whether it was still there."""
+        """Prolong the lease. Return False if it had expired."""
         space, lives = _space(self.id), b"lives"
         kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=Expected("", lives))
         return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)

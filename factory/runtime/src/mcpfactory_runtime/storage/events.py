@@ -16,30 +16,28 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from mcpfactory_runtime.storage.base import Expected, Processes, SharedStore
+from mcpfactory_runtime.storage.base import Changes, Expected, Processes, SharedStore
 from mcpfactory_runtime.types import Json
-
-Changes = list[tuple[str, bytes | None]]
 
 log = logging.getLogger(__name__)
 
 KEPT: Final = 256
-"""Messages that a stream keeps for clients that come back."""
+"""Messages that a stream keeps for clients that reconnect."""
 
 _STREAMS_KEPT: Final = 64  # finished ones of a session
-_PENDING_AT_MOST: Final = 32 << 20  # bytes of events that wait to be written; more are not recorded
-_AGAIN: Final = 0.25  # seconds until a write that the store did not take is tried again
-_TOUCH_EVERY: Final = 60.0  # seconds between notes that a session is in use
+_PENDING_AT_MOST: Final = 32 << 20  # bytes of events waiting to be written; further events are not recorded
+_AGAIN: Final = 0.25  # seconds between attempts to write
+_TOUCH_EVERY: Final = 60.0  # seconds between extensions of a lifetime
 _OWNER: Final = "owner"
 _STATE: Final = "state"
 
 
 class SessionLostError(Exception):
-    """Another process has taken the session over: nothing of it is sent from here."""
+    """Another process has taken over the session, so this one must not send its messages."""
 
 
 class Unfinished(NamedTuple):
-    """A stream that was not ended: its name, the requests that it was to answer, the number of its last event."""
+    """A stream that did not end: its name, the requests that it answers, and the number of its last event."""
 
     stream: str
     requests: list[str | int]
@@ -50,13 +48,13 @@ class SharedSessions:
     """The sessions in a store, and the writer of their journals. Event loop only.
 
     Args:
-        store: where.
-        processes: who lives.
+        store: the shared store.
+        processes: the live processes.
         keep: seconds that a session is kept after its last use.
 
     Attributes:
-        owned: journals of sessions that this process has, by key.
-        closing: changes that the store does not take now are lost.
+        owned: journals of sessions that this process owns, by key.
+        closing: True if failed writes are not retried any more.
     """
 
     def __init__(self, store: SharedStore, processes: Processes, *, keep: float = 24 * 3600.0) -> None:
@@ -72,23 +70,23 @@ class SharedSessions:
         self._writer: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Begin."""
+        """Register this process, and check its sessions after each lapse of its lease."""
         self.closing = False
         await self.processes.join()
         self.processes.on_lapse = self.check_owned
 
     async def aclose(self) -> None:
-        """Write the pending changes, retry once if the store does not respond, and close."""
+        """Write the pending changes; those that the store does not accept are lost."""
         self.closing = True
         await self.written()
 
     async def check_owned(self) -> None:
-        """Find out, after this process counted as dead for a while, what it has lost."""
+        """Detect the sessions that other processes took over while this one counted as dead."""
         for journal in list(self.owned.values()):
             await journal.check_owner()
 
     def schedule(self, journal: Journal, size: int) -> bool:
-        """Write a journal's changes soon. Return False if too many bytes of events wait already."""
+        """Schedule the write of a journal's changes. Return False if too many bytes of events are waiting."""
         if size and self._pending_size > _PENDING_AT_MOST:
             log.warning("the store is too slow: events are not recorded")
             return False
@@ -113,7 +111,7 @@ class SharedSessions:
                 self._current = None
 
     async def written(self) -> None:
-        """Wait until everything so far is in the store."""
+        """Wait until all changes so far are written."""
         waiting = self._next or self._current
         if waiting is not None:
             await asyncio.shield(waiting)
@@ -122,7 +120,7 @@ class SharedSessions:
 class Journal:
     """One session in the store; the recorder of its streams. Event loop only.
 
-    The store knows it by a digest of its id, so that the contents of a store open no session. The methods that record
+    Its key is a digest of the session ID, so that readers of the store cannot use the session. The methods that record
     return at once; those that read see everything that was recorded before.
 
     Attributes:
@@ -136,7 +134,7 @@ class Journal:
         self._me = sessions.processes.id.encode()
         self._key = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
         self._space = f"session/{self._key}"
-        self._changes: Changes = []
+        self._changes: list[tuple[str, bytes | None]] = []
         self._finished: deque[str] = deque()
         self._saved: Json = {}
         self._touched = 0.0
@@ -144,10 +142,10 @@ class Journal:
         self._ended = False
         self._lost = False
 
-    # -- whose the session is ------------------------------------------------------------------------------------
+    # -- ownership -----------------------------------------------------------------------------------------------
 
     async def claim(self) -> str | None:
-        """Return the other living process that has the session; otherwise None, and take over that of a dead one."""
+        """Return the other live process that owns the session, or None. Take over the session of a dead process."""
         while True:
             owner = await self._store.get(self._space, _OWNER)
             if owner is None or owner == self._me:
@@ -158,7 +156,7 @@ class Journal:
                 return None
 
     async def check_owner(self) -> None:
-        """Stop recording if another process has the session."""
+        """Stop recording if another process owns the session."""
         if await self._store.get(self._space, _OWNER) != self._me:
             self._lose()
 
@@ -170,23 +168,23 @@ class Journal:
     # -- recording -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Record nothing more: the process ends, the session does not."""
+        """Stop recording; the session stays in the store."""
         self._closed = True
 
     def forget(self) -> None:
-        """Drop the session, which ends."""
+        """Delete the session from the store."""
         if not self._closed:
             self._closed = self._ended = True
             self._sessions.schedule(self, 0)
 
     def save(self, state: Json) -> None:
-        """Remember the session's state, if it changed."""
+        """Record the session's state if it changed."""
         if state != self._saved:
             self._saved = state
             self._change((_STATE, json.dumps(state, separators=(",", ":")).encode()))
 
     def touch(self, now: float) -> None:
-        """Note that the session is in use; the store is told once a minute."""
+        """Extend the lifetime of the session in the store, at most once a minute."""
         if now - self._touched > _TOUCH_EVERY:
             self._touched = now
             self._change()
@@ -201,7 +199,7 @@ class Journal:
         self._change((_event(stream, number), data), *dropped, size=len(data))
 
     def finish(self, stream: str) -> None:
-        """Finish a stream; the oldest of many are dropped."""
+        """Record the end of a stream; drop the oldest finished ones above a limit."""
         self._change((f"stream/{stream}", json.dumps({"finished": time.time()}).encode()))
         self._finished.append(stream)
         while len(self._finished) > _STREAMS_KEPT:
@@ -226,15 +224,15 @@ class Journal:
             await asyncio.sleep(_AGAIN)
 
     async def _attempt(self, changes: Changes) -> None:
-        """Write changes, unless another process has the session."""
+        """Write changes, unless another process owns the session."""
         owned = self._sessions.owned
         if self._ended:
             if owned.get(self._key) is self:
                 await self._store.drop(self._space)
                 del owned[self._key]
             return
-        if self._key not in owned:  # a new one, or one of this process whose first write was not answered
-            if all(name != _STATE for name, _ in changes):  # one that was lost
+        if self._key not in owned:  # a new session, or one whose first write failed
+            if all(name != _STATE for name, _ in changes):  # a lost session
                 return
             new = await self._write([(_OWNER, self._me)], Expected(_OWNER, None))
             if not new and await self._store.get(self._space, _OWNER) != self._me:
@@ -248,10 +246,10 @@ class Journal:
         return await self._store.write(self._space, changes, seconds=self._sessions.keep, expected=expected)
 
     async def written(self) -> None:
-        """Wait until everything so far outlives the process.
+        """Wait until all changes so far are written.
 
         Raises:
-            SessionLostError: it does not: another process has the session.
+            SessionLostError: another process owns the session.
         """
         await self._sessions.written()
         if self._lost:
@@ -265,7 +263,7 @@ class Journal:
         return await self._store.get(self._space, _STATE) is not None
 
     async def load(self) -> tuple[Json, list[Unfinished]] | None:
-        """Return the session, which this process then has, and its unfinished streams; None if there is none."""
+        """Take the session over. Return its state and unfinished streams, or None if the store does not have it."""
         await self._sessions.written()
         state = await self._store.get(self._space, _STATE)
         if state is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Any, Final, TypeVar
 
-from mcpfactory_runtime.storage.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import Changes, Expected, SharedStore, StoreError
 
 try:
     from redis import asyncio as redis
@@ -102,15 +102,8 @@ class RedisStore(SharedStore):
         flat = await self._run(_SCAN, self._names(space), [first, last, limit or -1])
         return [(key.decode(), value) for key, value in zip(flat[::2], flat[1::2], strict=True)]
 
-    async def write(
-        self,
-        space: str,
-        changes: Sequence[tuple[str, bytes | None]],
-        *,
-        seconds: float,
-        expected: Expected | None = None,
-    ) -> bool:
-        """Change a space, by a script: nothing comes between."""
+    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
+        """Change a space by a script, which Redis runs atomically."""
         arguments: list[Any] = [max(int(seconds * 1000), 1)]
         if expected is None:
             arguments += ["", "", ""]

@@ -6,14 +6,14 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mcpfactory_runtime.storage.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import Changes, Expected, SharedStore, StoreError
 
 Value = TypeVar("Value")
 
@@ -71,15 +71,8 @@ class SqliteStore(SharedStore):
             ).fetchall()
         )
 
-    async def write(
-        self,
-        space: str,
-        changes: Sequence[tuple[str, bytes | None]],
-        *,
-        seconds: float,
-        expected: Expected | None = None,
-    ) -> bool:
-        """Change a space, in one transaction."""
+    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
+        """Change a space in one transaction."""
 
         def work(database: sqlite3.Connection) -> bool:
             if expected is not None and self._get(database, space, expected.key) != expected.value:

@@ -1,9 +1,9 @@
 """Fast path for calls of `def` tools: the thread that runs their handlers also reads the input and writes the output.
 
-Between a client and an event loop, a worker thread costs two more wake-ups, each dearer than a quick call. So a call
-that is alone takes the input stream into its thread, which then reads, runs and answers the following calls of `def`
-tools. It returns the stream when another message comes, or none for a while. The event loop takes the stream from a
-slow handler, whose call is then like any other in a worker thread. Only the side that has the stream uses the session.
+A worker thread costs two wake-ups per call, and each takes longer than a quick handler. A call without other requests
+in flight therefore takes the input stream into its thread, which also answers the calls of `def` tools that follow. It
+returns the stream at any other message, and after a pause. If a handler is slow, the event loop takes the stream; the
+call continues as in any worker thread. Only the side that has the stream receives messages and answers calls.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.jsonrpc import LineReader, Oversize
     from mcpfactory_runtime.server.session import Session
 
-# Bytes per read. A pipe holds no more, and above 128 KiB glibc maps new memory for each read if the process never
-# freed such a block, which costs as much as a call.
+# Bytes per read, which is the capacity of a pipe. Above 128 KiB glibc may map new memory for each read, which costs as
+# much as a call.
 READ_SIZE: Final = 64 * 1024
 _LOOK: Final = 0.001  # seconds between polls of the event loop; a handler seen in two consecutive polls counts as slow
-_TOGETHER: Final = 32  # answers in one write, at most
+_TOGETHER: Final = 32  # maximum number of responses in one write
 _IDLE: Final = 20  # milliseconds without input after which the thread returns the stream
 
 
 class _DirectCall(NamedTuple):
-    """A call, and the function that runs it in any thread."""
+    """A call, and a function that runs it in any thread."""
 
     call: Call
     run: Callable[[], Json | McpError]
 
 
 class DirectCalls:
-    """The input stream of a session, which the event loop has, or a thread that answers calls of `def` tools.
+    """The input stream of a session, held by the event loop or by a thread that answers calls of `def` tools.
 
     Args:
         session: the session.
         lines: splits the input into lines.
         fd: non-blocking file descriptor of the input.
-        write: writes the answers of a thread; returns False if the client does not read, so that the loop must write.
+        write: writes the responses of a thread; returns False if the client does not read, so the loop must write.
         pause: pauses (True) or resumes (False) the event loop's reading.
     """
 
@@ -61,14 +61,14 @@ class DirectCalls:
         self._loop = asyncio.get_running_loop()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
-        self._pending: deque[bytes | Oversize] = deque()  # lines that were read and not handled
-        self._leading: asyncio.Future[Any] | None = None  # done when the thread that has the stream returns it
-        self._running: Call | None = None  # the call that this thread runs; never again once the stream was taken
-        self._lock = threading.Lock()  # to end a call: the thread does, or the event loop that takes the stream
+        self._pending: deque[bytes | Oversize] = deque()  # lines read but not handled yet
+        self._leading: asyncio.Future[Any] | None = None  # the thread that has the stream; done when it returns it
+        self._running: Call | None = None  # the call that runs there; None if the stream was taken
+        self._lock = threading.Lock()  # of `_running`: only one side may end a call
         self._ended = False
 
     def feed(self, data: bytes) -> None:
-        """Handle the messages in bytes that the event loop read, after those that wait."""
+        """Handle bytes that the event loop read, after the pending lines."""
         self._pending.extend(self._lines.feed(data))
         while self._pending and self._leading is None:
             event = self._receive()
@@ -81,13 +81,13 @@ class DirectCalls:
                 self._session.handle(event)
 
     async def stop(self) -> None:
-        """Keep the stream on the event loop from now on; wait until a thread has returned it."""
+        """Wait until the event loop has the stream, and keep it there."""
         self._ended = True
-        while self._leading is not None:  # noqa: ASYNC110 - the end of a process needs no notice
+        while self._leading is not None:  # noqa: ASYNC110 - polling is fast enough at the end
             await asyncio.sleep(_LOOK)
 
     def _receive(self) -> _DirectCall | Event:
-        """Return the next message, for either side. A call is direct if it is alone, as all are in the thread."""
+        """Return the next message. A call is direct if it is alone, which all calls in the thread are."""
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event
@@ -97,7 +97,7 @@ class DirectCalls:
         return event
 
     def _look(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
-        """Take the stream from a thread whose handler was running at the last poll, too: its outcome answers the call."""
+        """Take the stream if the handler seen at the last poll still runs; its future then answers the call."""
         if self._leading is not leading:
             return
         with self._lock:
@@ -112,7 +112,7 @@ class DirectCalls:
             self._resume()
 
     def _resume(self, returned: asyncio.Future[Event | None] | None = None) -> None:
-        """Continue on the event loop, first with the message that the thread returned the stream for."""
+        """Continue on the event loop, first with the message that the thread did not handle."""
         self._leading = None
         self._write()
         try:
@@ -124,7 +124,7 @@ class DirectCalls:
                 self._pause(False)
 
     def _answer_calls(self, event: Event | _DirectCall | None) -> Any:
-        """Answer calls; return the message that the event loop must handle, or the outcome of a call that it took."""
+        """Answer calls. Return the next other message, or the outcome of the call with which the stream was taken."""
         while isinstance(event, _DirectCall):
             outcome = copy_context().run(event.run)
             with self._lock:
@@ -138,14 +138,13 @@ class DirectCalls:
         return event
 
     def _next(self) -> _DirectCall | Event | None:
-        """Return the next message; None if none came for a while, or the input ended."""
+        """Return the next message, or None after a pause or at the end of the input."""
         while not self._pending:
             if self._ended or not self._poll.poll(_IDLE):
                 return None
-            data = b""
             with suppress(OSError):
-                data = os.read(self._fd, READ_SIZE)
-            if not data:
-                return None
-            self._pending.extend(self._lines.feed(data))
+                if data := os.read(self._fd, READ_SIZE):
+                    self._pending.extend(self._lines.feed(data))
+                    continue
+            return None
         return self._receive()

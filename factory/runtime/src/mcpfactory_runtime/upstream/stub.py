@@ -263,7 +263,7 @@ class StubUpstream:
 
     Args:
         cases: what is asked and answered.
-        port: port to listen on, 0 for any free one (default: %(default)s).
+        port: port to listen on; 0 for any free one.
         environ: where the values of credentials are looked up; None lets any value pass.
         base_path: a folder that the API is in, as `/v1`; requests elsewhere are answered with 404 and noted in `mismatches`, and
             `requests` have paths below it.

@@ -161,7 +161,7 @@ class Catalogue:
 
 
 def _in_dialect(tool: Tool, name: str, limits: Limits) -> Tool:
-    """Return the tool under another name and with another look; it does what the tool does, and checks as it does."""
+    """Return a view of the tool with another name and schema. It runs the same handler and checks as the tool does."""
     from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - most clients need none
 
     def load(view: Tool) -> None:

@@ -32,7 +32,7 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # server/resources, Error Handling
 
 
 class RelayNames:
-    """Names and URIs of the remote server as local ones: here the same; other relays replace the methods."""
+    """Map of remote names and URIs to local ones: here the identity, which other relays override."""
 
     def name(self, inner: str) -> str:
         """Return the name of a tool or prompt."""

@@ -453,7 +453,7 @@ class HttpApp:
         await session.close(0)
 
     def _lose_session(self, session: HttpSession) -> None:
-        """End a session here that another process has taken over, and nothing of it there."""
+        """End a session here that another process has taken over; it continues there."""
         if self._sessions.pop(session.id, None) is session:  # now: the next request goes where the session is
             ending = asyncio.ensure_future(self._end_session(session))
             self._ending.add(ending)

@@ -49,7 +49,7 @@ _TOKENS: Final = 10_000  # good ones that are remembered, by their hashes
 
 
 class FailureLimit:
-    """Attempts by address that a token bucket permits. Tokens are known by their hashes (`hash_token`).
+    """Limit of failed attempts by address, with a token bucket each. Tokens are kept as hashes (`hash_token`).
 
     Event loop only.
 
