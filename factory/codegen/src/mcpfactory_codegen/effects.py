@@ -354,9 +354,8 @@ def _change(found: _Words, *, certain: bool, reading: bool) -> str:
     reads = any(said.reads for said in found.texts)
     if told := next((said for said in (*found.texts, found.second) if said.changes and said.clear), None):
         return told.verb
-    twice = any(
-        said.verb == found.name.verb for said in found.texts
-    )  # a possible noun in the name is a verb if the text starts with it
+    # A possible noun in the name is a verb if the text starts with it.
+    twice = any(said.verb == found.name.verb for said in found.texts)
     always = found.name.verb in CLEAR
     if found.name.changes and (
         twice or not certain or (always and found.name.clear) or ((always or found.name.clear) and not reads)

@@ -108,7 +108,7 @@ def digests(lead: str, key: str, length: int) -> Iterator[str]:
 
 
 def settle(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
-    """Return a name for each key from its endless proposals, best first; compared without case, and never empty.
+    """Return a name for each key: the first of its endless proposals that is free. Names are compared without case.
 
     In each round, a key that is the only one to propose a free name gets it, so that no name depends on an order.
     `taken` has names in lower case that nobody gets; the proposed ones are added.

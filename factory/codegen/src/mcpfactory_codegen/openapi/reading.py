@@ -129,7 +129,8 @@ class Node(NamedTuple):
 
     def at(self, key: str) -> Node:
         """Return the node below a key; its value is None if it is missing."""
-        return Node(self.reading, self.table.get(key), self.location.down(key))
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return Node(self.reading, value, self.location.down(key))
 
     def members(self) -> Iterator[tuple[str, Node]]:
         """Yield the nodes of an object, each with its key; nothing for other values."""

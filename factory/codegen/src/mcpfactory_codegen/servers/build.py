@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,13 +20,12 @@ from mcpfactory_codegen.ir import Api, Problem, Problems, Skipped
 from mcpfactory_codegen.naming import Names, name_api
 from mcpfactory_codegen.naming.variables import keep_server_names
 from mcpfactory_codegen.openapi import kind_of
-from mcpfactory_codegen.read.document import Document, DocumentError, load
-from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
+from mcpfactory_codegen.read.document import Document, DocumentError
 from mcpfactory_codegen.select import marked, select
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.answers import checked_answers, questions, render_answers
 from mcpfactory_codegen.servers.config import NAME, ApiConfig, ServerConfig, render_config
-from mcpfactory_codegen.servers.documents import located_in, read_documents
+from mcpfactory_codegen.servers.documents import is_url, located_in, permitted, read_documents
 from mcpfactory_codegen.servers.overview import Overview, overview
 from mcpfactory_codegen.servers.report import REPORT, Published, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
@@ -36,74 +34,6 @@ from mcpfactory_codegen.servers.tree import FormatError, LockError, MergeError, 
 from mcpfactory_codegen.settings import CONFIG, SettingsError, quoted
 from mcpfactory_codegen.text import clean, markdown_text, one_line, snake, words
 from mcpfactory_runtime.errors import Exit, McpfactoryError
-from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
-
-CURATED: Final = "curated"
-_PROFILES: Final = ("full", "read-only")
-
-
-@dataclass(frozen=True, slots=True)
-class Profiles:
-    """Modes and profiles: for the manifest (`offer`), as numbers for the report (`summary`), and their problems."""
-
-    offer: dict[str, Any] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
-
-
-def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
-    """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
-    problems = Problems()
-    members: dict[str, list[str]] = {}
-    for name, selection in config.profiles.items():
-        members[name] = _profile_members(api, tools, selection, name, problems)
-    if CURATED not in members:
-        keys = {operation.key for operation in api.operations if marked(operation.extensions) is True}
-        if found := [tool.name for tool in tools if tool.key in keys]:
-            members[CURATED] = found
-    offer: dict[str, Any] = {}
-    if config.server.mode:
-        offer["mode"] = config.server.mode
-    if config.server.dialect:
-        offer["dialect"] = config.server.dialect
-    if config.server.profile in {*_PROFILES, *members}:
-        offer["profile"] = config.server.profile
-    elif config.server.profile:
-        message = f"unknown profile {config.server.profile!r}: the server offers all its tools"
-        problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_PROFILES, *members])}")
-    if members:
-        offer["profiles"] = members
-    return Profiles(offer, _profile_summary(tools, offer), problems.all())
-
-
-def _profile_summary(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
-    members: dict[str, set[str]] = {
-        "full": {tool.name for tool in tools},
-        "read-only": {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True},
-    }
-    members |= {name: set(names) for name, names in offer.get("profiles", {}).items()}
-    return {
-        "mode": offer.get("mode", "full"),
-        "profile": offer.get("profile", "full"),
-        "profiles": {
-            name: {"tools": len(names), "tokens": sum(tool.tokens for tool in tools if tool.name in names)}
-            for name, names in members.items()
-        },
-    }
-
-
-def _profile_members(
-    api: Api, tools: Sequence[ApiTool], selection: Selection, name: str, problems: Problems
-) -> list[str]:
-    chosen = select(replace(api, problems=(), skipped=()), selection)
-    for problem in chosen.problems:
-        problems.add(problem.code, f"profiles.{name}: {problem.pointer}", problem.message, problem.hint)
-    keys = {operation.key for operation in chosen.operations}
-    members = [tool.name for tool in tools if tool.key in keys]
-    if not members:
-        problems.add("profile-empty", f"profiles.{name}", f"the profile {name!r} has no tools", "widen its selection")
-    return members
-
 
 FIRST_VERSION: Final = "0.1.0"
 HIDDEN: Final = "hidden in mcpfactory.toml"
@@ -155,7 +85,7 @@ class Created:
 
     @property
     def tokens(self) -> int:
-        """Return what all tools cost a model to read."""
+        """Return the estimated tokens of all tools."""
         return sum(tool.tokens for tool in self.api_tools)
 
     @property
@@ -181,7 +111,7 @@ def generate(
     at the start of each step.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
-    # What is relative in a document is read from its recorded source, also in the copy.
+    # Relative URLs in the stored copy are resolved against the recorded source.
     documents = {
         one.label: replace(documents[one.label], source=one.source) if is_url(one.source) else documents[one.label]
         for one in config.apis
@@ -302,35 +232,6 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> Created:
     return Created(person=formatted(files), template=template.version)
 
 
-def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
-    """Return the API documents in a server's folder with their overlays, by label."""
-    return {api.label: stored_document(folder, api) for api in config.apis}
-
-
-def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return an API document in a server's folder with its overlays. It can refer to files below its first folder (`api/`)."""
-    path = folder / api.document
-    root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
-    if not path.resolve().is_relative_to(folder.resolve()):
-        hint = "copy it to api/ and name it there"
-        raise SettingsError(f"{folder / CONFIG}: the document {api.document!r} is not in the server's folder", hint)
-    return apply_overlays(load(str(path), root=root), overlays_of(folder, api))
-
-
-def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
-    """Return the overlays that the configuration names.
-
-    Raises:
-        ConfigError: one is not in the server's folder.
-        DocumentError: one cannot be read, or is something else.
-    """
-    for name in api.overlays:
-        if not (folder / name).resolve().is_relative_to(folder.resolve()):
-            hint = "copy it to api/overlays/ and name it there"
-            raise SettingsError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
-    return tuple(load_overlay(folder / name, name) for name in api.overlays)
-
-
 def stated_version(folder: Path, config: ServerConfig) -> str:
     """Return the version that the person's package states."""
     init = folder / "src" / config.package / "__init__.py"
@@ -363,18 +264,6 @@ def distribution_of(name: str) -> str:
     return name.removesuffix("-mcp") + "-mcp"
 
 
-def is_url(source: str) -> bool:
-    """Return True if a document's source is a URL and not a file."""
-    return re.match(r"https?://", source) is not None
-
-
-def public_source(source: str) -> str:
-    """Return a document's source if it is a URL, without credentials and query; "" for local files."""
-    if not is_url(source):
-        return ""
-    return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
-
-
 def tampered(steps: Iterable[tree.FileStep]) -> Iterator[Problem]:
     """Yield a problem for each machine-owned file that was edited."""
     for step in steps:
@@ -385,34 +274,74 @@ def tampered(steps: Iterable[tree.FileStep]) -> Iterator[Problem]:
             yield Problem("warning", "file-tampered", "", message, hint)
 
 
-# --- Private URLs that the user allowed: a document's own URL, if the user gave it ---
-#
-# A URL that only appears in a document is never allowed here: the author of the document is not the operator.
+# --- modes and profiles ---
 
 
-def private_source(source: str) -> str:
-    """Return a document's URL if its host resolves to a private address; "" if it is public, or a file."""
-    host = host_port_of(source)
-    if not host or describe_private(source):
-        return source if host else ""
-    host, _, port = host.rpartition(":")
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except OSError:  # fetched through a proxy that resolves the name
-        return ""
-    return "" if all(is_public(str(one[4][0])) for one in found) else source
+CURATED: Final = "curated"
+_PROFILES: Final = ("full", "read-only")
 
 
-def permitted(source: str, base_url: str) -> tuple[str, ...]:
-    """Return the host and port of an API's base URL, when the document came from there (see `private_source`)."""
-    source_host, api_host = host_port_of(source), host_port_of(base_url)
-    # localhost is 127.0.0.1, at the same port
-    here = describe_private(source) == describe_private(base_url) == "this machine"
-    if not source_host or not (
-        source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])
-    ):
-        return ()
-    return (api_host,)
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Modes and profiles: for the manifest (`offer`), as numbers for the report (`summary`), and their problems."""
+
+    offer: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
+    """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
+    problems = Problems()
+    members: dict[str, list[str]] = {}
+    for name, selection in config.profiles.items():
+        members[name] = _profile_members(api, tools, selection, name, problems)
+    if CURATED not in members:
+        keys = {operation.key for operation in api.operations if marked(operation.extensions) is True}
+        if found := [tool.name for tool in tools if tool.key in keys]:
+            members[CURATED] = found
+    offer: dict[str, Any] = {}
+    if config.server.mode:
+        offer["mode"] = config.server.mode
+    if config.server.dialect:
+        offer["dialect"] = config.server.dialect
+    if config.server.profile in {*_PROFILES, *members}:
+        offer["profile"] = config.server.profile
+    elif config.server.profile:
+        message = f"unknown profile {config.server.profile!r}: the server offers all its tools"
+        problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_PROFILES, *members])}")
+    if members:
+        offer["profiles"] = members
+    return Profiles(offer, _profile_summary(tools, offer), problems.all())
+
+
+def _profile_summary(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
+    members: dict[str, set[str]] = {
+        "full": {tool.name for tool in tools},
+        "read-only": {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True},
+    }
+    members |= {name: set(names) for name, names in offer.get("profiles", {}).items()}
+    return {
+        "mode": offer.get("mode", "full"),
+        "profile": offer.get("profile", "full"),
+        "profiles": {
+            name: {"tools": len(names), "tokens": sum(tool.tokens for tool in tools if tool.name in names)}
+            for name, names in members.items()
+        },
+    }
+
+
+def _profile_members(
+    api: Api, tools: Sequence[ApiTool], selection: Selection, name: str, problems: Problems
+) -> list[str]:
+    chosen = select(replace(api, problems=(), skipped=()), selection)
+    for problem in chosen.problems:
+        problems.add(problem.code, f"profiles.{name}: {problem.pointer}", problem.message, problem.hint)
+    keys = {operation.key for operation in chosen.operations}
+    members = [tool.name for tool in tools if tool.key in keys]
+    if not members:
+        problems.add("profile-empty", f"profiles.{name}", f"the profile {name!r} has no tools", "widen its selection")
+    return members
 
 
 # --- data of templates for servers from a document; Markdown is escaped here ---
@@ -523,6 +452,10 @@ _CODES: Final[Mapping[type[Exception], str]] = {
     FormatError: "internal",
     OSError: "write",
 }
+_HINTS: Final = {
+    "write": "check that the folder can be written and the disk has room",
+    "internal": "this is a fault of mcpfactory; please report it with the document",
+}
 
 
 @contextmanager
@@ -534,9 +467,3 @@ def as_create_errors() -> Iterator[None]:
         code = next(code for known, code in _CODES.items() if isinstance(error, known))
         made = NoSuchTemplateError if isinstance(error, UnknownTemplateError) else CreateError
         raise made(str(error), getattr(error, "hint", "") or _HINTS.get(code, ""), code) from error
-
-
-_HINTS: Final = {
-    "write": "check that the folder can be written and the disk has room",
-    "internal": "this is a fault of mcpfactory; please report it with the document",
-}

@@ -29,12 +29,9 @@ from mcpfactory_codegen.servers.build import (
     generate,
     no_notice,
     package_of,
-    private_source,
-    public_source,
     refuse_empty,
     server_name,
     stated_version,
-    stored_documents,
     tampered,
 )
 from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, ServerTable, read_config
@@ -44,7 +41,10 @@ from mcpfactory_codegen.servers.documents import (
     as_kept,
     choose_labels,
     document_files,
+    private_source,
+    public_source,
     sources_of,
+    stored_documents,
 )
 from mcpfactory_codegen.servers.report import Published, published
 from mcpfactory_codegen.servers.scaffold import find_template, kept_source

@@ -1,8 +1,9 @@
-"""The API documents of a server: `[api]`, or several `[[api]]`, combined into one, and where their files lie in its folder."""
+"""The API documents of a server: their tables in mcpfactory.toml, labels, files and URLs, and all of them as one API."""
 
 from __future__ import annotations
 
 import re
+import socket
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +20,13 @@ from mcpfactory_codegen.ir import Api, Problem, split_label
 from mcpfactory_codegen.openapi import kind_of, read_source
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.lines import located
+from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, render_apis
+from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, ServerConfig, render_apis
 from mcpfactory_codegen.settings import CONFIG, SettingsError, written
 from mcpfactory_codegen.text import VERSION, clean, words
+from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 
 _HEADER: Final = re.compile(r"^\[(\[)?[ \t]*api[ \t]*\](?(1)\])[^\n]*\n?", re.M)
 _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
@@ -111,15 +114,15 @@ def _apis_of(text: str) -> list[dict[str, Any]]:
     return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
 
 
+# --- requested documents ---
+
+
 _LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*)=(.+)\Z", re.DOTALL)
 _SAYING_NOTHING: Final = frozenset(
     {"openapi", "swagger", "api", "apis", "spec", "index", "schema", "rest", "docs", "json", "yaml"}
 )
 _COMMON: Final = frozenset({"service", "services"})
 _LONGEST: Final = 30
-
-
-# --- requested documents ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +330,7 @@ def as_kept(document: Document, layout: DocumentFiles) -> Document:
 
 def _relative_part(key: str) -> tuple[str, str]:
     """Return a part's host ("" for a local file) and its path."""
-    if key.startswith(("http://", "https://")):
+    if is_url(key):
         url = urlsplit(key)
         return url.netloc, unquote(url.path).lstrip("/")
     return "", key
@@ -342,3 +345,80 @@ def _common_folder(paths: list[PurePosixPath]) -> PurePosixPath:
             same += 1
         common = common[:same]
     return PurePosixPath(*common)
+
+
+# --- documents in the folder of a server ---
+
+
+def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
+    """Return the API documents in a server's folder with their overlays, by label."""
+    return {api.label: stored_document(folder, api) for api in config.apis}
+
+
+def stored_document(folder: Path, api: ApiConfig) -> Document:
+    """Return an API document in a server's folder with its overlays. It can refer to files below its first folder (`api/`)."""
+    path = folder / api.document
+    root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
+    if not path.resolve().is_relative_to(folder.resolve()):
+        hint = "copy it to api/ and name it there"
+        raise SettingsError(f"{folder / CONFIG}: the document {api.document!r} is not in the server's folder", hint)
+    return apply_overlays(load(str(path), root=root), overlays_of(folder, api))
+
+
+def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
+    """Return the overlays that the configuration names.
+
+    Raises:
+        SettingsError: one is not in the server's folder.
+        DocumentError: one cannot be read, or is something else.
+    """
+    for name in api.overlays:
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            hint = "copy it to api/overlays/ and name it there"
+            raise SettingsError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
+    return tuple(load_overlay(folder / name, name) for name in api.overlays)
+
+
+# --- URLs of documents ---
+
+
+def is_url(source: str) -> bool:
+    """Return True if a document's source is a URL and not a file."""
+    return re.match(r"https?://", source) is not None
+
+
+def public_source(source: str) -> str:
+    """Return a document's source if it is a URL, without credentials and query; "" for local files."""
+    if not is_url(source):
+        return ""
+    return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
+
+
+# --- Private URLs that the user allowed: a document's own URL, if the user gave it ---
+#
+# A URL that only appears in a document is never allowed here: the author of the document is not the operator.
+
+
+def private_source(source: str) -> str:
+    """Return a document's URL if its host resolves to a private address; "" if it is public, or a file."""
+    host = host_port_of(source)
+    if not host or describe_private(source):
+        return source if host else ""
+    host, _, port = host.rpartition(":")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except OSError:  # fetched through a proxy that resolves the name
+        return ""
+    return "" if all(is_public(str(one[4][0])) for one in found) else source
+
+
+def permitted(source: str, base_url: str) -> tuple[str, ...]:
+    """Return the host and port of an API's base URL, when the document came from there (see `private_source`)."""
+    source_host, api_host = host_port_of(source), host_port_of(base_url)
+    # localhost is 127.0.0.1, at the same port
+    here = describe_private(source) == describe_private(base_url) == "this machine"
+    if not source_host or not (
+        source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])
+    ):
+        return ()
+    return (api_host,)

@@ -35,9 +35,9 @@ from mcpfactory_codegen.servers.build import (
     package_of,
     server_name,
     stated_version,
-    stored_documents,
 )
 from mcpfactory_codegen.servers.config import ServerConfig, parse_config, read_config
+from mcpfactory_codegen.servers.documents import stored_documents
 from mcpfactory_codegen.servers.report import REPORT, published, read_report, variables_of
 from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.templates import TemplateSourceError

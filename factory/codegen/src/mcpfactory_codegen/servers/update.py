@@ -28,19 +28,25 @@ from mcpfactory_codegen.servers.build import (
     as_create_errors,
     from_template,
     generate,
-    is_url,
     no_notice,
-    overlays_of,
-    private_source,
-    public_source,
     refuse_empty,
     stated_version,
-    stored_document,
     tampered,
 )
 from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, read_config
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_codegen.servers.documents import Sources, as_kept, document_files, sources_of, with_apis
+from mcpfactory_codegen.servers.documents import (
+    Sources,
+    as_kept,
+    document_files,
+    is_url,
+    overlays_of,
+    private_source,
+    public_source,
+    sources_of,
+    stored_document,
+    with_apis,
+)
 from mcpfactory_codegen.servers.report import (
     ORIGIN_CHANGED,
     REPORT,

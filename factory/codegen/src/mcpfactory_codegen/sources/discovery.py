@@ -199,9 +199,8 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
     if isinstance(schema, dict) and schema.pop("deprecated", False):
         built["deprecated"] = True
     built |= given(description=node.get("description"))
-    said = (
-        text(node, "description").startswith("Required.") and "default" not in node
-    )  # the API rejects requests without it
+    # The API rejects requests without it.
+    said = text(node, "description").startswith("Required.") and "default" not in node
     if node.get("required") is True or place == "path" or said:
         built["required"] = True
     if expanded.get(name) == "+":
