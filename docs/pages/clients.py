@@ -12,20 +12,20 @@ from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile, C
 _HEAD: Final = """\
 # Clients
 
-How to use it: [install into clients](../how-to/install-into-clients.md).
+To use this table, see [install a server into clients](../how-to/install-into-clients.md).
 
-`{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
-Secrets: how an entry refers to a variable `VAR`. "file" means that the client cannot, and that the entry names a file with the
-value instead (`VAR_FILE`). In a project: how an entry in a project's file names the project's folder, so that a server of the
-project is started from its sources; `.` is the folder itself, in which the client starts servers, and "-" means that it has no
-way, so that only a published server can be installed there. Programs are named by their whole path in the user's file, and by
-their name in a project's. A client with * is started from a desktop, and so has not the `PATH` of a shell.
+- `{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
+- **secrets**: how an entry refers to a variable `VAR`. "file": the client has no references, and the entry names a file with the value (`VAR_FILE`).
+- **in a project**: how an entry in a project's file refers to the project's folder, to start a server from its sources. `.`: the client starts servers
+  in that folder. "-": the client has no such reference and accepts only published servers.
+- The user's file names programs by absolute path, a project's file by name.
+- Clients marked with * are started from the desktop and do not have the `PATH` of a shell.
 """
 _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
 
 
 def clients_reference() -> str:
-    """Return the whole page."""
+    """Return the whole page, as Markdown."""
     rows = [
         "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | in a project |",
         "|---|---|---|---|---|---|---|",

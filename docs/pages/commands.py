@@ -9,30 +9,30 @@ from mcpfactory.main import build_command
 
 # Reasons why these commands lack `--json`; every other command has it.
 NO_JSON: Final = {
-    "mcpfactory": "what it prints is that of `mcpfactory inbox`, which has it",
-    "mcpfactory run": "its stdout is the server's, which speaks MCP on it",
-    "mcpfactory serve": "its stdout is that of the MCP server of the factory",
-    "mcpfactory schema": "it prints JSON only",
-    "mcpfactory login": "it talks with a person and a browser; its answer is the exit code",
-    "mcpfactory ci run": "its stdout is the log of a CI job",
-    "mcpfactory ci pack": "its result is the folder",
-    "mcpfactory ci fold": "its result is the workspace; `--summary` writes what was found",
-    "mcpfactory release check": "`--provider` prints what CI jobs read",
+    "mcpfactory": "use `mcpfactory inbox --json`",
+    "mcpfactory run": "the server speaks MCP on stdout",
+    "mcpfactory serve": "the factory's server speaks MCP on stdout",
+    "mcpfactory schema": "it always prints JSON",
+    "mcpfactory login": "it is interactive; the exit code is its result",
+    "mcpfactory ci run": "stdout is the log of a CI job",
+    "mcpfactory ci pack": "its result is a folder",
+    "mcpfactory ci fold": "its result is the workspace; `--summary` writes a summary",
+    "mcpfactory release check": "`--provider` prints the values for CI jobs",
 }
 
 _HEAD: Final = """\
 # Command line
 
 Data goes to stdout, everything else to stderr. `--json` prints one JSON document. Exit codes: [exit-codes.md](exit-codes.md).
-`mcpfactory --install-completion` teaches your shell the names of commands, servers, tools, stages, channels, clients and templates.
+`mcpfactory --install-completion` adds completion of commands, servers, tools, stages, channels, clients and templates to your shell.
 """
 
 
 def cli_reference() -> str:
-    """Return the whole page."""
+    """Return the whole page, as Markdown."""
     without = [f"- `{path}`: {why}." for path, why in NO_JSON.items()]
     sections = [text for path, command in commands() if path != "mcpfactory" for text in _section(path, command)]
-    return "\n".join([_HEAD, "Every command has `--json` but these:\n", *without, "", *sections]).rstrip() + "\n"
+    return "\n".join([_HEAD, "Every command has `--json`, except:\n", *without, "", *sections]).rstrip() + "\n"
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -10,21 +10,21 @@ from mcpfactory_pipeline.delivery.publish.server_rules import RULES
 _HEAD: Final = """\
 # Targets of `mcpfactory publish`, and the rules of `server.json`
 
-How to use them: [Publish a server](../how-to/publish.md).
+To use the targets, see [publish a server](../how-to/publish.md).
 
 ## Targets
 
-In the order in which they are published to. Options stand in `[publish.<target>]` of the root `mcpfactory.toml`, or in `--set`.
+Several targets are published to in this order. Set options in `[publish.<target>]` of the root `mcpfactory.toml`, or with `--set`.
 An option whose name ends in `_variable` names the environment variable that holds a secret.
 """
 
 _RULES: Final = """
 ## Rules of `server.json`
 
-Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
-because it would be dropped, or nobody could use it. All are judged without a network.
+The rules of schema 2025-12-11 are checked without a network. The source of a rule is `schema` (required by the schema), `registry` (also refused by
+the official registry), or `mcpfactory` (refused because clients would ignore it or could not use it).
 
-| rule | asked by | says |
+| rule | source | requires |
 |---|---|---|
 | `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and form that the schema gives. |
 """
@@ -34,7 +34,7 @@ def publish_reference() -> str:
     """Return the whole page, as Markdown."""
     parts = [_HEAD]
     for target in TARGETS.values():
-        kind = "" if target.upload else " A file: it is made, and nothing is sent."
+        kind = "" if target.upload else " The result is a file; nothing is uploaded."
         parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
         if target.options.model_fields:
             parts.append("\n| option | default | is |\n|---|---|---|\n")
