@@ -34,8 +34,8 @@ def publish_reference() -> str:
     """Return the whole page, as Markdown."""
     parts = [_HEAD]
     for target in TARGETS.values():
-        kind = "" if target.upload else " The result is a file; nothing is uploaded."
-        parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
+        kind = "" if target.upload else " The result stays on this machine."
+        parts.append(f"\n### `{target.id}`\n\n{target.title[:1].upper()}{target.title[1:]}.{kind}\n")
         if target.options.model_fields:
             parts.append("\n| option | default | is |\n|---|---|---|\n")
         for name, option in target.options.model_fields.items():
