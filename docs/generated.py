@@ -1,4 +1,4 @@
-"""Pages that restate code: `make docs` writes them before it builds the site, and they are not in the repository."""
+"""Generated pages: `make docs` writes them before it builds the site; they are not in the repository."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PAGES: Final = {
     "docs/reference/settings.md": "docs.pages.settings:settings_reference",
     "docs/reference/rules.md": "mcpfactory_pipeline.checks.rules:rules_reference",
 }
-"""Page → the function that returns it. A new page also has its line in `.gitignore`."""
+"""Page → the function that returns it. Add a new page to `.gitignore` as well."""
 
 
 def page_text(page: str) -> str:
-    """Return the Markdown of one of these pages."""
+    """Return a generated page as Markdown."""
     text: str = resolve_name(PAGES[page])()
     return text
 
 
 def write_pages(root: Path) -> None:
-    """Write all of them below the root of the repository."""
+    """Write all generated pages below the root of the repository."""
     for page in PAGES:
         (root / page).write_text(page_text(page), encoding="utf-8")

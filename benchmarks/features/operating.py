@@ -160,7 +160,7 @@ COMMANDS: Final = (
     Feature("evaluate", "Questions in plain language, and whether they lead to the right tools",
         ours(f"{_CLI}#mcpfactory-evaluate-name-options", "mcpfactory evaluate", "cli/test_evaluate.py::test_the_questions_are_asked_in_both_modes_with_a_model_and_without", used='"evaluate"'),
         (no("~^evaluat"), no("~^evaluat"))),
-    Feature("publish", "Publish to package indexes, images, bundles and the MCP registry",
+    Feature("publish", "Publish to package indexes and the MCP registry, as bundles and Dockerfiles",
         ours(f"{_CLI}#mcpfactory-publish-name-options", "mcpfactory publish", "publish/test_mcpb.py::test_a_bundle_holds_the_wheel_that_was_checked_byte_for_byte", used="publish"),
         (partly("fastmcp.cli.deploy.command:login", "to its maker's hosting"), no("~^deploy"))),
     Feature("gateway", "Many servers behind one endpoint, started when they are called",

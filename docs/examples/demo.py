@@ -1,7 +1,6 @@
-"""`make demo`: the whole road in a temporary folder, against a real HTTP service. Any failure ends it with exit 1.
+"""`make demo`: an end-to-end demo in a temporary directory, against a real HTTP service. Exits with 1 on any failure.
 
-An API document goes in, a server comes out, its tools are called, the pipeline builds, tests, validates and stages it,
-and the dashboard shows where it stands.
+It makes a server from an API document, calls its tools, runs the pipeline to staging, and exports the dashboard.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def bookshop() -> Iterator[str]:
 
 
 def main() -> None:
-    """The demo."""
+    """Run the demo."""
     started = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mcpfactory-demo-"))
     with bookshop() as url:
@@ -93,9 +92,9 @@ def main() -> None:
         demo.run("dashboard", "--export", "site")
     root = folder / "my-servers"
     print(f"""
-Everything worked, in {time.monotonic() - started:.0f} s. What lies where, below {root}:
-  servers/bookshop/            the server: your code, and src/bookshop_mcp/_generated/ which the factory owns
-  pipeline/state/              where it stands, tracked in git; pipeline/history/ says how it got there
+Everything worked, in {time.monotonic() - started:.0f} s. Files below {root}:
+  servers/bookshop/            the server: your code, and src/bookshop_mcp/_generated/, which the factory owns
+  pipeline/state/              the current state, tracked in Git; pipeline/history/ has the events
   pipeline/channels/staging/   an index that `uv pip install --index` and `uvx --index` read
   site/index.html              the dashboard, as static pages
 

@@ -12,16 +12,14 @@ from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile, C
 _HEAD: Final = """\
 # Clients
 
-How to use it: [install into clients](../how-to/install-into-clients.md).
+To use this table, see [install a server into clients](../how-to/install-into-clients.md).
 
-`{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
-
-- Secrets: the reference to a variable `VAR` in an entry. "file": the client has no references, so the entry names a file with
-  the value (`VAR_FILE`).
-- In a project: the name of the project's folder in an entry of a project's file, which starts a server from its sources. `.`
-  is the folder itself, in which the client starts servers. "-": only published servers can be installed in a project.
-- Programs have their full path in the user's file, and only their name in a project's file.
-- Clients with * are started from a desktop, without the `PATH` of a shell.
+- `{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
+- **secrets**: how an entry refers to a variable `VAR`. "file": the client has no references, and the entry names a file with the value (`VAR_FILE`).
+- **in a project**: how an entry in a project's file refers to the project's folder, to start a server from its sources. `.`: the client starts servers
+  in that folder. "-": the client has no such reference and accepts only published servers.
+- The user's file names programs by absolute path, a project's file by name.
+- Clients marked with * are started from the desktop and do not have the `PATH` of a shell.
 """
 _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
 

@@ -9,22 +9,22 @@ from mcpfactory.main import build_command
 
 # Reasons why these commands lack `--json`; every other command has it.
 NO_JSON: Final = {
-    "mcpfactory": "use `mcpfactory inbox --json`, which has the same content",
-    "mcpfactory run": "the server uses stdout for MCP",
-    "mcpfactory serve": "the factory's MCP server uses stdout",
-    "mcpfactory schema": "it prints JSON only",
-    "mcpfactory login": "it is interactive; the exit code is the result",
+    "mcpfactory": "use `mcpfactory inbox --json`",
+    "mcpfactory run": "the server speaks MCP on stdout",
+    "mcpfactory serve": "the factory's server speaks MCP on stdout",
+    "mcpfactory schema": "it always prints JSON",
+    "mcpfactory login": "it is interactive; the exit code is its result",
     "mcpfactory ci run": "stdout is the log of a CI job",
-    "mcpfactory ci pack": "the result is the folder",
-    "mcpfactory ci fold": "the result is the workspace; `--summary` writes a report",
-    "mcpfactory release check": "`--provider` prints the output for CI jobs",
+    "mcpfactory ci pack": "its result is a folder",
+    "mcpfactory ci fold": "its result is the workspace; `--summary` writes a summary",
+    "mcpfactory release check": "`--provider` prints the values for CI jobs",
 }
 
 _HEAD: Final = """\
 # Command line
 
 Data goes to stdout, everything else to stderr. `--json` prints one JSON document. Exit codes: [exit-codes.md](exit-codes.md).
-`mcpfactory --install-completion` installs shell completion for commands, servers, tools, stages, channels, clients and templates.
+`mcpfactory --install-completion` adds completion of commands, servers, tools, stages, channels, clients and templates to your shell.
 """
 
 

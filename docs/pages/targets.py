@@ -10,22 +10,21 @@ from mcpfactory_pipeline.delivery.publish.server_rules import RULES
 _HEAD: Final = """\
 # Targets of `mcpfactory publish`, and the rules of `server.json`
 
-How to use them: [Publish a server](../how-to/publish.md).
+To use the targets, see [publish a server](../how-to/publish.md).
 
 ## Targets
 
-`publish` uses the targets in this order. Set options in `[publish.<target>]` of the root `mcpfactory.toml`, or with `--set`.
+Several targets are published to in this order. Set options in `[publish.<target>]` of the root `mcpfactory.toml`, or with `--set`.
 An option whose name ends in `_variable` names the environment variable that holds a secret.
 """
 
 _RULES: Final = """
 ## Rules of `server.json`
 
-Rules for schema 2025-12-11. `schema` rules come from the schema. `registry` rules are additional checks of the official
-registry. `mcpfactory` rules refuse fields that would be dropped, and entries that no client could use. All rules are checked
-offline.
+The rules of schema 2025-12-11 are checked without a network. The source of a rule is `schema` (required by the schema), `registry` (also refused by
+the official registry), or `mcpfactory` (refused because clients would ignore it or could not use it).
 
-| rule | source | statement |
+| rule | source | requires |
 |---|---|---|
 | `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and format of the schema. |
 """
