@@ -11,6 +11,7 @@ SHARED = {
     "types": "type aliases",
     "protocol.decoding": "how a body is decompressed, in bounded steps",
     "server.generated.catalogue": "modes and dialects that a server may be given",
+    "server.results": "how much text of a result a model receives",
     "schemas.diff": "what callers can no longer send",
     "schemas.merge": "two schemas as one",
     "schemas.references": "which errors a schema has",

@@ -45,8 +45,10 @@ for at = 5, #ARGV, 3 do
     end
   end
 end
-redis.call('PEXPIRE', space, ARGV[1])
-redis.call('PEXPIRE', order, ARGV[1])
+local now = redis.call('TIME')
+local ends = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[1])
+redis.call('PEXPIREAT', space, ends) -- PEXPIRE reads the clock for each key, and one would be gone before the other
+redis.call('PEXPIREAT', order, ends)
 return 1
 """
 _SCAN: Final = """
