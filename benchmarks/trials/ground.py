@@ -74,10 +74,10 @@ def ship(inputs: StageInputs) -> StageOutputs:
 
 
 CHEAP = (
-    Stage("build", (), ("source",), ("candidate",), 1, build, timeout=60),
-    Stage("test", ("build",), ("candidate",), ("checks",), 1, check, timeout=60, check=True),
-    Stage("validate", ("build",), ("candidate",), ("checks",), 1, check, timeout=60, check=True),
-    Stage("staging", ("test", "validate"), ("candidate", "checks"), ("channel",), 1, ship, timeout=60, channel=ChannelPolicy(name="staging")),
+    Stage("build", (), ("source",), ("candidate",), 1, f"{__name__}:build", timeout=60),
+    Stage("test", ("build",), ("candidate",), ("checks",), 1, f"{__name__}:check", timeout=60, check=True),
+    Stage("validate", ("build",), ("candidate",), ("checks",), 1, f"{__name__}:check", timeout=60, check=True),
+    Stage("staging", ("test", "validate"), ("candidate", "checks"), ("channel",), 1, f"{__name__}:ship", timeout=60, channel=ChannelPolicy(name="staging")),
 )  # fmt: skip
 
 

@@ -119,20 +119,22 @@ def ship(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", "shipped", {"token": note(inputs, "ship")}, channel="staging")
 
 
-BUILD = Stage("build", (), ("source",), ("candidate",), 1, build, timeout=PATIENCE)
-TEST = Stage("test", ("build",), ("candidate", "tests"), ("checks",), 1, test, timeout=PATIENCE, check=True)
+BUILD = Stage("build", (), ("source",), ("candidate",), 1, f"{__name__}:build", timeout=PATIENCE)
+TEST = Stage(
+    "test", ("build",), ("candidate", "tests"), ("checks",), 1, f"{__name__}:test", timeout=PATIENCE, check=True
+)
 SHIP = Stage(
     "staging",
     ("test",),
     ("candidate", "checks"),
     ("channel",),
     1,
-    ship,
+    f"{__name__}:ship",
     timeout=PATIENCE,
     channel=ChannelPolicy(name="staging"),
 )
 STAGES = (BUILD, TEST, SHIP)
-BESIDE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, beside, timeout=PATIENCE)
+BESIDE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, f"{__name__}:beside", timeout=PATIENCE)
 SIDE_BY_SIDE = (BUILD, TEST, BESIDE)
 IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)
 
@@ -152,13 +154,17 @@ def nothing(_inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", "nothing to do")
 
 
-_CHEAP = {"generate": nothing, "build": build, "test": test, "validate": nothing, "staging": ship}
+_CHEAP = {"generate": "nothing", "build": "build", "test": "test", "validate": "nothing", "staging": "ship"}
 
 
 def as_cheap(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     """The stages of a workspace, of which those of mcpfactory cost next to nothing."""
     return tuple(
-        replace(stage, run=_CHEAP[stage.name], reads=("source",) if stage.name == "build" else stage.reads)
+        replace(
+            stage,
+            run=f"{__name__}:{_CHEAP[stage.name]}",
+            reads=("source",) if stage.name == "build" else stage.reads,
+        )
         if stage.name in _CHEAP and not stage.approval
         else stage
         for stage in stages

@@ -31,7 +31,9 @@ def smoke(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("failed" if bad else "passed", "it was tried")
 
 
-SMOKE = Stage("smoke", ("staging",), ("candidate",), ("checks",), 1, smoke, watches="staging", rollback=True)
+SMOKE = Stage(
+    "smoke", ("staging",), ("candidate",), ("checks",), 1, f"{__name__}:smoke", watches="staging", rollback=True
+)
 KNOWN = (*STAGES, SMOKE)
 
 

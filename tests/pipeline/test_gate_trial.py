@@ -22,7 +22,7 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Inside
-from tests.pipeline.cheap import add_server, nothing
+from tests.pipeline.cheap import add_server
 from tests.pipeline.here import Here
 from tests.rows import rows
 
@@ -67,8 +67,10 @@ def ship(_inputs: StageInputs) -> StageOutputs:
 
 def run_stages(root: Path) -> None:
     """Runs the workspace's own stages, with functions that only pass: what they read is recorded as it is."""
-    workspace, own = Workspace.find(root), {"build": build, "staging": ship}
-    stages = [replace(stage, run=own.get(stage.name, nothing)) for stage in workspace_stages(workspace)]
+    workspace, own = Workspace.find(root), {"build": "build", "staging": "ship"}
+    stages = [
+        replace(stage, run=f"{__name__}:{own.get(stage.name, 'nothing')}") for stage in workspace_stages(workspace)
+    ]
     outcome = run_pipeline(workspace, stages=stages, executor=Here())
     assert set(outcome.servers.values()) == {"passed"}
 

@@ -130,7 +130,7 @@ def judge(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("failed", "score 40, 2 findings", {"score": 40})
 
 
-JUDGE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, judge, timeout=PATIENCE, check=True)
+JUDGE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, f"{__name__}:judge", timeout=PATIENCE, check=True)
 
 
 def test_a_failed_validation_says_its_worst_finding(workspace, run, inbox):
@@ -175,7 +175,7 @@ def test_without_anything_waiting_the_usual_commands_come_next():
 
 # --- drift ---
 
-GENERATE = Stage("generate", (), ("document", "generated", "runtime"), (), 1, print)
+GENERATE = Stage("generate", (), ("document", "generated", "runtime"), (), 1, "builtins:print")
 
 
 @pytest.fixture

@@ -357,7 +357,7 @@ def test_stages_run_with_a_reduced_environment_and_a_workspaces_own_with_all_of_
     executor = LocalExecutor(1)
     seen = {}
     for name, caller in (("books", False), ("own", True)):
-        stage = Stage(name, (), ("source",), (), 1, show, caller_environ=caller)
+        stage = Stage(name, (), ("source",), (), 1, f"{__name__}:show", caller_environ=caller)
         work = workspace.root / name
         work.mkdir()
         inputs = StageInputs("books", "p", workspace.root, workspace.root, work, workspace.artifacts, work)

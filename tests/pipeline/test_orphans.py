@@ -53,7 +53,7 @@ def is_running(pid: int) -> bool:
 
 
 def stage_of(run: Callable[[StageInputs], StageOutputs]) -> Stage:
-    return Stage(name=run.__name__, needs=(), reads=(), writes=(), version=1, run=run)
+    return Stage(name=run.__name__, needs=(), reads=(), writes=(), version=1, run=f"{__name__}:{run.__name__}")
 
 
 def inputs_in(folder: Path) -> StageInputs:

@@ -9,9 +9,9 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from tests.rows import rows
 
-A = Stage("a", (), ("document", "runtime"), ("generated",), 1, print)
-B = Stage("b", ("a",), ("source",), ("candidate",), 1, print)
-C = Stage("c", ("b",), ("candidate",), ("checks",), 1, print)
+A = Stage("a", (), ("document", "runtime"), ("generated",), 1, "builtins:print")
+B = Stage("b", ("a",), ("source",), ("candidate",), 1, "builtins:print")
+C = Stage("c", ("b",), ("candidate",), ("checks",), 1, "builtins:print")
 NOW = {
     "a": {"stage": "1", "document": "sha256:d", "runtime": "0.3"},
     "b": {"stage": "1", "source": "sha256:s"},

@@ -13,13 +13,13 @@ from mcpfactory_pipeline.decisions.decision import approve
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.decisions.restore import restore_candidate
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
-from mcpfactory_pipeline.stages import build
+from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.state.store import Store
 from tests.cli.conftest import Inside
 from tests.pipeline import cheap
 from tests.pipeline.backend import write_server
 
-REAL = (replace(build.STAGE, needs=()), cheap.TEST, cheap.SHIP)
+REAL = (replace(STAGES[1], needs=()), cheap.TEST, cheap.SHIP)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def same_version(inputs: StageInputs) -> StageOutputs:
 
 
 def test_a_channel_refuses_other_bytes_under_its_version(workspace, run):
-    stages = (replace(cheap.BUILD, run=same_version), cheap.TEST, cheap.SHIP)
+    stages = (replace(cheap.BUILD, run=f"{__name__}:same_version"), cheap.TEST, cheap.SHIP)
     folder = cheap.add_server(workspace.root, "books")
     run("books", stages=stages)
     first = Store(workspace).state("books").candidate

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.stages import build
+from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.state.store import Store
 from tests.pipeline.backend import FILES, INFO, write_server
 
@@ -19,7 +19,7 @@ def build_of(workspace, run):
 
     def call(files: dict[str, str], allow: object = ()):
         write_server(workspace.root, files, allow=allow)
-        run("books", stages=(replace(build.STAGE, needs=()),))
+        run("books", stages=(replace(STAGES[1], needs=()),))
         return Store(workspace).state("books").stages["build"]
 
     return call

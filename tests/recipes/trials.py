@@ -57,29 +57,32 @@ STAGE: Final = '''\
 
 from __future__ import annotations
 
-from typing import Final
-
-from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-
-__all__ = ["STAGE"]
+from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Accept every candidate."""
     return StageOutputs("passed", f"looked at {inputs.server}")
-
-
-STAGE: Final = Stage(
-    name="notices", needs=("build",), reads=("candidate",), writes=("checks",), version=1, run=run, timeout=60, check=True
-)
 '''
+ROW: Final = """\
+_NOTICES: Final = Stage(
+    name="notices",
+    needs=("build",),
+    reads=("candidate",),
+    writes=("checks",),
+    version=1,
+    run=f"{_MODULE}.notices:run",
+    timeout=60,
+    check=True,
+)
+"""
 
 
 def stage(root: Path) -> None:
     write(root, f"{PIPELINE}/stages/notices.py", STAGE)
     registry = f"{PIPELINE}/stages/__init__.py"
-    replace(root, registry, "import build, generate, test", "import build, generate, notices, test")
-    replace(root, registry, "test.STAGE, validate.STAGE)", "test.STAGE, validate.STAGE, notices.STAGE)")
+    replace(root, registry, "_BEFORE: Final = ", f"{ROW}_BEFORE: Final = ")
+    replace(root, registry, "_TEST, _VALIDATE)", "_TEST, _VALIDATE, _NOTICES)")
     replace(root, f"{CLI}/complete.py", '"test", "validate")', '"test", "validate", "notices")')
     row = "| `notices` | `build` | looks at the notices | `candidate` | 60 s |\n"
     replace(root, "docs/reference/pipeline.md", "| `staging` | all checks |", f"{row}| `staging` | all checks |")
@@ -319,9 +322,9 @@ EXCLUDED: Final = """\
 
 
 def option(root: Path) -> None:
-    place = f"{CODEGEN}/select.py"
     field = "    include_methods: tuple[str, ...] = Field("
-    replace(root, place, field, f"{EXCLUDED}{field}")
+    replace(root, f"{CODEGEN}/curation.py", field, f"{EXCLUDED}{field}")
+    place = f"{CODEGEN}/select.py"
     replace(root, place, '{**_ADDING, "include', '{**_ADDING, "exclude_tags": _by_tag, "include')
     line = "    if marked(operation.extensions) is False"
     reason = '        return f"{NOT_SELECTED}: it has an excluded tag"\n'

@@ -6,17 +6,15 @@ import json
 import re
 import shutil
 import tempfile
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
 from mcpfactory_pipeline.adoption.npm import node_paths
 from mcpfactory_pipeline.adoption.pypi import environment_paths
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.adoption.sources import Collected, Sources
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import why_damaged
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
@@ -147,30 +145,6 @@ def build_adopted(sources: Sources, environment: tuple[str, ...]) -> BuiltCandid
     facts = {"kind": adopted.kind, "document": False, **made.facts}
     hashes = {name: hash_bytes(data) for name, data in written.items()}
     return BuiltCandidate(candidate_id(hashes), folder, hashes, version=made.version, facts=facts)
-
-
-def adopted_version(adopted: Adopted, folder: Path) -> str:
-    """Return the version of the server in `folder`, which is `servers/<name>`; "" when its files do not say one."""
-    read = _SAYS.get(adopted.kind)
-    if read is None:
-        return adopted.version
-    file, parse, keys = read
-    own = adopted.folder(folder.parents[1]) if adopted.kind != "url" else None
-    try:
-        found: Any = parse(((own or folder) / file).read_text(encoding="utf-8"))
-        for key in keys:
-            found = found[key]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return found if isinstance(found, str) else ""
-
-
-# Kind → the file that says it, how that is read, and the keys that lead there.
-_SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = {
-    "python": ("pyproject.toml", tomllib.loads, ("project", "version")),
-    "node": ("package.json", json.loads, ("version",)),
-    "url": (LOCKS["url"], json.loads, ("server", "version")),
-}
 
 
 _MARK: Final = "ready.json"  # written last

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_pipeline.adoption.candidate import adopted_version
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
 from mcpfactory_pipeline.base.versions import Step, next_version, permits, step_between
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"

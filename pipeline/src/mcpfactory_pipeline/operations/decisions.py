@@ -452,7 +452,7 @@ class Waive(Operation):
 
     def run(self, context: OperationContext) -> WaiveResult:
         """Record the waiver."""
-        from mcpfactory_pipeline.checks import waive  # noqa: PLC0415 - loads all rules
+        from mcpfactory_pipeline.checks import waive
 
         made = waive.waive(
             context.workspace,

@@ -22,7 +22,6 @@ from mcpfactory_pipeline.operations.operation import (
     param,
 )
 from mcpfactory_pipeline.workspace.coverage import inspection_report
-from mcpfactory_pipeline.workspace.upstream import api_addresses
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ class Install(ConfirmedOperation):
 
     def run(self, context: OperationContext) -> ClientsResult:
         """Change the clients' files; without a server, list the installed servers."""
-        from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet  # noqa: PLC0415 - loads YAML
+        from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet
 
         home, project = this_machine(os.environ), Path.cwd() if self.project else None
         if not self.server:
@@ -147,7 +146,7 @@ class Install(ConfirmedOperation):
         )
 
     def _installed(self, context: OperationContext, home: Home) -> ClientsResult:
-        from mcpfactory_pipeline.delivery.clients.installed import installed  # noqa: PLC0415 - loads YAML
+        from mcpfactory_pipeline.delivery.clients.installed import installed
 
         found = installed(context.place if self.everything else context.workspace, home, Path.cwd())
         rows = tuple(row.to_json() for row in found if self.everything or row.state != "other")
@@ -156,7 +155,7 @@ class Install(ConfirmedOperation):
 
     def _target(self, context: OperationContext, project: Path | None) -> tuple[InstallTarget, tuple[str, ...]]:
         """Return the server to install, and notes about its variables and addresses."""
-        from mcpfactory_pipeline.delivery.clients.install import (  # noqa: PLC0415 - loads YAML
+        from mcpfactory_pipeline.delivery.clients.install import (
             entry_variables,
             remote_target,
             server_target,
@@ -208,7 +207,7 @@ class Uninstall(Operation):
 
     def run(self, context: OperationContext) -> ClientsResult:
         """Remove the entries, all or none."""
-        from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall  # noqa: PLC0415 - loads YAML
+        from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall
 
         project = Path.cwd() if self.project else None
         remove = partial(uninstall, name=self.name, home=this_machine(os.environ), project=project)
@@ -232,6 +231,8 @@ def _changed(
 
 def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
     """Yield the API addresses that are private, or that the server cannot call when the client starts it."""
+    from mcpfactory_pipeline.workspace.upstream import api_addresses
+
     address = (inspection_report(server.folder) or {}).get("address")
     written = dict(one.split("=", 1) for one in env if "=" in one)
     for one in api_addresses(address, written, server=server.name, setting="--env") if address else ():

@@ -12,9 +12,6 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from mcpfactory_codegen.curation import Selection
-from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
-from mcpfactory_pipeline.adoption.recognise import recognise
-from mcpfactory_pipeline.adoption.sources import Wish
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.operations.operation import (
@@ -28,7 +25,6 @@ from mcpfactory_pipeline.operations.operation import (
     Yes,
     param,
 )
-from mcpfactory_pipeline.workspace.upstream import api_addresses
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -140,8 +136,8 @@ class New(Selection, Operation):
                 f"{', '.join(given)}: only for servers of an API document",
                 hint="leave it out, or mcpfactory new --from-openapi FILE",
             )
-        from mcpfactory_codegen.servers.answers import typed_answers  # noqa: PLC0415 - loads YAML
-        from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
+        from mcpfactory_codegen.servers.answers import typed_answers
+        from mcpfactory_codegen.servers.create import create_server
 
         _confirm_template(self, context)
         access = _access(context)
@@ -202,8 +198,8 @@ class Update(Operation):
             ConfigError: the server was adopted, so that it has no document and no template.
             CreateError: the document or template cannot be used; nothing was changed.
         """
-        from mcpfactory_codegen.servers.answers import typed_answers  # noqa: PLC0415 - loads YAML
-        from mcpfactory_codegen.servers.update import update_server  # noqa: PLC0415 - loads OpenAPI and JSON Schema
+        from mcpfactory_codegen.servers.answers import typed_answers
+        from mcpfactory_codegen.servers.update import update_server
 
         server = context.workspace.server(self.server)
         if server.adopted is not None:
@@ -237,14 +233,14 @@ def _access(context: OperationContext) -> Access:
 
 def _sources(access: Access, given: Sequence[str]) -> list[ApiSource] | None:
     """Return the documents, after checking that the caller may read them; None if none is given."""
-    from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - loads OpenAPI
+    from mcpfactory_codegen.servers.documents import ApiSource, sources_of
 
     return [ApiSource(access.document(one.place), one.label) for one in sources_of(given)] if given else None
 
 
 def _confirm_template(operation: New | Update, context: OperationContext) -> None:
     """Ask a person before a third-party template is used; shipped templates and folders need no confirmation."""
-    from mcpfactory_codegen.servers.templates import parse_source  # noqa: PLC0415 - only for operations with a template
+    from mcpfactory_codegen.servers.templates import parse_source
 
     if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).foreign):
         return
@@ -257,6 +253,8 @@ _STEP: Final = ("path", "action", "owner", "note")
 
 
 def _result(message: str, made: Created | Updated, context: OperationContext, following: str) -> ServerResult:
+    from mcpfactory_pipeline.workspace.upstream import api_addresses
+
     data = {name: to_jsonable_python(getattr(made, name)) for name in ServerResult.model_fields if hasattr(made, name)}
     found = api_addresses(made.address, os.environ, server=made.server) if made.address else []
     addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
@@ -312,6 +310,10 @@ class Adopt(Operation):
 
     def run(self, context: OperationContext) -> AdoptResult:
         """Recognize the server, and write its files after a person confirmed them."""
+        from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
+        from mcpfactory_pipeline.adoption.recognise import recognise
+        from mcpfactory_pipeline.adoption.sources import Wish
+
         sure = self.yes or context.dry_run
         wish = Wish(self.source, self.program, self.name, self.start, self.constraints, self.copies, Path.cwd())
         proposal = propose(context.workspace, recognise(context.workspace, wish), self.name)

@@ -92,7 +92,7 @@ class Publish(ConfirmedOperation):
 
     def run(self, context: OperationContext) -> PublishResult:
         """Publish the release; in a dry run, only read the current state of the targets."""
-        from mcpfactory_pipeline.delivery.publish.publish import publish  # noqa: PLC0415 - loads every target
+        from mcpfactory_pipeline.delivery.publish.publish import publish
 
         if context.dry_run and self.check:
             raise OperationError("--check and --dry-run cannot be combined", hint="--check needs no network")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -172,8 +172,8 @@ class Stage:
     """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 
     An input that a stage also writes is recorded with its value after the run, every other with its value before.
-    Raise `version` when the stage handles the same inputs differently. `run` is a module-level function, so that
-    another process can find it. `timeout` is in seconds, `memory` in bytes, for the stage and all processes that it
+    Raise `version` when the stage handles the same inputs differently. `run` names a function, as `module:function`: a
+    process of its own imports and calls it, so that the plan needs no code of the stages. `timeout` is in seconds, `memory` in bytes, for the stage and all processes that it
     starts. `check` is True if its outcome counts at promotion. `sandboxed` is True if it runs code of the server,
     which is isolated as the workspace demands; `caller_environ` is True if it gets all environment variables of the
     process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is the channel
@@ -191,7 +191,7 @@ class Stage:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     version: int
-    run: Callable[[StageInputs], StageOutputs]
+    run: str
     timeout: float = 600.0
     memory: int = MEMORY
     check: bool = False
@@ -205,15 +205,7 @@ class Stage:
     watches: str = ""
     soak: float = 0.0
     rollback: bool = False
-    adopted: Callable[[StageInputs], StageOutputs] | None = None
-
-    def reference(self, *, adopted: bool = False) -> str:
-        """Return `module:function`, by which another process finds the stage's function.
-
-        For an adopted server, this is the function in `adopted`, if set.
-        """
-        run = self.adopted if adopted and self.adopted else self.run
-        return f"{run.__module__}:{run.__qualname__}"
+    adopted: str = ""
 
     @property
     def stamp(self) -> str:

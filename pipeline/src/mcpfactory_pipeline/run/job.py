@@ -34,7 +34,7 @@ def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dic
     return {
         "job": SCHEMA,
         "stage": stage.name,
-        "run": stage.reference(adopted=adopted),
+        "run": stage.adopted if adopted and stage.adopted else stage.run,
         "limits": limits,
         "environ": "caller" if stage.caller_environ else "reduced",
         "inputs": inputs.to_json(),

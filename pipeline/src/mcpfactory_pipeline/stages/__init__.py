@@ -1,9 +1,4 @@
-"""The stages: one file each, one line in the registry below, and the promotion into the first channel.
-
-The promotion is the candidate whose checks passed, byte for byte. Its job proves that the bytes exist and are those that
-were checked. The process that runs the stages then moves the channel and writes the state in one transaction, so that a
-hold set in the meantime is respected.
-"""
+"""The stages: a table, and a module for each that a process of its own imports and runs."""
 
 from __future__ import annotations
 
@@ -12,9 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed
-from mcpfactory_pipeline.base.errors import NotFoundError, StageError
-from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.channels.channel import read_verified
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.plan.plan import arrange, channels_before, needed_stages, required_stages, source_channels
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import (
@@ -26,38 +19,9 @@ from mcpfactory_pipeline.plan.stage import (
     apply_isolation,
     apply_limits,
 )
-from mcpfactory_pipeline.stages import build, generate, test, validate
-from mcpfactory_pipeline.stages.evaluate import evaluation_stage
-from mcpfactory_pipeline.stages.own import check_restart, never_run, own_stages
+from mcpfactory_pipeline.stages.own import check_restart, own_stages
 from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
-
-
-def promote(inputs: StageInputs) -> StageOutputs:
-    """Read the candidate's files, and build the runtime's where no public index has it."""
-    candidate = inputs.candidate
-    if candidate is None:
-        raise StageError("no candidate to promote", hint="run the stage build first")
-    for name, content in candidate.files.items():
-        read_verified(candidate.folder / name, content)
-    if candidate.offered.suffix == ".whl":  # an adopted server has its requirements in its own lock
-        runtime_wheel(inputs.artifacts)
-    channel = str(inputs.settings["channel"])
-    return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)
-
-
-_PROMOTION: Final = Stage(
-    name=DEFAULT[0].name,
-    needs=(),  # every check that waits for no channel: the registry knows them
-    reads=("candidate", "checks"),
-    writes=("channel",),
-    version=2,
-    run=promote,
-    timeout=120,
-    settings={"channel": DEFAULT[0].name},
-    channel=DEFAULT[0],
-)
-
 
 __all__ = [
     "STAGES",
@@ -71,12 +35,78 @@ __all__ = [
     "workspace_stages",
 ]
 
-_CHANNEL: Final = "channel:"
-_BEFORE: Final[tuple[Stage, ...]] = (generate.STAGE, build.STAGE, test.STAGE, validate.STAGE)
-STAGES: Final[tuple[Stage, ...]] = (
-    *_BEFORE,
-    replace(_PROMOTION, needs=tuple(stage.name for stage in _BEFORE if stage.check)),
+_MODULE: Final = "mcpfactory_pipeline.stages"
+NEVER_RUN: Final = f"{_MODULE}.own:never_run"
+_GENERATE: Final = Stage(
+    name="generate",
+    needs=(),
+    reads=("document", "config", "generated", "template", "codegen"),
+    writes=("generated",),
+    version=3,
+    run=f"{_MODULE}.generate:run",
+    timeout=300,
+    adopted=f"{_MODULE}.adopted:generate",
 )
+_BUILD: Final = Stage(
+    name="build",
+    needs=("generate",),
+    reads=("source", "report"),
+    writes=("candidate",),
+    version=5,
+    run=f"{_MODULE}.build:run",
+    timeout=600,
+    sandboxed=True,
+    adopted=f"{_MODULE}.adopted:build",
+)
+_TEST: Final = Stage(
+    name="test",
+    needs=("build",),
+    reads=("candidate", "tests", "runtime", "python"),
+    writes=("checks",),
+    version=4,
+    run=f"{_MODULE}.test:run",
+    timeout=900,
+    check=True,
+    sandboxed=True,
+    adopted=f"{_MODULE}.adopted:test",
+)
+_VALIDATE: Final = Stage(
+    name="validate",
+    needs=("build",),
+    reads=("candidate", "cases", "evals", "model", "runtime", "rules", "waivers", "drift", "python"),
+    writes=("checks",),
+    version=5,
+    run=f"{_MODULE}.validate:run",
+    timeout=600,
+    check=True,
+    sandboxed=True,
+    adopted=f"{_MODULE}.adopted:validate",
+)
+_EVALUATE: Final = Stage(  # only in workspaces that name models
+    name="evaluate",
+    needs=("validate",),
+    reads=("candidate", "evals", "reports"),
+    writes=("checks",),
+    version=3,
+    run=f"{_MODULE}.evaluate:run",
+    timeout=120,
+    check=True,
+)
+_BEFORE: Final = (_GENERATE, _BUILD, _TEST, _VALIDATE)
+_PROMOTION: Final = Stage(
+    name=DEFAULT[0].name,
+    needs=tuple(stage.name for stage in _BEFORE if stage.check),
+    reads=("candidate", "checks"),
+    writes=("channel",),
+    version=2,
+    run=f"{_MODULE}.promote:run",
+    timeout=120,
+    settings={"channel": DEFAULT[0].name},
+    channel=DEFAULT[0],
+)
+STAGES: Final = (*_BEFORE, _PROMOTION)
+_CHANNEL: Final = "channel:"
+_GATES: Final = ("min_pass_rate", "max_report_days")
 
 
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
@@ -94,15 +124,41 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     channel = channels[0]
     promotion = replace(promotion, name=channel.name, channel=channel, settings={"channel": channel.name})
     if judging := _judging(workspace, channels):
-        before = [replace(stage, settings=judging) if stage is validate.STAGE else stage for stage in before]
+        before = [replace(stage, settings=judging) if stage is _VALIDATE else stage for stage in before]
     awaited = _awaited(own, channels)
-    if (evaluated := evaluation_stage(workspace, channels)) is not None:
+    if (evaluated := _evaluation_stage(workspace, channels)) is not None:
         before.append(evaluated)
     stages = arrange((*before, *own, promotion, *awaited))
     stages = arrange([_with_checks(stages, stage, channels) for stage in stages])
     _check_channels(stages, channels)
     stages = apply_isolation([_completed(stages, stage, channels) for stage in stages], workspace.settings.pipeline)
     return apply_limits(stages, workspace.settings.pipeline.limits)
+
+
+def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
+    """Return the stage with the models that count; None where the workspace names none.
+
+    Raises:
+        ConfigError: a channel has a gate for which no model counts.
+    """
+    known = workspace.settings.pipeline.evaluation
+    for channel in channels:
+        if (gates := [name for name in _GATES if name in channel.gates]) and not known.models:
+            raise setting_error(
+                f"channel {channel.name} has the gate {gates[0]}, but pipeline.evaluation has no models",
+                'set models = ["openai:NAME"] in [pipeline.evaluation]',
+            )
+    if not known.models:
+        return None
+    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - heavy, and only for models
+
+    settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
+    places = {
+        name: find_endpoint(name, endpoint, environ={}).place
+        for name, endpoint in known.endpoints.items()
+        if name in known.models and endpoint.url
+    }
+    return replace(_EVALUATE, settings={**settings, "endpoints": places} if places else settings)
 
 
 def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[str, Any]:
@@ -132,7 +188,7 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
             reads=("candidate",),
             writes=(),
             version=1,
-            run=never_run,
+            run=NEVER_RUN,
             channel=channel,
             awaits=True,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from fnmatch import fnmatchcase
-from typing import Final
 
 from packaging.utils import canonicalize_version
 
@@ -16,8 +15,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import entry_pattern, foreign_entries, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
-from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages import adopted
+from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.coverage import source_facts
@@ -85,16 +83,3 @@ def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
 
 def _wheel(candidate: BuiltCandidate) -> str:
     return next(name for name in candidate.files if name.endswith(".whl"))
-
-
-STAGE: Final = Stage(
-    name="build",
-    needs=("generate",),
-    reads=("source", "report"),
-    writes=("candidate",),
-    version=5,
-    run=run,
-    timeout=600,
-    sandboxed=True,
-    adopted=adopted.build,
-)

@@ -5,43 +5,12 @@ A report counts for one tool list and one set of cases. Of any other it says not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from mcpfactory_pipeline.base.errors import ConfigError, StageError, StateError
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
-
-_GATES: Final = ("min_pass_rate", "max_report_days")
-
-
-def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
-    """Return the stage with the models that count; None where the workspace names none.
-
-    Raises:
-        ConfigError: a channel has a gate for which no model counts.
-    """
-    known = workspace.settings.pipeline.evaluation
-    for channel in channels:
-        if (gates := [name for name in _GATES if name in channel.gates]) and not known.models:
-            raise setting_error(
-                f"channel {channel.name} has the gate {gates[0]}, but pipeline.evaluation has no models",
-                'set models = ["openai:NAME"] in [pipeline.evaluation]',
-            )
-    if not known.models:
-        return None
-    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - as below
-
-    settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
-    places = {
-        name: find_endpoint(name, endpoint, environ={}).place
-        for name, endpoint in known.endpoints.items()
-        if name in known.models and endpoint.url
-    }
-    return replace(STAGE, settings={**settings, "endpoints": places} if places else settings)
+from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -83,15 +52,3 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 def _not_counted(found: Mapping[str, Any]) -> str:
     return f"nothing is known, and gates stay closed: {found['why']}" if found.get("why") else ""
-
-
-STAGE: Final = Stage(
-    name="evaluate",
-    needs=("validate",),
-    reads=("candidate", "evals", "reports"),
-    writes=("checks",),
-    version=3,
-    run=run,
-    timeout=120,
-    check=True,
-)

@@ -8,8 +8,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.tree import Lock, LockError
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages import adopted
+from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import coverage
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -62,15 +61,3 @@ def _keep_tools(inputs: StageInputs) -> None:
     inputs.keep.mkdir(parents=True, exist_ok=True)
     (inputs.keep / contract.FILE).write_text(contract.contract_text(tools), encoding="utf-8")
     shutil.copyfile(inputs.folder / ".mcpfactory" / "report.json", inputs.keep / "report.json")
-
-
-STAGE: Final = Stage(
-    name="generate",
-    needs=(),
-    reads=("document", "config", "generated", "template", "codegen"),
-    writes=("generated",),
-    version=3,
-    run=run,
-    timeout=300,
-    adopted=adopted.generate,
-)

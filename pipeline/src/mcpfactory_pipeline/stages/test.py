@@ -23,7 +23,7 @@ from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
 from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_level, make_sandbox
 from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, one_line, package_command
-from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 
 if TYPE_CHECKING:
@@ -343,17 +343,3 @@ def judge_tests(code: int, observed: Observed | None) -> StageOutputs:
     if code in {0, 5}:
         return StageOutputs("failed", f"no test passed{observed.missing()}", facts)
     return StageOutputs("failed", f"pytest ended with exit {code}; see the log", facts)
-
-
-STAGE: Final = Stage(
-    name="test",
-    needs=("build",),
-    reads=("candidate", "tests", "runtime", "python"),
-    writes=("checks",),
-    version=4,
-    run=run,
-    timeout=900,
-    check=True,
-    sandboxed=True,
-    adopted=adopted.test,
-)

@@ -17,8 +17,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, make_sandbox
 from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, one_line
-from mcpfactory_pipeline.plan.stage import Artifact, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages import adopted
+from mcpfactory_pipeline.plan.stage import Artifact, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages.adopted import keep_report, summarise
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
@@ -125,17 +124,3 @@ class _Model:
         command = self._sandbox.command([self._python, file.name])
         async with run_model(command, cwd=file.parent, environ=self._sandbox.environ) as api:
             yield api
-
-
-STAGE: Final = Stage(
-    name="validate",
-    needs=("build",),
-    reads=("candidate", "cases", "evals", "model", "runtime", "rules", "waivers", "drift", "python"),
-    writes=("checks",),
-    version=5,
-    run=run,
-    timeout=600,
-    check=True,
-    sandboxed=True,
-    adopted=adopted.validate,
-)

@@ -8,17 +8,25 @@ the hash of everything that replaced the pinned version. A waiver covers only th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file, why_damaged
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
+
+FILE: Final = "drift.json"
+STOPPING: Final = ("replaced", "offers")  # kinds that block the server; a newer version does not
+DRIFT_RULE: Final = "security.drift"  # the rule of `validate` that says so, and by which it is waived
+OFFERS: Final = "offers.json"
+_SCHEMA: Final = 2
+_SHORT: Final = 12  # characters of a hash that sentences show
 
 
 def adopted_files(adopted: Adopted, root: Path) -> list[str]:
@@ -41,12 +49,28 @@ def adopted_files(adopted: Adopted, root: Path) -> list[str]:
     return sorted(found)
 
 
-FILE: Final = "drift.json"
-STOPPING: Final = ("replaced", "offers")  # kinds that block the server; a newer version does not
-DRIFT_RULE: Final = "security.drift"  # the rule of `validate` that says so, and by which it is waived
-OFFERS: Final = "offers.json"
-_SCHEMA: Final = 2
-_SHORT: Final = 12  # characters of a hash that sentences show
+def adopted_version(adopted: Adopted, folder: Path) -> str:
+    """Return the version of the server in `folder`, which is `servers/<name>`; "" when its files do not say one."""
+    read = _SAYS.get(adopted.kind)
+    if read is None:
+        return adopted.version
+    file, parse, keys = read
+    own = adopted.folder(folder.parents[1]) if adopted.kind != "url" else None
+    try:
+        found: Any = parse(((own or folder) / file).read_text(encoding="utf-8"))
+        for key in keys:
+            found = found[key]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+# Kind → the file that says it, how that is read, and the keys that lead there.
+_SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = {
+    "python": ("pyproject.toml", tomllib.loads, ("project", "version")),
+    "node": ("package.json", json.loads, ("version",)),
+    "url": (OFFERS, json.loads, ("server", "version")),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,10 @@ def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
       statement='The root of every inputSchema has "type": "object".',
       source="MCP schema, Tool.inputSchema",
       hint="wrap the value: arguments are always an object")  # fmt: skip
+@rule("schemas.output-object", 3, since=STRUCTURED, until=LATEST_HANDSHAKE, over=_OUTPUTS,
+      statement='For handshake clients, the root of every outputSchema has "type": "object".',
+      source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
+      hint='wrap the value as {"result": …} for these clients')  # fmt: skip
 def _object_root(one: _Schema) -> Iterator[Fault]:
     where, schema = one
     if not isinstance(schema, dict) or schema.get("type") != "object":
@@ -143,12 +147,6 @@ def _valid(one: _Schema) -> Iterator[Fault]:
         yield Fault(f"the schema is not valid: {problem}", where)
     elif isinstance(schema, dict) and not known_dialect(schema):
         yield Fault(f"$schema names a dialect that some clients do not support: {schema['$schema']!r}", where, lesser=2)
-
-
-rule("schemas.output-object", 3, since=STRUCTURED, until=LATEST_HANDSHAKE, over=_OUTPUTS,
-     statement='For handshake clients, the root of every outputSchema has "type": "object".',
-     source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
-     hint='wrap the value as {"result": …} for these clients')(_object_root)  # fmt: skip
 
 
 @rule("schemas.refs-resolve", 5, gate=True, over=_SCHEMAS,
