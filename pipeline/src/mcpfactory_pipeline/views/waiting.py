@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.delivery.clients.files import Home
-from mcpfactory_pipeline.delivery.clients.installed import installed
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.reporting import make_notifier
@@ -29,6 +28,8 @@ def name_holders(items: Iterable[InboxItem], workspace: Workspace, home: Home, p
     listed = list(items)
     if not any(_about_url(item) for item in listed):
         return listed
+    from mcpfactory_pipeline.delivery.clients.installed import installed  # noqa: PLC0415 - loads YAML
+
     rows = [row for row in installed(workspace, home, project) if row.state == "drifted"]
     found = []
     for item in listed:
