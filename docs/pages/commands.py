@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from mcpfactory.examples import EXAMPLES
 from mcpfactory.main import build_command
 
 # Reasons why these commands lack `--json`; every other command has it.
@@ -54,7 +55,8 @@ def _section(path: str, command: Any) -> list[str]:
     rows = [f"| `{_argument(param)}` | {_help(param)} |" for param in arguments]
     rows += [f"| `{' / '.join([*param.opts, *param.secondary_opts])}` | {_help(param)} |" for param in options]
     table = ["| argument or option | meaning |\n|---|---|", *rows, ""] if rows else []
-    return [f"## `{usage}`\n", f"{(command.help or '').strip()}\n", *table]
+    examples = ["```console", *(f"$ {line}" for line in EXAMPLES[path.partition(" ")[2]]), "```\n"]
+    return [f"## `{usage}`\n", f"{(command.help or '').strip()}\n", *examples, *table]
 
 
 def _argument(param: Any) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from docs import generated
 from docs.pages.commands import commands
+from mcpfactory.examples import EXAMPLES
 from mcpfactory.main import app
 from tests.house.pages import Command, generated_pages
 
@@ -52,11 +53,15 @@ def test_every_page_is_in_the_list_of_its_folder(root, pages):
     assert lost == []
 
 
-def test_every_command_is_one_and_has_its_options(pages):
-    found = [command for page in pages for command in page.commands("mcpfactory")]
+def test_every_command_is_one_and_has_its_options(root, pages):
+    found = [command for page in (*pages, *generated_pages(root)) for command in page.commands("mcpfactory")]
     assert len(found) > 150
     tree = typer.main.get_command(app)
     assert [f"{one.place}: {' '.join(one.words)}: {wrong}" for one in found if (wrong := _judge(tree, one))] == []
+
+
+def test_every_command_has_examples():
+    assert {path.partition(" ")[2] for path, _ in commands()} == EXAMPLES.keys()
 
 
 def _judge(tree: Any, command: Command) -> str:

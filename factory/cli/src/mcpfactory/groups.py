@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from mcpfactory.examples import EXAMPLES
+
 CONTEXT: Final[dict[Any, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands."""
 
@@ -27,11 +29,11 @@ class Place(NamedTuple):
     summary: str
 
 
-class _Once:
-    """A command or group that refuses an option given twice: the parser would use the last one."""
+class _Base:
+    """Parsing and help that commands and groups share."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of the command line."""
+        """Refuse an option that is given twice: the parser would use the last one."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # of a command
         for param, times in Counter(given).items():
             repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
@@ -39,12 +41,18 @@ class _Once:
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
         return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # of a command
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples at the end of the help."""
+        if lines := EXAMPLES.get(ctx.command_path.partition(" ")[2]):
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in lines))
 
-class Command(_Once, TyperCommand):
+
+class Command(_Base, TyperCommand):
     """A single command."""
 
 
-class Group(_Once, TyperGroup):
+class Group(_Base, TyperGroup):
     """A group whose commands are functions."""
 
 
