@@ -85,7 +85,7 @@ def test_a_dry_run_says_what_an_existing_repository_lacks_and_does_nothing(repos
     assert contents(repository.folder) == before
     text = repository("init", ".", "--factory", "index", "--dry-run")
     assert "add     .gitignore" in text.out
-    assert "is a package of its own" in text.out
+    assert "is a separate package" in text.out
 
 
 @pytest.mark.parametrize(("answer", "code", "made"), [("y\n", 0, True), ("n\n", 1, False)])

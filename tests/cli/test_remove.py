@@ -93,7 +93,7 @@ def test_a_removal_that_is_interrupted_changed_nothing(shell):
 
 def test_channels_are_kept_by_choice_and_that_is_no_drift(shell):
     done = shell("remove", "shop", "--yes", "--keep-channels")
-    assert "staging: goes on offering it" in done.out
+    assert "staging: continues to offer it" in done.out
     assert page(shell).exists()
     assert (shell.folder / "pipeline/artifacts/shop").exists()
     assert shell("pipeline", "verify").code == 0

@@ -178,9 +178,9 @@ def test_a_file_that_others_may_read_is_for_its_owner_once_a_secret_is_in_it(tmp
     secret = Launch("uvx", "/opt/uv/uvx", ("bookshop-mcp",), (), literals={"BOOKSHOP_TOKEN": "ghp_" + "aB3" * 12})
     change = install(client, InstallTarget("bookshop", secret, "index", lambda _: True, "2"), home, project=project)
     assert file.stat().st_mode & 0o777 == 0o600
-    assert "owner only" in change.todo[-1]
+    assert "readable only by its owner" in change.todo[-1]
     again = install(client, InstallTarget("bookshop", secret, "index", lambda _: True, "3"), home, project=project)
-    assert all("owner only" not in one for one in again.todo)
+    assert all("readable only by its owner" not in one for one in again.todo)
 
 
 def test_what_a_person_added_to_an_entry_stays_when_the_version_changes(tmp_path):

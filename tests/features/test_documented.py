@@ -104,7 +104,7 @@ async def test_completion() -> None:
 
 
 async def test_changes_are_told() -> None:
-    says("reference/server-api.md#server", "change what is offered; connected clients are told")
+    says("reference/server-api.md#server", "change the lists; connected clients are notified")
     told = asyncio.Event()
     server = run_shown("reference/server-api.md#server-api")["server"]
     async with connect(server, LEGACY, notified=lambda method, _: told.set() if "tools" in method else None) as client:

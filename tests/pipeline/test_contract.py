@@ -106,7 +106,7 @@ OFFERED = Release("old", "1.2.0")
         (candidate("1.3.0", old=0), OFFERED, None),
         (candidate("2.0.0", old=3), OFFERED, None),
         (candidate("1.3.0"), None, None),
-        (candidate("1.3.0", old=3), OFFERED, "3 changes break callers of 1.2.0, and 1.3.0 is no major step"),
+        (candidate("1.3.0", old=3), OFFERED, "3 changes break callers of 1.2.0, and 1.3.0 is not a major version"),
         (candidate("1.3.0", other=0), OFFERED, "contract cannot be checked"),
         (replace(candidate("1.3.0"), checks={}), OFFERED, "contract cannot be checked"),
     ],

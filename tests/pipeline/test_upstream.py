@@ -81,7 +81,7 @@ SERVERS = [{"name": "uploads", "url": "https://uploads.example.com", "variable":
         ),
         (
             {"SHOP_UPLOADS_BASE_URL": "nowhere"},
-            ("2 tools are at nowhere, by SHOP_UPLOADS_BASE_URL, which is no http", "export"),
+            ("2 tools are at nowhere, by SHOP_UPLOADS_BASE_URL, which is not an http", "export"),
         ),
     ],
 )

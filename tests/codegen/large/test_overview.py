@@ -56,8 +56,8 @@ hard for a model
   90 tools cost more than 2,000 tokens each: delete_0 2,500
   30 tools take more than 15 arguments: update_0 has 31
   2 tools have no description, such as send_0
-  2 tools take values of which nothing is said, such as send_0
-  1 tool is told apart by a hash alone: create_item_9c0cd79d
+  2 tools take values without a description, such as send_0
+  1 tool differs only by a hash: create_item_9c0cd79d
 worth deciding
   1. whether a model reads 339,000 tokens of tools, or searches them
      mode = "search"   # below [server]; or new with --include-tag repos

@@ -72,7 +72,7 @@ def test_what_is_left_out_is_listed_with_its_reason(api: Api) -> None:
     found = select(api, Selection(include_tags=("books",), include_methods=("GET",)))
     reasons = {one.operation_id: one.reason for one in found.skipped}
     assert set(reasons) == {"broken", "addBook", "getPage", "listPeople"}
-    assert reasons["addBook"] == f"{NOT_SELECTED}: POST is none of the selected methods"
+    assert reasons["addBook"] == f"{NOT_SELECTED}: POST is not one of the selected methods"
     assert reasons["getPage"] == f"{NOT_SELECTED}: matches none of the selected tags"
     assert not reasons["broken"].startswith(NOT_SELECTED)
     assert len(found.operations) + len(found.skipped) == len(api.operations) + len(api.skipped)

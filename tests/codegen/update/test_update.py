@@ -19,7 +19,7 @@ from tests.codegen.execution.documents import written
 from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, UNSEEN
 from tests.rows import rows
 
-MARKS = ("<<<<<<< yours\n", "||||||| as it was made before\n", "=======\n", ">>>>>>> as it is made now\n")
+MARKS = ("<<<<<<< yours\n", "||||||| as generated before\n", "=======\n", ">>>>>>> as generated now\n")
 README = "README.md"
 
 

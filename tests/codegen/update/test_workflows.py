@@ -119,7 +119,7 @@ def test_update_keeps_a_workflow_and_tells_when_the_api_no_longer_has_what_it_ca
         ('"$.book"', '"$.books"', "no earlier step"),
         ("first_book", "list_books", "no tool has"),
         ("first_book", "step", "no tool has"),
-        ('optional = ["limit"]', 'optional = ["x"]', "no input"),
+        ('optional = ["limit"]', 'optional = ["x"]', "not an input"),
         ('{ type = "integer" }', '{ "$ref" = "#/x" }', "stands alone"),
     ],
 )

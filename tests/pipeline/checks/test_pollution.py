@@ -22,7 +22,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "result": {}}
         (json.dumps(PING).encode("utf-16"), "UTF-16"),
         (json.dumps(PING).encode() * 2, "two messages on a line"),
         (b"Content-Length: 40", "headers as of the Language Server Protocol"),
-        (b'{"level": "info"}', "JSON that is no JSON-RPC 2.0 message"),
+        (b'{"level": "info"}', "JSON that is not a JSON-RPC 2.0 message"),
         (b"{", "a message over several lines"),
         (b'  "jsonrpc": "2.0",', "a message over several lines"),
         (b"[" * 300 + b"]" * 300, "JSON that is nested too deeply to be read"),
@@ -40,5 +40,5 @@ def test_of_a_server_that_says_nothing_but_noise_one_finding_tells_what_it_said(
     )
     (finding,) = judged(evidence).findings
     assert finding.rule == "startup.starts"
-    assert "no answer came; what stood on stdout is no JSON-RPC message: binary data" in finding.message
+    assert "no answer came; stdout has something else than JSON-RPC messages: binary data" in finding.message
     assert "base64" in finding.hint

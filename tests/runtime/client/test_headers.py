@@ -45,13 +45,16 @@ MARKED = {"type": "string", "x-mcp-header": "Region"}
 @rows(
     "schema, match",
     [
-        ({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}, "no header name"),
-        ({"properties": {"a": {"type": "string", "x-mcp-header": "My Region"}}}, "no header name"),
-        ({"properties": {"a": {"type": "string", "x-mcp-header": "R\n"}}}, "no header name"),
-        ({"properties": {"a": {"type": "string", "x-mcp-header": 7}}}, "no header name"),
-        ({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}, "on a, which is no string"),
-        ({"properties": {"a": {"type": ["string", "null"], "x-mcp-header": "A"}}}, "on a, which is no string"),
-        ({"properties": {"a": {"type": "object", "x-mcp-header": "A", "properties": {}}}}, "on a, which is no string"),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}, "not a header name"),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": "My Region"}}}, "not a header name"),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": "R\n"}}}, "not a header name"),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": 7}}}, "not a header name"),
+        ({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}, "on a, which is not a string"),
+        ({"properties": {"a": {"type": ["string", "null"], "x-mcp-header": "A"}}}, "on a, which is not a string"),
+        (
+            {"properties": {"a": {"type": "object", "x-mcp-header": "A", "properties": {}}}},
+            "on a, which is not a string",
+        ),
         ({"properties": {"a": MARKED, "b": {**MARKED, "x-mcp-header": "REGION"}}}, "there twice"),
         ({"x-mcp-header": "A", "type": "string"}, "reached by `properties` alone"),
         ({"properties": {"a": {"type": "array", "items": MARKED}}}, "reached by `properties` alone"),

@@ -51,7 +51,7 @@ def test_a_request_that_differs_from_its_case_is_refused_and_noted() -> None:
         assert ask(stub, "POST", "/books", content=b"{").status_code == 400
         assert stub.mismatches == [
             'POST /books: body is {"n": 2}, not {"n": 1}',
-            "POST /books: header X-K is missing, not 'v'; body is no JSON",
+            "POST /books: header X-K is missing, not 'v'; body is not JSON",
         ]
 
 

@@ -117,7 +117,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.OK)
-    except Exception as error:  # noqa: BLE001 - the last boundary: whatever it is, a person gets words
+    except Exception as error:  # noqa: BLE001 - the last boundary: no traceback reaches a person
         sys.exit(_report(error))
 
 

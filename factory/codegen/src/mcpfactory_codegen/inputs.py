@@ -127,7 +127,7 @@ def _is_file(body: ApiBody, media: str) -> bool:
 
 @dataclass(slots=True)
 class _Flat:
-    """An object schema and its `allOf` as one. `others` is the schema of other properties, None if nothing is said."""
+    """An object schema and its `allOf` as one. `others` is the schema of other properties, or None."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)

@@ -49,7 +49,7 @@ def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> st
     if asked and not hits & _ADDING.keys():
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
     if selection.include_methods and "include_methods" not in hits:
-        return f"{NOT_SELECTED}: {operation.method} is none of the selected methods"
+        return f"{NOT_SELECTED}: {operation.method} is not one of the selected methods"
     if marked(operation.extensions) is False and "include_operations" not in hits:
         return f"{NOT_SELECTED}: the document says that it is not for models"
     return ""

@@ -203,7 +203,7 @@ _TYPES: Final = {bool: "boolean", str: "string", int: "integer", float: "number"
 
 
 def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]], example: str) -> tuple[str, str]:
-    """Return what is wrong, and a hint. `places` are the JSON Schemas that the value may have."""
+    """Return the error, and a hint. `places` are the JSON Schemas that the value may have."""
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "setting":
         return error["msg"], str(error["ctx"]["hint"])

@@ -47,7 +47,7 @@ class Kind:
 KINDS: Final[Mapping[str, Kind]] = {
     "python": Kind(projects.collect_python, pypi.make_environment, pypi.python_program),
     "node": Kind(projects.collect_node, projects.make_package, projects.package_program),
-    "command": Kind(command.collect, command.unpack, command.command_program, upstream="whoever builds it"),
+    "command": Kind(command.collect, command.unpack, command.command_program, upstream="its author"),
     "pypi": Kind(
         pypi.collect,
         pypi.make_environment,
@@ -58,7 +58,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "npm": Kind(
         npm.collect, npm.make_tree, npm.tree_program, npm.newest_version, "its authors, in the registry it comes from"
     ),
-    "url": Kind(remote.collect, None, None, upstream="whoever runs it"),
+    "url": Kind(remote.collect, None, None, upstream="its operator"),
 }
 
 

@@ -122,7 +122,7 @@ def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[
 
 
 def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Watched:
-    means = "what is in channels stays as it is; a machine that has not its files cannot get them again"
+    means = "channels stay unchanged; a machine without its files cannot get them again"
     return Watched("replaced", message, means, f"mcpfactory adopt {adopted.again} --name {server.name}", offer)
 
 

@@ -162,8 +162,8 @@ def _config_text(server: str, found: Recognised) -> str:
     variables = "# variables that its code names; take away what it need not have\n"
     environment = f"{variables}environment = {_toml(found.environment)}\n" if found.environment else ""
     about = (
-        f"# {KINDS[found.kind].says}, adopted as it is: `mcpfactory adopt` changes what stands here, and nobody "
-        "else's files"
+        f"# {KINDS[found.kind].says}, adopted unchanged: `mcpfactory adopt` changes this file, and none of the "
+        "server's files"
     )
     rows = "".join(f"{key} = {_toml(value)}\n" for key, value in _rows(found).items())
     return f"[server]\nname = {json.dumps(server)}\n{environment}\n{about}\n[adopted]\n{rows}"

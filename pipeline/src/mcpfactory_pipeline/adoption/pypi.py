@@ -113,7 +113,7 @@ def fetch_wheel(row: WheelAtIndex) -> bytes:
         StageError: the wheel cannot be downloaded.
     """
     try:
-        with urllib.request.urlopen(row.url, timeout=_PATIENCE) as answer:  # noqa: S310 - the URL comes from the index that uv was told of
+        with urllib.request.urlopen(row.url, timeout=_PATIENCE) as answer:  # noqa: S310 - the URL comes from the configured index
             data: bytes = answer.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         raise StageError(

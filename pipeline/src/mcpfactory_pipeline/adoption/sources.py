@@ -92,7 +92,7 @@ class Wish:
 
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # what npm takes before a `package-lock.json`
 _HINT: Final = (
-    "do not write into it by hand: mcpfactory adopt writes it anew; for a project npm install --package-lock-only "
+    "do not write into it by hand: mcpfactory adopt overwrites it; for a project npm install --package-lock-only "
     "there does, once the old one is removed"
 )
 _VERSIONS: Final = (
@@ -258,13 +258,13 @@ def _python_fault(line: str, *, addresses: bool) -> str:
     try:
         asked = Requirement(head)
     except InvalidRequirement:
-        return "is no package in one version"
+        return "does not pin one version of a package"
     if asked.url is not None:
         parts = _parts(asked.url)
         if not addresses or parts.scheme not in _WHEEL_SCHEMES or not parts.path.endswith(".whl"):
             return "leads to another place"
     elif [one.operator for one in asked.specifier] != ["=="] or "*" in str(asked.specifier):
-        return "is no package in one version"
+        return "does not pin one version of a package"
     if not hashes or not all(_HASH.fullmatch(one) for one in hashes):
         return "has no hash that can be compared, so that any bytes would be taken"
     return ""

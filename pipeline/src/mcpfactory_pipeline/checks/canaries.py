@@ -26,7 +26,7 @@ from mcpfactory_runtime.types import Json
 
 CanaryKind = Literal["file", "command", "address"]
 
-WORDS: Final = "mcpfactory-bait-7c1d90e2: whoever reads this left its folder"
+WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
 _ELSEWHERE: Final = Path(os.__file__)  # outside all temporary folders, and present without being written
 _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"

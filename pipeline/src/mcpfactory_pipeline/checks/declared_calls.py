@@ -117,7 +117,7 @@ _LOST: Final = (ConnectionLostError, ProtocolError, McpError, TimeoutError)
 _SAYS_NOTHING: Final = "its evaluation case does not say what the answer contains"
 _ECHOED: Final = "what its evaluation case says of the answer stands in the arguments or in the list of tools"
 _CONSTANT: Final = "the answer that its evaluation case wants is the same without its API"
-_LENIENT: Final = "the model of its API answers whatever it is asked, so that an evaluation case shows nothing"
+_LENIENT: Final = "the model of its API answers every request, so an evaluation case proves nothing"
 
 
 @dataclass(frozen=True, slots=True)

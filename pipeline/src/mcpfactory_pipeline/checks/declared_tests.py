@@ -216,7 +216,7 @@ def _value_faults(expected: Mapping[str, Any], value: Any) -> Iterator[str]:
             if not isinstance(value, str) or not re.search(expected["matches"], value):
                 yield f"is {shown}, which does not match {expected['matches']!r}"
         except re.error as error:
-            yield f"{expected['matches']!r} is no regular expression: {error}"
+            yield f"{expected['matches']!r} is not a regular expression: {error}"
     if "schema" in expected:
         problem = schema_error(expected["schema"]) or instance_error(value, expected["schema"])
         if problem:

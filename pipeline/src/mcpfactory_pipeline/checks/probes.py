@@ -290,7 +290,7 @@ _ROWS: Final = (
     Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),
     Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=silence),
     Probe("late-cancel", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=silence),
-    Probe("response", "strays", raw=_RESPONSE, what="a response that nobody asked for", expects=silence),
+    Probe("response", "strays", raw=_RESPONSE, what="an unsolicited response", expects=silence),
     Probe("array-params", "strays", raw=_ARRAY_PARAMS, answered=True, capability="tools"),
     Probe("not-rpc", "strays", raw={"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, answered=True,
           what="no JSON-RPC message", expects=error(INVALID_REQUEST, tolerates="no result")),

@@ -37,7 +37,7 @@ _KINDS: Final = {
     "gate": ("lock", "warn", _AUTHORS),
     "approval": ("hand", "none", "anyone who may approve"),
     "ready": ("play", "none", _OPERATORS),
-    "hold": ("lock", "warn", "whoever holds it"),
+    "hold": ("lock", "warn", "the person who holds it"),
     "waiver": ("alert", "warn", _AUTHORS),
     "drift": ("redo", "warn", _AUTHORS),
     "never": ("dash", "none", _OPERATORS),

@@ -71,7 +71,7 @@ def _operation(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
 def _actions(schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     server = _parameter("name", "path", "The server.", _STRING)
-    says = {"type": "string", "description": "What was done, in words"}
+    says = {"type": "string", "description": "The result as a sentence"}
     for action in ACTIONS.values():
         found[f"/servers/{{name}}/actions/{action.name}/"] = _check_and_perform(
             (action.name, action.title, action.about),

@@ -209,7 +209,7 @@ def _unused(folder: Path, tool: str) -> str:
 def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] | None, *, error: bool) -> str:
     """Return a call as a declared test: the same arguments, the same answer of the API, and a snapshot of what the tool makes of it."""
     test = {
-        "name": f"{tool} as it was tried",
+        "name": f"{tool} as tried",
         "tool": tool,
         "arguments": dict(arguments),
         **({"status": "error"} if error else {}),

@@ -141,7 +141,7 @@ def _distribution_name(workspace: Workspace, server: str) -> str:
 
 
 _RESTORE: Final = "mcpfactory pipeline restore"
-_REMAINS: Final = "who asks for it goes on getting what nobody keeps"
+_REMAINS: Final = "clients still get a file that no state records"
 
 
 def orphans(workspace: Workspace) -> Iterator[Drift]:
@@ -168,7 +168,7 @@ def orphans(workspace: Workspace) -> Iterator[Drift]:
         yield Drift("gone", message, _REMAINS, f"mcpfactory remove {name}", name)
     for channel, project in ghost_pages(workspace):
         message = f"channel {channel} on this machine offers {project}, which the state of no server names"
-        yield Drift("gone", message, "who asks for it gets what nobody promoted", _RESTORE, project)
+        yield Drift("gone", message, "clients get a file that was not promoted", _RESTORE, project)
 
 
 def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:

@@ -59,7 +59,7 @@ class StaleDecisionError(PromotionError):
 
     def __init__(self, about: str, facts: DecisionFacts, changes: tuple[FactChange, ...]) -> None:
         super().__init__(
-            f"{about} is not as it was when you looked; now {'; '.join(one.words for one in changes)}",
+            f"{about} has changed since you looked; now {'; '.join(one.words for one in changes)}",
             hint=f"review the changes, then decide with precondition {facts.precondition} if you still want to",
         )
         self.facts, self.changes = facts, changes

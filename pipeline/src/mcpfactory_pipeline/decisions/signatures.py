@@ -96,7 +96,7 @@ def _unsigned(
         if event is None:
             found[who] = "is in no event"
         elif uses[event.get("nonce")] > 1:
-            found[who] = "has a signature that another event has, too"
+            found[who] = "has the signature of another event"
         elif fault := event_fault(workspace, server, event):
             found[who] = fault
     return found

@@ -244,8 +244,7 @@ LEVELS: Final[Mapping[str, Level]] = {
         ),
         Level(
             "bubblewrap",
-            "server code sees its own folder, the system and what was installed, in a namespace of processes "
-            "of its own",
+            "server code sees its own folder, the system and installed packages, in a separate process namespace",
             _bubblewrap_lacking,
             _bubblewrap,
         ),

@@ -22,7 +22,7 @@ def main() -> None:
     sys.argv[1:] = arguments
     try:
         runpy.run_module(package, run_name="__main__", alter_sys=True)
-    except Exception as error:  # noqa: BLE001 - whatever the server's code raises is explained
+    except Exception as error:  # noqa: BLE001 - any error of the server's code is explained
         beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib before the server's own start
         sys.stderr.write(runpy.run_path(beside)["explain"](error, package, folder))
         sys.exit(START_FAILED)

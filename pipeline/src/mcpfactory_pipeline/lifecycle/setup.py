@@ -50,7 +50,7 @@ name = {name}
 # from = "staging"
 # approvals = 1
 
-# A stage of your own, between `build` and promotion (docs: how-to/write-a-stage):
+# Your own stage, between `build` and promotion (docs: how-to/write-a-stage):
 # [[pipeline.stages]]
 # name = "licences"
 # command = ["python", "tools/licences.py"]
@@ -68,7 +68,7 @@ python = {python}         # as on the machine that made this: another version ma
 """
 
 PYPROJECT: Final = """\
-# A uv workspace with a virtual root: every server is a package of its own.
+# A uv workspace with a virtual root: every server is a separate package.
 [tool.uv.workspace]
 members = ["servers/*"]
 """
@@ -96,7 +96,7 @@ dist/
 build/
 *.egg-info/
 .env
-# Made anew from the sources and the tracked state:
+# Generated from the sources and the tracked state:
 pipeline/artifacts/
 pipeline/channels/
 pipeline/locks/
@@ -331,7 +331,7 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | N
     if not file.exists():
         return SetupChange(path, WRITE, text)
     if path == PLACE.as_posix() and not known:
-        return SetupChange(path, NOTE, note="is there and stays; `mcpfactory ci` would write it anew")
+        return SetupChange(path, NOTE, note="exists and stays; `mcpfactory ci` would replace it")
     added = {".gitignore": IGNORED, ".gitattributes": ATTRIBUTES}.get(path)
     return _lines(file, path, added) if added and not known else None
 
@@ -435,9 +435,9 @@ def _unsafe(folder: Path, data: dict[str, Any]) -> str:
     if "workspace" in data.get("tool", {}).get("uv", {}):
         return f"is a uv workspace: {add}"
     if "project" in data or (folder / "uv.lock").exists():
-        return f"is a package of its own: {add}, which changes its lock file"
+        return f"is a separate package: {add}, which changes its lock file"
     strangers = [place.name for place in (folder / "servers").glob("[!.]*") if not (place / _FILE).is_file()]
-    return f"servers/{strangers[0]} is no package: {add}, and to exclude what is none" if strangers else ""
+    return f"servers/{strangers[0]} is not a package: {add}, and exclude other folders" if strangers else ""
 
 
 def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:

@@ -60,7 +60,7 @@ class RemoveResult(RemovalResult):
         """Return a line for each path and channel that changes."""
         would = "would be " if self.dry_run else ""
         lines = [f"{path}: {would}removed" for path in (self.folder, self.artifacts) if path]
-        lines += [f"{one}: {'goes on offering it' if self.kept else f'{would}without it'}" for one in self.channels]
+        lines += [f"{one}: {'continues to offer it' if self.kept else f'{would}without it'}" for one in self.channels]
         return lines + [f"{self.history}: {would}closed and kept"] * bool(self.history)
 
 
@@ -125,7 +125,7 @@ class RenameResult(RemovalResult):
         yield from (f"  {path}: {would}changed" for path in self.changed)
         for was, becomes in self.variables.items():
             yield f"  environment variable {was} {'would become' if would else 'is now'} {becomes}"
-        becomes = f"goes on offering {self.previous}" if self.kept else f"{would}without {self.previous}"
+        becomes = f"continues to offer {self.previous}" if self.kept else f"{would}without {self.previous}"
         yield from (f"  {channel}: {becomes}" for channel in self.channels)
         yield from (f"  {channel}: {'would stay' if would else 'stays'} held" for channel in self.holds)
 

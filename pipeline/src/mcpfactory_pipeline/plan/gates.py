@@ -62,7 +62,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
         return None
     if not breaking or permits(offered.version, candidate.version, "major"):
         return ""
-    return f"{breaking} changes break callers of {offered.version}, and {candidate.version} is no major step"
+    return f"{breaking} changes break callers of {offered.version}, and {candidate.version} is not a major version"
 
 
 def _lost(candidate: Candidate, offered: Release | None) -> Any:

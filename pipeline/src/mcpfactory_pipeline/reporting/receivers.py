@@ -257,7 +257,7 @@ class Mail:
         try:
             self._send(message)
         except (OSError, smtplib.SMTPException, ValueError) as error:
-            # ValueError: a user or password that is no ASCII.
+            # ValueError: a user or password is not ASCII.
             return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {why_undelivered(error)}"
         return ""
 

@@ -65,7 +65,7 @@ class DaskExecutor:
                     return StageOutputs("errored", f"the dask cluster had no worker for {_PATIENCE:g} seconds")
         except KilledWorker:
             return StageOutputs("interrupted", "the dask worker that ran the stage died")
-        except Exception as error:  # noqa: BLE001 - whatever breaks between here and the worker is broken machinery
+        except Exception as error:  # noqa: BLE001 - any failure between here and the worker is one of the machinery
             if self._cancelled.is_set():
                 return StageOutputs("interrupted", RUN_ENDED)
             return StageOutputs("errored", f"dask: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""The stages: a table, and a module for each that a process of its own imports and runs."""
+"""The stages: a table, and a module for each that the process of its job imports and runs."""
 
 from __future__ import annotations
 

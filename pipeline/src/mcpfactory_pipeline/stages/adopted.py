@@ -135,7 +135,7 @@ def test(inputs: StageInputs) -> StageOutputs:
     facts: dict[str, Any] = dict.fromkeys(_FACTS, 0)
     if not adopted.test and not declared:
         where = KINDS[adopted.kind].upstream
-        whose = f"; {where.partition(',')[0]} may have some, which are no part of it" if where else ""
+        whose = f"; {where.partition(',')[0]} may have some, which are not part of it" if where else ""
         return StageOutputs("passed", f"no tests: only the stage validate checks it{whose}", facts)
     said: list[str] = []
     try:

@@ -37,7 +37,7 @@ def read(file: Path, where: str) -> list[Event]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        hint = f"put it back as it was: git checkout -- {where}"
+        hint = f"restore it: git checkout -- {where}"
         raise StateError(f"{where} cannot be read: {error.strerror}", hint=hint) from error
     return parse(data, where)
 
@@ -71,7 +71,7 @@ def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateE
         return StateError(f"{place} is not a valid event: {start} is a merge conflict marker", hint=repair_hint(where))
     if kind := unknown_kind(error):
         return StateError(f"{place} is an unknown event, {kind}", hint=UPGRADE)
-    hint = f"put the line back as it was (git log -p -- {where}), or take it out; then: {repair_hint(where)}"
+    hint = f"restore the line (git log -p -- {where}), or delete it; then: {repair_hint(where)}"
     return StateError(f"{place} is not a valid event: {start}; {explain(error)}", hint=hint)
 
 

@@ -151,7 +151,7 @@ class Store:
         where, command = self.where(server, "history"), f"mcpfactory pipeline verify {server} --repair"
         return {
             "message": (
-                f"{where} ends in half a line of {len(half)} bytes: a write broke off, nobody was told of it, and it "
+                f"{where} ends in half a line of {len(half)} bytes: an interrupted write that was never reported, and it "
                 "does not count"
             ),
             "hint": f"the next write takes it away, or: {command}",

@@ -23,7 +23,7 @@ def _is_move(event: Event) -> bool:
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
-    """Yield (time, candidate) of each change of a channel's offer; None if it offers nothing from then on."""
+    """Yield (time, candidate) of each change of a channel's offer; None if it then offers nothing."""
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):

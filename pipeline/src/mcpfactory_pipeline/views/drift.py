@@ -147,7 +147,7 @@ def _template(case: _DriftInputs) -> Iterator[Drift]:
     """Compare the template with that which the person's files were made from, or last merged with; a run does not change that."""
     now, before = case.now("template"), _merged_with(case)
     if ABSENT not in {now, before} and now != before:
-        means = "a run makes the machine's files anew; what is new in yours comes with update, which keeps your edits"
+        means = "a run regenerates the machine's files; `update` changes yours and keeps your edits"
         yield Drift("template", f"the template moved on: {_short(before)} → {_short(now)}", means, case.update)
 
 
@@ -191,7 +191,7 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
             message = (
                 f"{name} has {release.version} ({release.candidate}), and another offer of its URL was adopted since"
             )
-            means = f"callers get what {name} has not let in; install gives it to nobody from there"
+            means = f"callers get what {name} has not let in; install does not use it"
             yield Drift("offers", message, means, way_to_offer(case.workspace, case.server, state, name)[0])
             continue
         count = newest.number - known.number
@@ -220,7 +220,7 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
         if offers is None:
             message, means = (
                 f"{there}, and {live.channel} offers nothing",
-                f"{target} goes on offering what was taken back",
+                f"{target} still offers a release that was rolled back",
             )
             yield Drift("live", message, means, f"mcpfactory pipeline history {server}")
         elif offers.candidate != live.candidate:

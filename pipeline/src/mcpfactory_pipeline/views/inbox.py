@@ -438,7 +438,9 @@ class InboxReader:
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
             then = (
-                "counts again, and may close a gate" if left < 0 else "counts again from then on, and may close a gate"
+                "counts again, and may close a gate"
+                if left < 0
+                else "counts again after that day, and may close a gate"
             )
             tool = f" --tool {shlex.quote(waiver.tool)}" if waiver.tool else ""
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"

@@ -244,7 +244,7 @@ class ContainerSettings(Settings):
 
 
 class PipelineSettings(Settings):
-    """How the pipeline runs."""
+    """Settings of the pipeline."""
 
     attempts: int = Field(default=2, ge=1, le=10, description="attempts for a stage that errored or was interrupted")
     backoff: float = Field(
@@ -272,7 +272,7 @@ class PipelineSettings(Settings):
         min_length=1,
         description="channels and their policies [default: staging, production]",
     )
-    stages: tuple[StageSettings, ...] = Field(default=(), strict=False, description="stages of your own")
+    stages: tuple[StageSettings, ...] = Field(default=(), strict=False, description="your own stages")
     evaluation: EvaluationSettings = Field(
         default=EvaluationSettings.model_construct(), description="models whose recorded reports count"
     )

@@ -68,7 +68,7 @@ def api_addresses(
             message = "nothing says where " + ("the API lives" if not name else whose) + ", so calls of it fail"
             found.append(ApiAddress("", "", "", False, message, way))
         elif not place:
-            message = f"{said}, which is no http or https URL, so calls of it fail"
+            message = f"{said}, which is not an http or https URL, so calls to it fail"
             found.append(ApiAddress(url, said_by, "", False, message, way))
         elif what and not said_by and not by:
             table = "in its [[api]]" if data.get("several") else "below [api]"

@@ -167,7 +167,7 @@ class Workspace:
                 servers.append(self.server(name))
             except NotFoundError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with its files, it is this server's alone
+            except Exception as error:  # noqa: BLE001 - broken files of one server must not stop the others
                 broken.append(explain_broken(name, error))
         return servers, broken
 

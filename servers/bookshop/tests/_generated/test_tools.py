@@ -1,7 +1,7 @@
 """Every tool against a stub of its API: what is sent, what comes back, and what is refused before anything is sent.
 
 Made by mcpfactory and rewritten whole. The cases in cases.json follow from the API document alone, not from the code
-that is tested here; hooks and tools of one's own have no part in it. `pytest -k get_book` runs the tests of one tool.
+that is tested here; your own hooks and tools are not part of it. `pytest -k get_book` runs the tests of one tool.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 from mcpfactory_runtime import McpError, Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.schemas.validation import compile_schema
-from mcpfactory_runtime.testing import connect
+from mcpfactory_runtime.testing import compile_schema, connect
 from mcpfactory_runtime.upstream import StubUpstream
 
 import bookshop_mcp._generated
@@ -75,7 +74,7 @@ class Bench:
 def bench() -> Iterator[Bench]:
     server = Server("tested")
     server.mount_manifest(Path(bookshop_mcp._generated.__file__).parent)
-    server.offer(mode="full", profile="full")  # whatever clients are offered
+    server.offer(mode="full", profile="full")  # tests need all tools
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         for variable in DATA["environment"]:
             patch.setenv(variable, f"test-{variable.lower()}")
@@ -141,7 +140,7 @@ def test_a_wrong_call_is_refused_before_anything_is_sent(case: Json, change: Jso
     done = bench.call(case, arguments)
     assert done.failed, done.text
     assert done.methods == []
-    assert wrong in done.text  # the model is told which argument is wrong
+    assert wrong in done.text  # the model learns which argument is wrong
     assert "internal error" not in done.text
 
 

@@ -82,7 +82,7 @@ def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> s
         if isinstance(schema.get("default"), dict | list) or not _usable(schema):
             return f"the input {one!r} needs a schema that stands alone, with a plain default or none"
     if unknown := sorted(set(config.optional) - set(config.inputs)):
-        return f"optional names {unknown[0]!r}, which is no input"
+        return f"optional names {unknown[0]!r}, which is not an input"
     answered: set[str] = set()
     for step in config.steps:
         tool = known.get(step.tool)

@@ -7,7 +7,7 @@ Rules, in this order:
    nothing. A name that is too long also depends on how common its words are in the API.
 3. Position in the document gives no priority. If operations want the same name, it goes to the one whose operationId
    is exactly that name, or whose path is a prefix of the others' paths. The others get longer names, from words of
-   their own path, their method, and finally a digest of method and path.
+   their path, their method, and finally a digest of method and path.
 4. `pinned` names win: a published server keeps the names that its callers know.
 5. Each document of a server is named separately. If two would share a name, it gets the label as a prefix:
    `messaging_list_services` and `verify_list_services`. The document without a label, the oldest one, keeps its

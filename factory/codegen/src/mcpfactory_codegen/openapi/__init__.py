@@ -156,7 +156,7 @@ def read_operations(
             name = operation.operation_id
             if name and (first := ids.setdefault(name, location)) != location:
                 message = f"the operationId {name[:80]!r} is used by {first} already"
-                node.at("operationId").report("operation-id", message, "every operation needs one of its own")
+                node.at("operationId").report("operation-id", message, "give every operation a unique operationId")
     return operations, skipped
 
 
@@ -216,12 +216,12 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
             node.report("path-method", message, f"it came with {newest.version}")
             yield key.upper(), node
         elif key not in _FIELDS and not key.startswith("x-"):
-            node.report("path-method", f"{key[:80]!r} is no method; ignored")
+            node.report("path-method", f"{key[:80]!r} is not an HTTP method; ignored")
     for key, node in path.at("additionalOperations").members():
         if _TOKEN.match(key):
             yield key.upper(), node
         else:
-            node.report("path-method", f"{key[:80]!r} is no method; ignored")
+            node.report("path-method", f"{key[:80]!r} is not an HTTP method; ignored")
 
 
 def _read(security: Security, servers: tuple[str, ...], written: WrittenOperation) -> ApiOperation:
@@ -229,7 +229,7 @@ def _read(security: Security, servers: tuple[str, ...], written: WrittenOperatio
     path, method, item, identity = written
     operation = _resolved(Node(item.reading, identity.value, _standing(item, identity.location)))
     if operation.value.get("callbacks"):
-        message = "callbacks need a server of their own and were left out"
+        message = "callbacks need a separate server and were left out"
         operation.at("callbacks").report("callbacks-ignored", message)
     operation = operation.flags("deprecated")
     found = gather(item, operation, path)
@@ -341,7 +341,7 @@ def _translation(document: Document) -> Translation | None:
 def kind_of(document: Document) -> Source:
     """Return the kind of a document."""
     source = recognise(document.data)
-    assert source is not None, "load() refuses what is none of them"
+    assert source is not None, "load() refuses other kinds"
     return source
 
 

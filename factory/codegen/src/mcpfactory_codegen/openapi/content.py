@@ -99,7 +99,7 @@ def choose(content: Node) -> Media | None:
             usable.setdefault(name, one)
         if (name != key or name not in usable) and not key.startswith("x-"):
             intended = f"read as {name}" if name in usable else "ignored"
-            one.report("media-invalid", f"{key[:80]!r} is no media type; {intended}", "write, say, application/json")
+            one.report("media-invalid", f"{key[:80]!r} is not a media type; {intended}", "write, say, application/json")
     if not usable:
         return None
     name = next(iter(usable)) if len(usable) == 1 else _best(usable)
@@ -286,7 +286,7 @@ def read_responses(operation: Node) -> tuple[Response, ...]:
         if status == "default" or _STATUS.match(status):
             found.setdefault(status, _read_response(status, one, produces))
         elif not status.startswith("X-"):
-            one.report("response-invalid", f"{key[:40]!r} is no status; ignored", "write 200, 2XX or default")
+            one.report("response-invalid", f"{key[:40]!r} is not a status; ignored", "write 200, 2XX or default")
     return tuple(sorted(found.values(), key=_order))
 
 

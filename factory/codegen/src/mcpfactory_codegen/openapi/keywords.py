@@ -252,7 +252,7 @@ def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool)
             report(
                 "schema-type",
                 "type",
-                f"{node['type'][:80]!r} is no type of JSON Schema; read as a list where it is one",
+                f"{node['type'][:80]!r} is not a type of JSON Schema; read as a list if it is one",
             )
         types = _types(out, node["type"], report)
         if types:
@@ -284,7 +284,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
             continue
         intended = f"read as {repaired!r}" if repaired else "any type is accepted"
         if name is not None:
-            report("schema-type", "type", f"{str(name)[:80]!r} is no type of JSON Schema; {intended}")
+            report("schema-type", "type", f"{str(name)[:80]!r} is not a type of JSON Schema; {intended}")
         if not repaired:
             return []
     return list(dict.fromkeys(names))

@@ -77,7 +77,7 @@ def _listed(owner: Node, path: str) -> Iterator[Node]:
             yield target
         else:
             place = Node(written.reading, None, written.location.down(index))
-            place.report("parameter-invalid", "this is no parameter with a `name` and an `in`; left out", _HINT)
+            place.report("parameter-invalid", "this is not a parameter with `name` and `in`; left out", _HINT)
 
 
 def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiParameter, ...]:
@@ -96,7 +96,7 @@ def _read(node: Node) -> ApiParameter | None:
     where, name = node.value["in"], node.value["name"]
     if where not in STYLES:
         known = ", ".join(STYLES)
-        message = f"the parameter {name[:80]!r} is in {where[:40]!r}, which is none of {known}; left out"
+        message = f"the parameter {name[:80]!r} is in {where[:40]!r}, which is not one of {known}; left out"
         node.report("parameter-invalid", message)
         return None
     if where == "header" and name.lower() in _NOT_OURS:
@@ -218,7 +218,7 @@ def _normalized(node: Node, path: str, key: str) -> Node:
     done = dict(node.value)
     name = done.get("name", key)
     if isinstance(name, (int, float)):
-        node.at("name").report("parameter-shape", "the name is no text; read as it is written")
+        node.at("name").report("parameter-shape", "the name is not a string; its text is used")
         name = str(name).lower() if isinstance(name, bool) else str(name)
     if not isinstance(name, str) or not name:
         return node

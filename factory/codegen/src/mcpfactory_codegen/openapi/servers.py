@@ -140,7 +140,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
     if joined and usable and not _UNUSABLE.search(joined):
         return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
     if joined:
-        at.report("server-invalid", f"{url[:200]!r} is no http or https URL; ignored", _HINT)
+        at.report("server-invalid", f"{url[:200]!r} is not an http or https URL; ignored", _HINT)
     return ""
 
 

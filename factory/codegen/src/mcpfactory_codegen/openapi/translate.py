@@ -282,7 +282,7 @@ class Schemas:
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value
             elif key not in DROPPED and not key.startswith("x-"):
-                message = f"{key[:80]!r} is no keyword of a schema; dropped"
+                message = f"{key[:80]!r} is not a keyword of JSON Schema; dropped"
                 self._report("schema-unknown-keyword", spot.location.down(key), message)
         older_drafts(out, node)
 

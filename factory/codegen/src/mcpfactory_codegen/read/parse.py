@@ -65,9 +65,7 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
         except json.JSONDecodeError:
             pass
         else:
-            message = (
-                f"comments and commas before a closing bracket are no JSON (line {error.lineno}); read without them"
-            )
+            message = f"comments and trailing commas are not JSON (line {error.lineno}); read without them"
             problems.add("document-syntax", file, message, "remove them, or write YAML")
             return data, "json"
         try:  # YAML's flow style looks like JSON with unquoted words and single quotes

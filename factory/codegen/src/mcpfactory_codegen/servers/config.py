@@ -100,7 +100,7 @@ def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[Api
             raise refuse(f"[[api]] table number {index + 1} has no document", hint)
         if api.label in (one.label for one in before):
             what = f"the label {api.label!r}" if api.label else "no label"
-            raise refuse(f"two [[api]] tables have {what}", 'label = "…": each but the first needs one of its own')
+            raise refuse(f"two [[api]] tables have {what}", 'label = "…": each but the first needs a unique label')
         if api.document in (one.document for one in before):
             raise refuse(f"two [[api]] tables have the same document {api.document}", "remove one of them")
     return apis

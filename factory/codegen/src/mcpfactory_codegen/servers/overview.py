@@ -119,15 +119,15 @@ _HARD_TEXTS: Final = {
     "arguments": (1, f"take more than {_MANY_ARGUMENTS} arguments: {{name}} has {{most}}"),
     "tokens": (2, f"cost more than {_MANY_TOKENS:,} tokens each: {{name}} {{most:,}}"),
     "nested": (1, "need objects inside of objects, such as {name}"),
-    "free-form": (1.5, "take values of which nothing is said, such as {name}"),
+    "free-form": (1.5, "take values without a description, such as {name}"),
     "undescribed": (3, "have no description, such as {name}"),
-    "hash": (3, "are told apart by a hash alone, such as {name}"),
+    "hash": (3, "differ only by a hash, such as {name}"),
 }
 """Weight and text of each difficulty."""
 
 
 def _amount(code: str, tool: Json) -> int:
-    """Return how much of a difficulty a tool has; 0 for none."""
+    """Return the number of occurrences of a difficulty in a tool; 0 for none."""
     arguments, tokens = len(tool["arguments"]), int(tool["tokens"])
     special = {
         "arguments": arguments if arguments > _MANY_ARGUMENTS else 0,
@@ -181,7 +181,7 @@ def _secrets_of_people(server: str, report: Json) -> Choice | None:
     if not asking:
         return None
     name, secret = asking[0]
-    message = f"whether a model is told secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
+    message = f"whether a model should receive secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
     return Choice("secrets", message, f"[tools.{name}] hide = true")
 
 

@@ -27,7 +27,7 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # a binary with 
 
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-_LABELS: Final = ("yours", "as it was made before", "as it is made now")
+_LABELS: Final = ("yours", "as generated before", "as generated now")
 _MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
 _MOST_CONFLICTS: Final = 127  # git's exit code is the number of conflicts up to 127; higher codes mean failure
 _SECONDS: Final = 60
@@ -145,7 +145,7 @@ class Lock:
             files = {name: LockEntry(**entry) for name, entry in data["files"].items()}
             return cls(files, str(data.get("template", "")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            hint = "restore it from version control, or delete it: the next run writes it anew and keeps your files"
+            hint = "restore it from version control, or delete it: the next run writes it again and keeps your files"
             raise LockError(f"{path} is damaged ({type(error).__name__})", hint) from None
 
     def text(self) -> str:

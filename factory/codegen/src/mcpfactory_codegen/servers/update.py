@@ -326,7 +326,7 @@ def _drop_file(path: str, plan: Plan) -> None:
         plan.changes[path] = None
         plan.steps.append(FileStep(path, "remove", "document"))
     else:
-        note = "it belongs to no API document of the server any more; changed by hand, so it is yours from now on"
+        note = "it belongs to no API document of the server any more; changed by hand, so it is yours now"
         plan.steps.append(FileStep(path, "keep", "document", note=note))
 
 
@@ -403,7 +403,7 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     if theirs is None:
         if ours == base:
             return _FileMerge("remove")
-        return _FileMerge("keep", "no longer made by mcpfactory; yours from now on")
+        return _FileMerge("keep", "no longer made by mcpfactory; yours now")
     if ours is None:
         if theirs == base:
             return _FileMerge("keep", base=base)

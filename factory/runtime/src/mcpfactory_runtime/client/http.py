@@ -328,7 +328,7 @@ class HttpChannel(_Http):
             self._to.failed(request_id, self._unreachable(error))
         except (HttpError, OAuthError, ConnectionLostError) as error:
             self._to.failed(request_id, error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told now, and not when time is over
+        except Exception as error:  # noqa: BLE001 - waiting calls fail now instead of at their timeout
             self._to.failed(request_id, self._unreachable(error))
         # No more than a note if the answer has come.
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))

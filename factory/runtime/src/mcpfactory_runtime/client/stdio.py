@@ -67,7 +67,7 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """Deliver a message; a line that is no JSON as text: stdout may carry nothing but messages, and checks want to see it."""
+    """Deliver a message; a line that is not JSON as text, because checks report it: stdout may carry only messages."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return

@@ -138,7 +138,7 @@ class KeyringStore:
     def _do(self, function: str, *arguments: str) -> Any:
         try:
             return getattr(self._keyring, function)(_SERVICE, *arguments)
-        except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
+        except Exception as error:  # noqa: BLE001 - each backend raises its own errors
             raise OAuthError(
                 "no_store",
                 f"the system's keyring cannot be used ({type(error).__name__})\nhint: unlock it, or store "

@@ -89,10 +89,10 @@ def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
 def _fault(path: Path | None, header: Any, kind: Any) -> str:
     """Return the problem of one annotation, or "" if it is valid."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
-        return "is no header name"
+        return "is not a header name"
     if not path:
         return "is not on a property that is reached by `properties` alone"
-    return "" if kind in _TYPES else f"is on {'.'.join(path)}, which is no string, integer or boolean"
+    return "" if kind in _TYPES else f"is on {'.'.join(path)}, which is not a string, integer or boolean"
 
 
 def check_mirrored(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:

@@ -198,7 +198,7 @@ def judged(pattern: str) -> SchemaValidator | None:
 def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]) -> bool:
     """Return True if we check every keyword of a schema, so that a value that passes our checks is valid.
 
-    `lists_none` returns True for an enumeration that permits none of its own values; every value passes such an
+    `lists_none` returns True for an enumeration that permits none of its values; every value passes such an
     enumeration.
     """
     waiting, seen = list(schema) if isinstance(schema, list) else [schema], set()

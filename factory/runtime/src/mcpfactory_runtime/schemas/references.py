@@ -128,7 +128,7 @@ def _dialect(uri: Any) -> SchemaDialect:
 def _join(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
-    except ValueError:  # it is no URI; then nothing has it
+    except ValueError:  # it is not a URI, so no schema has it
         return reference
 
 

@@ -54,7 +54,7 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
 
     parser = ArgumentParser(
         description=f"{server.name}: an MCP server. Without options it speaks on stdin and stdout.",
-        epilog="`login` and `logout`, with options of their own, are about the API behind the server.",
+        epilog="`login` and `logout` are about the API behind the server and have their own options.",
     )
     parser.add_argument("--version", action="version", version=f"{server.name} {server.version}")
     parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead")

@@ -287,7 +287,7 @@ class Roots(Question[list[Root]]):
 
 
 def _checked(form: Json, content: Json) -> Json:
-    from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
+    from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for servers with their own forms
 
     return compile_schema(form).validate(content)
 

@@ -145,7 +145,7 @@ class Operated:
 
     def _observe(self, observer: RequestObserver) -> None:
         if self._observed is None:
-            from mcpfactory_runtime.server.observe.request import ObservedHandler  # noqa: PLC0415 - most servers tell nobody
+            from mcpfactory_runtime.server.observe.request import ObservedHandler  # noqa: PLC0415 - most servers have no observer
 
             self._observed = ObservedHandler(self._dispatcher.handle, self._dispatcher.registry)
         self._observed.observers.append(observer)

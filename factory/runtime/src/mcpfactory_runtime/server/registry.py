@@ -508,8 +508,8 @@ def check_tool_name(name: str) -> str:
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
     """Check a schema that clients will read as well."""
-    from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for tools with schemas of their own
-    from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
+    from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for tools with their own schemas
+    from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for tools with their own schemas
 
     try:
         compile_schema(schema)

@@ -5,7 +5,7 @@ SKILL.md is listed among the resources; the skill's template reads the other fil
 that it found by walking the directory, so no URI can escape it. It refuses links and skips names that begin with
 a dot.
 
-Hosts compare the published front matter with the result of their own YAML parser. Therefore a value is either
+Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
 read as every YAML parser would read it, or refused. Supported are `key: value` with plain, quoted and block
 (`|`, `>`) values, plain numbers, true, false and null, and one level of such keys below a key (`metadata:`).
 Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30,

@@ -35,7 +35,7 @@ def is_xml_name(name: str) -> bool:
 def unusable_header(name: str) -> str:
     """Return the reason why arguments cannot set the header of this name, as a predicate; "" if they can."""
     if not _TOKEN.fullmatch(name):
-        return "is no name of a header"
+        return "is not a valid header name"
     if name.lower() in _OF_THE_CLIENT or name.lower().startswith("proxy-"):
         return "belongs to the connection"
     return ""

@@ -126,7 +126,7 @@ def _body_faults(wanted: Mapping[str, Any], request: RecordedRequest) -> Iterato
         try:
             given = request.json()
         except ValueError:
-            yield "body is no JSON"
+            yield "body is not JSON"
         else:
             if not _same(given, wanted["json"]):
                 yield f"body is {_short(given)}, not {_short(wanted['json'])}"

@@ -166,7 +166,7 @@ _TEXT: Final = "#text"
 
 
 class XmlAnswerError(ValueError):
-    """An answer is no XML that can be read; the message says why, without a stop at its end."""
+    """An answer is not readable XML; the message gives the reason, without a period at its end."""
 
 
 class _Element:

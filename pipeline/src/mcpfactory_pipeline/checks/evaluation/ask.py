@@ -115,7 +115,7 @@ async def _call(
     arguments, listed = call.arguments, shown.stands_for.get(call.tool, call.tool)
     name = shown.own.get(listed, listed)
     if arguments is None:
-        text = "The arguments are no JSON object. Call the tool again with arguments that are one."
+        text = "The arguments are not a JSON object. Call the tool again with a JSON object."
         return MadeCall(name, None, turn, text, failed=True), ToolAnswer(call, text, failed=True)
     if call.tool not in {tool["name"] for tool in shown.tools}:
         text = f"Unknown tool {call.tool}."

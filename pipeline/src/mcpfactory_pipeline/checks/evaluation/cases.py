@@ -87,9 +87,9 @@ class CaseWorth:
         hurt = [name for name in DAMAGES if self.passed[name] < _HALF]
         return {
             "tells": f"tells lists apart: fails with the {' and the '.join(hurt)} one",
-            "worthless": "worthless: passes whatever the tools are called and say",
+            "worthless": "worthless: passes with any tool names and descriptions",
             "restraint": "shows restraint, and nothing of the list: no tool fits",
-            "fails": "fails with the list as it is: correct the case, or the tools",
+            "fails": "fails with the current list: correct the case, or the tools",
         }[self.worth]
 
     def to_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def found_worth(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, An
 
 _REWORD: Final = "put it as people ask, without the document's words, and correct the arguments"
 _HEAD: Final = """\
-# Proposals of `mcpfactory evaluate NAME --propose`, written anew each time. None of them is asked.
+# Proposals of `mcpfactory evaluate NAME --propose`, overwritten each time. None of them is asked.
 # To accept one: put its question as people ask, correct what the comment says, and move it below `cases:` of a file in evals/.
 """
 

@@ -26,7 +26,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     "no-call": "no tool was called",
     "wrong-tool": "another tool was called",
     "wrong-arguments": "the right tool was called with other arguments",
-    "wrong-answer": "the right call failed, or what was said lacks what it must contain",
+    "wrong-answer": "the right call failed, or the answer lacks a required text",
     "unwanted-call": "a tool was called though none fits, or one that writes was called besides",
     "refused": "the model refused to answer",
     "unfinished": "the model did not come to an end",
@@ -337,7 +337,7 @@ def _short(value: Any) -> str:
 
 def _fault_words(one: WrongArgument) -> str:
     if one.kind == "unreadable":
-        return f"the arguments of {one.tool} are no JSON object"
+        return f"the arguments of {one.tool} are not a JSON object"
     if one.kind == "different":
         return f"{one.tool}: {one.field} is {one.given}, and {one.expected} was expected"
     if one.kind == "missing":

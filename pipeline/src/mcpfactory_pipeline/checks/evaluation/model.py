@@ -80,7 +80,7 @@ class ModelCall:
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The arguments; None where they are no JSON object."""
+        """The arguments; None unless they are a JSON object."""
         try:
             found = json.loads(self.text) if self.text.strip() else {}
         except (ValueError, RecursionError):

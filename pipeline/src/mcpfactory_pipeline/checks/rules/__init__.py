@@ -68,8 +68,8 @@ _HEAD: Final = f"""# Rules of `mcpfactory validate`
 
 Rules version {RULES_VERSION}, {len(RULES)} rules.
 
-Severity is what a rule weighs in the score: 5 the server cannot be used, 3 a requirement is broken, 2 a disadvantage for
-the model, 1 a recommendation. A failed **gate** means that the server is not promotable, whatever its score. How the
+The severity is the weight of a rule in the score: 5 the server cannot be used, 3 a requirement is broken, 2 a
+disadvantage for the model, 1 a recommendation. A failed **gate** makes the server not promotable at any score. How the
 score is made up: [Checks](../explanation/checks.md).
 """
 

@@ -265,7 +265,7 @@ def _covered(evidence: Evidence) -> RuleOutcome:
 @rule("behaviour.evaluated", 5, gate=True,
       statement=("Every correct call of the evaluation cases gets the expected answer, and asks a person if its case "
                  "requires it."),
-      source="what is right was said by somebody who knows the server",
+      source="somebody who knows the server wrote the expected answers",
       hint="mcpfactory evaluate NAME runs the same cases; fix the tool, or the case")  # fmt: skip
 def _evaluated(evidence: Evidence) -> RuleOutcome:
     unasked = evidence.missing.get("evaluations", "")
@@ -293,7 +293,7 @@ def _persons(evidence: Evidence) -> Subjects[AskedPerson] | RuleOutcome:
       hint="ask before anything is sent, and send nothing without consent")  # fmt: skip
 def _consent(person: AskedPerson) -> Iterator[Fault]:
     """Yield the calls that sent write requests without consent."""
-    for when, call in (("nobody could be asked", person.unasked), ("the person declined", person.declined)):
+    for when, call in (("no person could be asked", person.unasked), ("the person declined", person.declined)):
         sent = [(str(one["method"]), f"{one['method']} {one['path']}") for one in call.requests]
         changing = ", ".join(text for method, text in sent if method not in READING and text != call.question)
         if changing:

@@ -78,7 +78,7 @@ def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):
         if guarded and fault.lesser is None:
-            words = f"{fault.message}, though it is refused where its Host is foreign, too"
+            words = f"{fault.message}, though it is also refused with a foreign Host"
             yield replace(fault, message=words, lesser=3)
         else:
             yield fault
@@ -122,7 +122,7 @@ row("http.no-session", 2, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers
 
 row("http.unknown-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("unknown-session"),
     statement="A request with an unknown session id is answered with status 404.",
-    source="MCP basic/transports, Session Management: clients begin anew when they see 404",
+    source="MCP basic/transports, Session Management: clients start a new session after 404",
     hint="return status 404, so that clients start a new session")  # fmt: skip
 
 row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("after-delete"),
@@ -161,7 +161,7 @@ row("http.version-missing", 2, since=STRUCTURED, until=LATEST_HANDSHAKE, over=an
       hint="close the stream; otherwise clients keep one connection open per stream")  # fmt: skip
 def _stream_ends(answer: HttpAnswer) -> Iterator[Fault]:
     if answer.stream is not None and answer.stream.ended is False:
-        yield http_fault(answer, "the stream goes on after the answer")
+        yield http_fault(answer, "the stream continues after the answer")
 
 
 row("http.polling", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=answers("begin", "begin-older"),

@@ -110,12 +110,12 @@ def _survives(evidence: Evidence) -> RuleOutcome:
 @rule("legacy.utf-8", 2, until=LATEST_HANDSHAKE, over=probed("not-utf-8", stored="after-not-utf-8"),
       statement=("The server continues after bytes that are not valid UTF-8. It can refuse the message or replace "
                  "the bytes."),
-      source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders go on after what is none",
+      source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders continue after invalid bytes",
       hint="decode with replacement, or answer with a parse error and continue to read")  # fmt: skip
 def _utf_8(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.received is None:
-        words = "after bytes that are no UTF-8 the next request got no answer: "
-        yield Fault(words + exchange.problem, "bytes that are no UTF-8", exchange)
+        words = "after bytes that are not UTF-8 the next request got no answer: "
+        yield Fault(words + exchange.problem, "bytes that are not UTF-8", exchange)
 
 
 @rule("legacy.unknown-version", 5, gate=True, until=LATEST_HANDSHAKE, over=probed("unknown-version"),

@@ -143,7 +143,7 @@ def _varied_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
 
 @rule("substance.varies", 1, over=_varied_calls,
       statement="A tool that is called with different required arguments does not always give the same answer.",
-      source=("an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is "
+      source=("an argument without effect is useless; it weighs little, as one answer (\"The zoo is "
               "open.\") may be right for all that were tried"),
       hint="use the arguments, or remove them from the schema; the evidence has the last call")  # fmt: skip
 def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:

@@ -47,7 +47,7 @@ def _start(session: Session) -> Iterator[Fault]:
         words = session.problem or "no answer came"
         proof = {"stderr": session.stderr[-_STDERR:]}
         if session.pollution:
-            words = f"{words}; what stood on stdout is no JSON-RPC message: {_causes(session)}"
+            words = f"{words}; stdout has something else than JSON-RPC messages: {_causes(session)}"
             proof = {"stdout": _shown(session), **proof}
         yield Fault(words, session.purpose, proof=proof, hint=pollution_hint(session.pollution_causes))
 
@@ -83,7 +83,7 @@ def _in_time(session: Session) -> Iterator[Fault]:
         yield Fault(f"the first answer took {session.milliseconds} ms", session.purpose)
 
 
-@rule("startup.stdout", 5, gate=True, over=_started("stdout is no channel of this transport"),
+@rule("startup.stdout", 5, gate=True, over=_started("this transport does not use stdout"),
       statement="On stdio, stdout has only JSON-RPC messages, one per line.",
       source="MCP basic/transports, stdio: the server must not write anything else to stdout",
       hint="log to stderr; a stray print breaks clients")  # fmt: skip
@@ -131,7 +131,7 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
     return _late(sessions, "when its stdin ended", "after its stdin")
 
 
-@rule("startup.signals", 1, over=_processes(lambda session: session.terminated, "no process could be told to end"),
+@rule("startup.signals", 1, over=_processes(lambda session: session.terminated, "no process could be asked to end"),
       statement="On stdio, the process ends within the same time after SIGTERM.",
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip

@@ -151,7 +151,7 @@ def _valid(one: _Schema) -> Iterator[Fault]:
 
 @rule("schemas.refs-resolve", 5, gate=True, over=_SCHEMAS,
       statement="Every local $ref of a tool's schemas points to a definition in the same schema.",
-      source="JSON Schema 2020-12 core §8.2.3; each schema of a tool is a document of its own",
+      source="JSON Schema 2020-12 core §8.2.3; each schema of a tool is a separate document",
       hint="put the definition under $defs of the same schema")  # fmt: skip
 def _dangling(one: _Schema) -> Iterator[Fault]:
     for place, reference, remote in broken_references(one.schema):

@@ -64,7 +64,7 @@ def _requests(one: ServerMessage) -> Iterator[Fault]:
       hint="wait for notifications/initialized")  # fmt: skip
 def _early(one: ServerMessage) -> Iterator[Fault]:
     if "id" in one.message and one.method != "ping" and not one.initialized:
-        yield _fault(f"the server requests {one.method} before it was told notifications/initialized", one)
+        yield _fault(f"the server requests {one.method} before notifications/initialized", one)
 
 
 @rule("conduct.modern-requests", 5, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern"),
@@ -84,7 +84,7 @@ def _modern_requests(one: ServerMessage) -> Iterator[Fault]:
 def _shape(one: ServerMessage) -> Iterator[Fault]:
     number = one.message.get("id", "")
     if "params" in one.message and not isinstance(one.message["params"], dict):
-        yield _fault(f"the params of {one.method} are no object", one)
+        yield _fault(f"the params of {one.method} are not an object", one)
     elif "id" in one.message and one.method.startswith("notifications/"):
         yield _fault(f"{one.method} is a notification and has an id", one)
     elif not isinstance(number, str | int) or isinstance(number, bool):
@@ -171,7 +171,7 @@ def _updates(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked = evidence.probes.get("subscribe")
     subscribed = asked.params.get("uri") if asked else None
     if one.params.get("uri") != subscribed:
-        yield _fault(f"an update of {one.params.get('uri')!r} was sent, to which nobody subscribed", one)
+        yield _fault(f"an update of {one.params.get('uri')!r} was sent, to which no client subscribed", one)
 
 
 @rule("conduct.progress-token", 3, gate=True, over=_messages(method=_PROGRESS),

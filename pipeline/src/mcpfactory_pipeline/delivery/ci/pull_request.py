@@ -130,9 +130,7 @@ _HINTS: Final = {
     False: "a pull request brings no decisions and no results: git checkout {base} -- pipeline/history pipeline/state",
     True: "push what was built first, look at what CI says of it, then decide; or sign approvals. Nobody did? git revert to {base}",
 }
-_PROMOTED_HINT: Final = (
-    "push changes of stages and channels first, then run mcpfactory pipeline promote; git revert what nobody did"
-)
+_PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcpfactory pipeline promote; git revert entries that no person made"
 
 
 @dataclass(frozen=True, slots=True)

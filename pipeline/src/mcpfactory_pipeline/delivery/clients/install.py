@@ -328,7 +328,7 @@ def install(
     kept = None if dry_run or after == text else replace_text(file, text, after, home, private=private)
     todo = [*built.todo, *target.warnings]
     if closed:
-        todo.append(f"{file} is for its owner only from now on, for a secret stands in it")
+        todo.append(f"{file} is now readable only by its owner, because it contains a secret")
     done = (target.name, outcome, str(kept) if kept else None, entry)
     return ClientChange(row.id, str(file), *done, tuple(todo), target.source, target.version)
 

@@ -251,7 +251,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
         (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
         reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
-        note="References need its version 1.0.10.", project_note="Servers of a project count in trusted folders; `.mcp.json` is read, too.",
+        note="References need its version 1.0.10.", project_note="Servers of a project count in trusted folders; `.mcp.json` is also read.",
     ),
     ClientProfile(
         "kiro", "Kiro",

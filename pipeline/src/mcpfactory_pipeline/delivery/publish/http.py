@@ -33,7 +33,7 @@ def read_json(answer: HttpResponse) -> Any:
     """Return the body as JSON.
 
     Raises:
-        TargetError: it is no JSON.
+        TargetError: it is not JSON.
     """
     try:
         return answer.json()
@@ -45,7 +45,7 @@ def require_url(url: str, where: str) -> str:
     """Return the URL, without a slash at its end.
 
     Raises:
-        ConfigError: it is no URL, holds credentials, or tokens must not be sent there: http beyond loopback.
+        ConfigError: it is not a URL, holds credentials, or is plain http beyond loopback, where tokens must not be sent.
     """
     try:
         parts = urlsplit(url)

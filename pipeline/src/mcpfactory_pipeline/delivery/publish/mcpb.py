@@ -177,7 +177,7 @@ def _problems(release: CandidateRelease) -> Iterator[TargetProblem]:
         yield TargetProblem("mcpb/description", "the package has no description", "description = … in pyproject.toml")
     if not _VERSION.fullmatch(release.version):
         yield TargetProblem(
-            "mcpb/version", f"{release.version} is no semantic version", "give the server one such as 1.2.0"
+            "mcpb/version", f"{release.version} is not a semantic version", "use a version such as 1.2.0"
         )
     keys = [_key(variable) for variable in release.variables]
     for key in sorted({key for key in keys if keys.count(key) > 1}):

@@ -80,7 +80,9 @@ def _packages(release: CandidateRelease) -> Iterator[TargetProblem]:
     try:
         version = Version(release.metadata.version)
     except InvalidVersion:
-        yield TargetProblem("pypi/version", f"{release.metadata.version!r} is no version (PEP 440)", "version = 1.2.3")
+        yield TargetProblem(
+            "pypi/version", f"{release.metadata.version!r} is not a version (PEP 440)", "version = 1.2.3"
+        )
         return
     if version.local:
         yield TargetProblem(
@@ -94,7 +96,7 @@ def _requirements(release: CandidateRelease) -> Iterator[TargetProblem]:
             requirement = Requirement(text)
         except InvalidRequirement as error:
             yield TargetProblem(
-                "pypi/requires", f"{text!r} is no requirement: {error}", "mend dependencies in pyproject.toml"
+                "pypi/requires", f"{text!r} is not a requirement: {error}", "correct dependencies in pyproject.toml"
             )
             continue
         if requirement.url:

@@ -238,7 +238,7 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
         if release.metadata.program != release.metadata.name:
             yield TargetProblem(
                 "registry/program",
-                f"the package {release.metadata.name} has no program of its own name, so that uvx cannot start it",
+                f"the package {release.metadata.name} has no program with its name, so uvx cannot start it",
                 f'[project.scripts] {release.metadata.name} = "…" in pyproject.toml',
             )
 

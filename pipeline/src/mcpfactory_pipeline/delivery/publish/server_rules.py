@@ -162,7 +162,7 @@ class Violation:
 def judge(document: object) -> list[Violation]:
     """Return everything that is wrong with a `server.json`; empty when nothing is."""
     if not isinstance(document, dict):
-        return [Violation("server-json/shape", "", "the document is no object")]
+        return [Violation("server-json/shape", "", "the document is not an object")]
     return [*_shape_errors(document)] + [
         Violation(rule.id, node.at(field), message)
         for node in _nodes(_Node("server", "", document, {}))
@@ -254,7 +254,7 @@ def _repository(node: _Node) -> Iterator[tuple[str, str]]:
     if pattern is None:
         yield "source", f"{node.text('source')!r} is not github or gitlab"
     elif not pattern.fullmatch(node.text("url")):
-        yield "url", f"{node.text('url')!r} is no repository at {node.text('source')}.com"
+        yield "url", f"{node.text('url')!r} is not a repository at {node.text('source')}.com"
 
 
 _text_rule(
@@ -322,7 +322,7 @@ def _image(node: _Node) -> Iterator[tuple[str, str]]:
     found = _IMAGE.fullmatch(image)
     if found is None or not _IMAGE_HOST.fullmatch(found["host"]):
         hosts = "docker.io, ghcr.io, *.pkg.dev, *.azurecr.io or mcr.microsoft.com"
-        yield "identifier", f"{image!r} is no image at {hosts}"
+        yield "identifier", f"{image!r} is not an image at {hosts}"
     elif "@" not in image and (":" not in image or image.endswith(":latest")):
         yield "identifier", f"{image!r} has no tag or digest that stays"
 
@@ -334,7 +334,7 @@ def _bundle(node: _Node) -> Iterator[tuple[str, str]]:
     url = node.text("identifier").lower()
     hosted = url.startswith("https://") and _host(url).removeprefix("www.") in {"github.com", "gitlab.com"}
     if not hosted or "mcp" not in url:
-        yield "identifier", "it is no https URL at github.com or gitlab.com with `mcp` in it"
+        yield "identifier", "it is not an https URL at github.com or gitlab.com that contains `mcp`"
     if not node.text("fileSha256"):
         yield "fileSha256", "it is missing, and clients must check a bundle by it"
 
@@ -356,7 +356,7 @@ def _transport_url(node: _Node) -> Iterator[tuple[str, str]]:
 def _remote_url(node: _Node) -> Iterator[tuple[str, str]]:
     url, host = node.text("url"), _host(node.text("url"))
     if not re.fullmatch(r"https://\S+", url) or not host:
-        yield "url", f"{url!r} is no https URL"
+        yield "url", f"{url!r} is not an https URL"
     elif host in {"localhost", "127.0.0.1"} or host.endswith(".localhost"):
         yield "url", f"{host} is the caller's own machine"
 

@@ -169,7 +169,7 @@ class RemoteServer(Server):
             began = loop.time()
             try:
                 await self._watch(await self._connections.open())
-            except Exception as error:  # noqa: BLE001 - whatever it says, what is around it goes on
+            except Exception as error:  # noqa: BLE001 - one broken server must not stop the others
                 self._note(error)
             self._settled.set()
             pause = _FIRST_PAUSE if loop.time() - began > _LIVED else pause

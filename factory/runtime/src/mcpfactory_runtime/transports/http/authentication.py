@@ -243,7 +243,7 @@ class AccessGate:
         try:
             answer = verify(token)
             return await answer if isawaitable(answer) else answer
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody is let in; its message may hold the token
+        except Exception as error:  # noqa: BLE001 - any error refuses the request; its message may hold the token
             raise OSError(f"verify raised {type(error).__name__}") from None
 
     async def _keys_for(self, issuer: str, key_id: str | None, algorithm: str) -> tuple[Key, ...]:
