@@ -152,9 +152,8 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
     With `copied`, its files are copies instead of links into uv's cache, so changes affect only this environment.
     Raises the same errors as `environment_for_validate`.
     """
-    project = inputs.folder / "pyproject.toml"
-    groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
-    more = {"requirements": hash_file(project) if groups else "pytest", "copied": copied}
+    groups, requirements = _test_group(inputs.folder)
+    more = {"requirements": requirements or "pytest", "copied": copied}
     options = ["pytest", *groups, *(["--link-mode", "copy"] if copied else [])]
     return _environment(inputs, candidate, _TEST, options, more)
 
@@ -165,9 +164,8 @@ def environment_for_model(inputs: StageInputs, candidate: Artifact) -> Environme
     It is separate from the test environment, because the tests run at the same time. Raises the same errors as
     `environment_for_validate`.
     """
-    project = inputs.folder / "pyproject.toml"
-    groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
-    return _environment(inputs, candidate, _MODEL, groups, {"requirements": hash_file(project)} if groups else {})
+    groups, requirements = _test_group(inputs.folder)
+    return _environment(inputs, candidate, _MODEL, groups, {"requirements": requirements} if groups else {})
 
 
 def ready_python(candidate: Artifact) -> Path | None:
@@ -262,12 +260,18 @@ def _python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _has_test_group(folder: Path) -> bool:
+def _test_group(folder: Path) -> tuple[list[str], str]:
+    """Return uv's options for the dependency group `test`, and the hash of its file; both empty without the group."""
+    project = folder / "pyproject.toml"
     try:
-        config = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        config = tomllib.loads(project.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return "test" in config.get("dependency-groups", {})
+        return [], ""
+    return (
+        (["--group", f"{project}:test"], hash_file(project))
+        if "test" in config.get("dependency-groups", {})
+        else ([], "")
+    )
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -117,7 +117,9 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
                 f"{where}: an entry of upstream needs a request and a response", hint="docs/how-to/declare-tests.md"
             )
     name = name if isinstance(name, str) and name else f"{tool} {number}"
-    more = {key: tuple(one[key]) if kind is list else one[key] for key, (kind, _) in _FIELDS.items() if key in one}
+    more: dict[str, Any] = {
+        key: tuple(one[key]) if kind is list else one[key] for key, (kind, _) in _FIELDS.items() if key in one
+    }
     return DeclaredTest(name, tool, file, status=status, **more)
 
 

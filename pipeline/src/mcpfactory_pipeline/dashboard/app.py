@@ -29,7 +29,7 @@ from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, CancelRout
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.files import opened_log
-from mcpfactory_pipeline.dashboard.live import Followers, Snapshot, TooManyFollowersError, watch_run, watch_workspace
+from mcpfactory_pipeline.dashboard.live import Followers, RunPoll, Snapshot, TooManyFollowersError, watch_workspace
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -146,7 +146,7 @@ def _events(
             return Response(media_type="text/event-stream")
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
-        make = partial(watch_run, reader, page, values, number) if page else partial(watch_workspace, reader)
+        make = partial(RunPoll, reader, page, values, number) if page else partial(watch_workspace, reader)
         name = f"{request.url.path}?{number}"
         stream = await followers.join(name, make, position)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
