@@ -440,22 +440,6 @@ def _unsafe(folder: Path, data: dict[str, Any]) -> str:
     return f"servers/{strangers[0]} is no package: {add}, and to exclude what is none" if strangers else ""
 
 
-def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
-    """Make a workspace in `folder` and return it; `name` defaults to the folder's name.
-
-    A folder that is a workspace already only gets its missing parts. `origin` is the source from which jobs install
-    the factory. With `git`, a repository is started unless the folder is in one or git is not installed.
-
-    Raises:
-        WorkspaceError: the folder holds unrelated files; also as `read_setup` and `apply_setup`.
-    """
-    setup = read_setup(folder, name, origin)
-    if setup.others:
-        shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
-        raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
-    return apply_setup(setup, git=git)
-
-
 def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
     """Apply the changes of a setup, and return the workspace.
 
