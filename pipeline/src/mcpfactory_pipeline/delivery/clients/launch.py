@@ -18,7 +18,6 @@ import os
 import shutil
 import sys
 import tomllib
-import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_codegen.credentials import is_secret
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError, TargetError
-from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.distributions import RUNTIME, requires_runtime
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
@@ -321,7 +320,7 @@ def _from_channel(
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME)
     if runtime is not None:
         with_runtime = ("--with", f"{RUNTIME} @ {runtime.as_uri()}")
-    elif _needs_runtime(wheel):
+    elif requires_runtime(wheel):
         raise ClientError(
             f"channel {channel} does not contain the runtime of {server.name}, and someone else could publish "
             "a package of that name",
@@ -330,15 +329,6 @@ def _from_channel(
     version = promoted(workspace, server)[channel]
     arguments = ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program)
     return replace(uvx(environ), arguments=arguments), version
-
-
-def _needs_runtime(wheel: Path) -> bool:
-    try:
-        with zipfile.ZipFile(wheel) as files:
-            names = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
-            return any(f"\nRequires-Dist: {RUNTIME}" in files.read(name).decode() for name in names)
-    except (zipfile.BadZipFile, UnicodeDecodeError):
-        return False  # then uv reports the error
 
 
 def _report(server: WorkspaceServer) -> Mapping[str, Any]:
