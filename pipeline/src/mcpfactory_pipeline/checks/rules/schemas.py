@@ -145,10 +145,12 @@ def _valid(one: _Schema) -> Iterator[Fault]:
         yield Fault(f"$schema names a dialect that some clients do not support: {schema['$schema']!r}", where, lesser=2)
 
 
-rule("schemas.output-object", 3, since=STRUCTURED, until=LATEST_HANDSHAKE, over=_OUTPUTS,
-     statement='For handshake clients, the root of every outputSchema has "type": "object".',
-     source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
-     hint='wrap the value as {"result": …} for these clients')(_object_root)  # fmt: skip
+@rule("schemas.output-object", 3, since=STRUCTURED, until=LATEST_HANDSHAKE, over=_OUTPUTS,
+      statement='For handshake clients, the root of every outputSchema has "type": "object".',
+      source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
+      hint='wrap the value as {"result": …} for these clients')  # fmt: skip
+def _output_object(one: _Schema) -> Iterator[Fault]:
+    yield from _object_root(one)
 
 
 @rule("schemas.refs-resolve", 5, gate=True, over=_SCHEMAS,
