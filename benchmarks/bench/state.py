@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.state.state import ServerState, apply, to_text
 from mcpfactory_pipeline.state.store import Store
 
@@ -64,7 +64,7 @@ def main(words: list[str]) -> int:
 
 def _make(root: Path, servers: int, events: int) -> int:
     """Make the workspace; return how many bytes its histories have."""
-    space = init_workspace(root, git=False)
+    space = apply_setup(read_setup(root), git=False)
     with (root / "mcpfactory.toml").open("a") as config:
         config.write(_CHANNELS)
     store, past = Store(space), list(_past(events))

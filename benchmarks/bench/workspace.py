@@ -22,7 +22,7 @@ from typing import Any
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprint, read_inputs
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
@@ -58,7 +58,7 @@ SUMMARIES: Mapping[str, Mapping[str, Any]] = {
 
 def make(folder: Path, servers: int) -> Workspace:
     """Makes the workspace in a new folder."""
-    space = init_workspace(folder, git=False)
+    space = apply_setup(read_setup(folder), git=False)
     original = create_server(folder / "servers", name=_name(0), source=DOCUMENT).path
     for number in range(1, servers):
         _copy(original, _name(number))

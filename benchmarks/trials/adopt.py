@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_runtime.client import connect_stdio
 
 PATIENCE = 1200  # seconds for one command
@@ -98,7 +98,7 @@ class Ground:
     def __init__(self, folder: Path) -> None:
         self.folder, self.home, self.faults = folder / "servers-of-others", folder / "home", list[str]()
         self.home.mkdir()
-        init_workspace(self.folder, git=False)
+        apply_setup(read_setup(self.folder), git=False)
 
     def type(self, *words: str, at: str = ".", codes: Sequence[int] = (0,)) -> str:
         """Run a command, print it with what it prints, and note when it ends otherwise than it should."""

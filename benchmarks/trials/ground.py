@@ -15,7 +15,7 @@ from pathlib import Path
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import store_candidate
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
@@ -89,7 +89,7 @@ def environment() -> dict[str, str]:
 
 def make(root: Path, *servers: str, approvals: int = 0) -> Workspace:
     """Make a workspace with servers that were never run, and so many approvals that production needs."""
-    space = init_workspace(root, git=False)
+    space = apply_setup(read_setup(root), git=False)
     (root / "mcpfactory.toml").write_text(_CONFIG.format(approvals=approvals))
     (root / ".gitignore").write_text((root / ".gitignore").read_text() + "ledger.txt\n")
     for name in servers:

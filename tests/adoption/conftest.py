@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from tests.adoption.peers import Registry, serving
 from tests.cli.conftest import Inside
 from tests.pipeline.space import configured
@@ -25,7 +25,7 @@ def registry() -> Iterator[tuple[Registry, dict[str, str]]]:
 def space(tmp_path: Path) -> Inside:
     """An empty workspace; commands run in this process, with a home and a cache of their own."""
     root = tmp_path / "space"
-    configured(init_workspace(root, git=False))
+    configured(apply_setup(read_setup(root), git=False))
     home = tmp_path / "home"
     home.mkdir()
     return Inside(

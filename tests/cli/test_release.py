@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from tests.cli.conftest import Inside, Shell
 
 ADA = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -20,7 +20,7 @@ KILLER = "#!/bin/sh\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A workspace with the server `notes`, committed and never released; to be copied."""
-    folder = init_workspace(tmp_path_factory.mktemp("release") / "ws").root
+    folder = apply_setup(read_setup(tmp_path_factory.mktemp("release") / "ws")).root
     create_server(folder / "servers", name="notes", template="minimal")
     commit(folder)
     return folder

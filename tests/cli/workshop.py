@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def make(root: Path, *servers: str) -> Workspace:
     """A workspace with these servers, of which none ever ran."""
-    space = init_workspace(root, git=False)
+    space = apply_setup(read_setup(root), git=False)
     for name in servers:
         folder = root / "servers" / name
         (folder / "tests").mkdir(parents=True)

@@ -58,7 +58,7 @@ TOML_PARTS = (
 )  # fmt: skip
 YAML_PARTS = (
     "a: 1\n", "# c\n", "\n", "b:\n- x\n-   y: 1\n", "t: |\n  extensions:\n    n: 1\n", "extensions:\n  k:\n    cmd: x # c\n",
-    "extensions:\n      k: {cmd: x}\n      l:\n          args:\n          - a\n", "extensions: {k: {cmd: x}}\n", "extensions: {}\n",
+    "extensions:\n      k: {cmd: x}\n      l:\n          args:\n          - a\n", "extensions: {}\n",
     "extensions: # c\n", "z: >\n  a\n\n  b\n",
 )  # fmt: skip
 LIST_PARTS = (
@@ -180,6 +180,7 @@ def test_what_looks_like_a_table_within_a_text_is_none(quotes):
         ("yaml", "base: &b {x: {}}\nextensions: *b\n"),
         ("yaml", '{"extensions": {}}'),
         ("yaml", "extensions: text\n"),
+        ("yaml", "extensions: {k: {cmd: x}}\n"),
         ("yaml list", "mcpServers: [{name: k}]\n"),
     ],
 )

@@ -10,13 +10,13 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.clients.install import server_target
 from mcpfactory_pipeline.delivery.clients.launch import launch
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> tuple[Workspace, WorkspaceServer]:
-    space = init_workspace(tmp_path / "ws", git=False)
+    space = apply_setup(read_setup(tmp_path / "ws"), git=False)
     folder = space.root / "servers/shop"
     (folder / ".mcpfactory").mkdir(parents=True)
     (folder / "mcpfactory.toml").write_text('[server]\nname = "shop"\npackage = "shop_mcp"\n')

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
 from mcpfactory.main import COMMANDS, build_command
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
     Operation,
@@ -76,7 +76,7 @@ def test_the_dashboard_has_a_form_with_each_field(operation):
 
 @pytest.mark.anyio
 async def test_agents_have_a_tool_with_each_field(tmp_path):
-    async with connect(make_factory(init_workspace(tmp_path, git=False).root)) as client:
+    async with connect(make_factory(apply_setup(read_setup(tmp_path), git=False).root)) as client:
         listed = await client.list_tools()
     tools = {tool["name"]: tool["inputSchema"] for tool in listed}
     hints = {tool["name"]: tool["annotations"] for tool in listed}
@@ -186,7 +186,7 @@ def test_a_policy_can_leave_each_decision_to_agents():
 
 
 def test_prompts_name_tools_that_there_are(tmp_path):
-    factory = make_factory(init_workspace(tmp_path, git=False).root)
+    factory = make_factory(apply_setup(read_setup(tmp_path), git=False).root)
     text = Path(resources.__file__).read_text("utf-8")
     prompts = text[text.index("def bring_to_production") :]
     called = set(re.findall(r"`([a-z_]+)`(?= (?:with|of|without))", prompts))

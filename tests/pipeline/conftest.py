@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.base.events import RunEvent
 from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -56,7 +56,7 @@ def wheelhouse(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def empty_workspace(tmp_path_factory, wheelhouse) -> Path:
     """A workspace without servers, in which a second attempt does not wait; not to be changed."""
-    space = configured(init_workspace(tmp_path_factory.mktemp("empty") / "space", git=False))
+    space = configured(apply_setup(read_setup(tmp_path_factory.mktemp("empty") / "space"), git=False))
     shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
     return space.root
 

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.delivery.ci.admission import ShardResultError, Terms, admit
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
@@ -43,7 +43,7 @@ PROBE = replace(SMOKE, name="probe")  # known, and never run
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, wheelhouse) -> tuple[str, list[Event]]:
     """The second of two runs, and the events of both: a bad candidate after one that was good."""
-    space = configured(init_workspace(tmp_path_factory.mktemp("admission") / "space", git=False))
+    space = configured(apply_setup(read_setup(tmp_path_factory.mktemp("admission") / "space"), git=False))
     shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
     folder, runs = add_server(space.root, "books"), []
     with pytest.MonkeyPatch.context() as patch:

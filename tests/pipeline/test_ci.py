@@ -29,7 +29,7 @@ from mcpfactory_pipeline.delivery.ci.fold import (
 from mcpfactory_pipeline.delivery.ci.github import PLACE, release_workflow, workflow
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
 from mcpfactory_pipeline.delivery.ci.origin import read_ci
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
@@ -92,7 +92,7 @@ def test_a_folder_whose_name_is_more_than_a_name_is_assigned_to_no_job_and_the_o
 @pytest.fixture
 def origin(tmp_path):
     """A repository with four servers, of which none ever ran."""
-    space = init_workspace(tmp_path / "origin")
+    space = apply_setup(read_setup(tmp_path / "origin"))
     for name in ("a", "b", "c", "d"):
         add_server(space.root, name, outcome="failed" if name == "d" else "passed")
     git(space.root, "add", "-A")
@@ -269,7 +269,7 @@ def test_no_mark_of_the_template_is_left(written):
 
 
 def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
-    made = init_workspace(tmp_path / "new", git=False)
+    made = apply_setup(read_setup(tmp_path / "new"), git=False)
     assert (made.root / PLACE).read_text() == workflow(read_ci(made.settings))
 
 

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory.main import main
 from mcpfactory_pipeline.base.events import ServerTrouble
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.store import Store
@@ -27,7 +27,7 @@ BROKEN, SOUND = "books", "notes"
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory):
     """A workspace whose two servers went through all stages."""
-    space = init_workspace(tmp_path_factory.mktemp("origin") / "space", git=False)
+    space = apply_setup(read_setup(tmp_path_factory.mktemp("origin") / "space"), git=False)
     for name in (BROKEN, SOUND):
         add_server(space.root, name)
     assert not run_pipeline(space, stages=STAGES, executor=Here(), jobs=1).errored

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 
-from mcpfactory_pipeline.reporting import make_reporter, status_table
+from mcpfactory_pipeline.reporting import make_reporter
+from mcpfactory_pipeline.reporting.lines import status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import add_server

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.state.schema import KINDS
 from mcpfactory_pipeline.state.state import (
     RULES,
@@ -137,7 +137,7 @@ def test_the_newest_ten_candidates_are_kept_with_what_is_in_a_channel(events):
 @quick
 @given(HISTORIES, st.randoms(use_true_random=False))
 def test_lines_in_any_order_and_repeated_say_the_same(tmp_path_factory, events, random):
-    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    space = apply_setup(read_setup(tmp_path_factory.mktemp("w")), git=False)
     store = put(space, "s", events)
     merged = [*events, *random.sample(events, len(events) // 2)]
     random.shuffle(merged)
@@ -149,7 +149,7 @@ def test_lines_in_any_order_and_repeated_say_the_same(tmp_path_factory, events, 
 @quick
 @given(HISTORIES.filter(bool), st.data())
 def test_a_state_of_any_moment_before_is_brought_up_to_date(tmp_path_factory, events, data):
-    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    space = apply_setup(read_setup(tmp_path_factory.mktemp("w")), git=False)
     cut = data.draw(st.integers(0, len(events)))
     store = put(space, "s", events, to_text(fold("s", events[:cut])))
     with store.transaction("s") as transaction:
@@ -160,7 +160,7 @@ def test_a_state_of_any_moment_before_is_brought_up_to_date(tmp_path_factory, ev
 @quick
 @given(HISTORIES.filter(bool), st.data())
 def test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on(tmp_path_factory, events, data):
-    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    space = apply_setup(read_setup(tmp_path_factory.mktemp("w")), git=False)
     text = to_text(fold("s", events))
     place = data.draw(st.integers(0, len(text) - 1))
     changed = text[:place] + data.draw(OTHER.filter(lambda c: c != text[place])) + text[place + 1 :]

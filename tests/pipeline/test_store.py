@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import last_id, utc_now
 from mcpfactory_pipeline.decisions.decision import hold, unhold
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.history import event_line
 from mcpfactory_pipeline.state.state import fold, to_text
@@ -26,7 +26,7 @@ from tests.pipeline.here import Here
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A workspace with one server that went through all stages; not to be changed."""
-    space = init_workspace(tmp_path_factory.mktemp("finished") / "space", git=False)
+    space = apply_setup(read_setup(tmp_path_factory.mktemp("finished") / "space"), git=False)
     add_server(space.root, "books")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MCPFACTORY_ACTOR", "tester")

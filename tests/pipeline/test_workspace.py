@@ -7,7 +7,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
 from mcpfactory_pipeline.delivery.publish.publish import TARGETS
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.workspace.policy import GateLimits
 from mcpfactory_pipeline.workspace.settings import PipelineSettings, TargetTables
@@ -16,7 +16,7 @@ from tests.pipeline.cheap import add_server
 
 
 def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
-    made = init_workspace(tmp_path / "my-servers", 'Team "A"')
+    made = apply_setup(read_setup(tmp_path / "my-servers", 'Team "A"'))
     assert made.name == 'Team "A"'
     files = {path.relative_to(made.root).as_posix() for path in made.root.rglob("*") if ".git/" not in f"{path}/"}
     assert {
@@ -36,7 +36,7 @@ def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
 
 
 def test_state_is_tracked_and_artifacts_are_not(tmp_path):
-    root = init_workspace(tmp_path / "space").root
+    root = apply_setup(read_setup(tmp_path / "space")).root
     for path in ("pipeline/state/a.json", "pipeline/history/a.jsonl", "pipeline/artifacts/x", "pipeline/locks/x"):
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text("x")
@@ -49,20 +49,12 @@ def test_state_is_tracked_and_artifacts_are_not(tmp_path):
     assert "locks" not in seen
 
 
-def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path):
-    (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(WorkspaceError, match=r"not empty: thesis\.tex") as caught:
-        init_workspace(tmp_path)
-    assert caught.value.hint
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
 def test_a_workspace_gets_what_it_lacks_and_nothing_else(tmp_path):
-    root = init_workspace(tmp_path / "space", git=False).root
+    root = apply_setup(read_setup(tmp_path / "space"), git=False).root
     (root / ".gitattributes").unlink()
     (root / "README.md").write_text("mine")
     add_server(root, "a")
-    init_workspace(root, "another", git=False)
+    apply_setup(read_setup(root, "another"), git=False)
     assert (root / ".gitattributes").exists()
     assert (root / "README.md").read_text() == "mine"
     assert Workspace.find(root).name == "space"

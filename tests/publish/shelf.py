@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -33,7 +33,7 @@ class Shelf:
     """A workspace with the server `books`, and candidates that are put into its production one after the other."""
 
     def __init__(self, root: Path) -> None:
-        self.workspace = init_workspace(root, git=False)
+        self.workspace = apply_setup(read_setup(root), git=False)
         folder = root / "servers" / "books"
         folder.mkdir(parents=True)
         (folder / "mcpfactory.toml").write_text('[server]\nname = "books"\npackage = "books_mcp"\ntemplate = "none"\n')

@@ -11,7 +11,7 @@ from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.delivery.publish.publish import publish
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget
-from mcpfactory_pipeline.reporting import status_table
+from mcpfactory_pipeline.reporting.lines import status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.inbox import read_inbox

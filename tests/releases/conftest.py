@@ -14,7 +14,7 @@ from mcpfactory_pipeline.channels.contract import Contract, source_version
 from mcpfactory_pipeline.delivery.releases.apply import Released, apply_releases
 from mcpfactory_pipeline.delivery.releases.git import Repository
 from mcpfactory_pipeline.delivery.releases.plan import Proposal, plan_releases
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 DAY = datetime(2030, 5, 4, tzinfo=UTC)
@@ -38,7 +38,7 @@ class Space:
         if (root / ".git").is_dir():
             self.workspace = Workspace.find(root)
             return
-        self.workspace = init_workspace(root)
+        self.workspace = apply_setup(read_setup(root))
         for key, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
             self.git("config", key, value)
 

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import LogLines
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.operations.run import StepRun
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.serve.factory import make_factory
@@ -207,7 +207,7 @@ async def test_a_person_counts_once_whether_she_approves_herself_or_says_yes_to_
 
 
 async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew(tmp_path):
-    space = init_workspace(tmp_path / "space", git=False)
+    space = apply_setup(read_setup(tmp_path / "space"), git=False)
     documents = [f"{label}={DOCUMENT}" for label in ("old", "new")]
     async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         made = await client.call_tool("new", {"sources": documents, "name": "books"})
@@ -219,7 +219,7 @@ async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew
 
 
 async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_path):
-    space, heard = init_workspace(tmp_path / "space", git=False), []
+    space, heard = apply_setup(read_setup(tmp_path / "space"), git=False), []
     async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         refused = await client.call_tool("new", {"name": "books"})
         assert "exactly one" in text(refused)

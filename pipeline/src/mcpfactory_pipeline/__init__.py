@@ -35,35 +35,22 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.views.status import status as status
     from mcpfactory_pipeline.workspace.workspace import Workspace as Workspace
 
-# Public name → the module that has it, loaded at first use (PEP 562): commands that need one part load no other.
-_WHERE: Final = {
-    "PipelineError": "base.errors",
-    "Stage": "plan.stage",
-    "StageInputs": "plan.stage",
-    "StageOutputs": "plan.stage",
-    "Store": "state.store",
-    "Workspace": "workspace.workspace",
-    "approve": "decisions.decision",
-    "history": "views.status",
-    "hold": "decisions.decision",
-    "mend": "state.verify",
-    "next_commands": "views.inbox",
-    "plan_servers": "run.run",
-    "promote": "decisions.promote",
-    "promote_due": "decisions.promote",
-    "prune": "channels.candidate",
-    "read_inbox": "views.inbox",
-    "reject": "decisions.decision",
-    "unhold": "decisions.decision",
-    "restore": "decisions.restore",
-    "restore_candidate": "decisions.restore",
-    "retire": "decisions.decision",
-    "revive": "decisions.decision",
-    "rollback": "decisions.promote",
-    "run_pipeline": "run.run",
-    "status": "views.status",
-    "verify": "state.verify",
+# Module → its public names, loaded at first use (PEP 562): commands that need one part load no other.
+_NAMES: Final = {
+    "base.errors": "PipelineError",
+    "channels.candidate": "prune",
+    "decisions.decision": "approve hold reject unhold retire revive",
+    "decisions.promote": "promote promote_due rollback",
+    "decisions.restore": "restore restore_candidate",
+    "plan.stage": "Stage StageInputs StageOutputs",
+    "run.run": "plan_servers run_pipeline",
+    "state.store": "Store",
+    "state.verify": "mend verify",
+    "views.inbox": "next_commands read_inbox",
+    "views.status": "history status",
+    "workspace.workspace": "Workspace",
 }
+_WHERE: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [*_WHERE]  # noqa: PLE0604 - the list is the table above
 

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.evaluation.cases import reword
 from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools
 from mcpfactory_pipeline.checks.evaluation.recorded import report_file, write_report
-from mcpfactory_pipeline.lifecycle.setup import init_workspace
+from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 from mcpfactory_pipeline.stages import workspace_stages
@@ -136,7 +136,7 @@ GATED = '[[pipeline.channels]]\nname = "staging"\ngates = { min_pass_rate = %s }
 
 
 def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tmp_path):
-    space = init_workspace(tmp_path, git=False)
+    space = apply_setup(read_setup(tmp_path), git=False)
     assert "evaluate" not in [stage.name for stage in workspace_stages(space)]
     plain = (space.root / CONFIG).read_text()
     found = []
@@ -171,7 +171,7 @@ def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tm
     ],
 )
 def test_a_slip_in_the_settings_is_an_error(tmp_path, text, words):
-    space = init_workspace(tmp_path, git=False)
+    space = apply_setup(read_setup(tmp_path), git=False)
     with (space.root / CONFIG).open("a") as file:
         file.write(f"\n{text}")
     with pytest.raises(ConfigError) as caught:

@@ -5,7 +5,6 @@ Nothing of a package is run: only wheels are taken, for a source distribution is
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import tomllib
@@ -21,6 +20,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources, check_python_lock
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError, StageError
+from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 
@@ -241,4 +241,4 @@ def environment_paths(program: Path) -> tuple[Path, ...]:
 
 def programs(place: Path) -> Path:
     """Return the folder of the programs of an environment that `make_environment` made."""
-    return place / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    return venv_python(place / "venv").parent

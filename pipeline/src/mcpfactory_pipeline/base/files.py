@@ -64,6 +64,11 @@ def open_own(file: Path, root: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def venv_python(folder: Path) -> Path:
+    """Return the interpreter of a virtual environment."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import PipelineError, StageError
 from mcpfactory_pipeline.base.files import replace_file
@@ -25,6 +29,7 @@ from mcpfactory_pipeline.build.wheels import (
     canonical_name,
     canonical_wheel,
     digest,
+    dist_info,
     is_wheel_file,
     read_wheel,
 )
@@ -247,3 +252,12 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+def requires_runtime(wheel: Path) -> bool:
+    """Return True if a wheel declares the runtime as a dependency; False for a damaged wheel, which uv reports."""
+    try:
+        declared = dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
+    except zipfile.BadZipFile:
+        return False
+    return any(canonicalize_name(re.split(r"[^\w.-]", text.strip())[0]) == RUNTIME for text in declared)

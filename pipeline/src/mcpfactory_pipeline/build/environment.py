@@ -8,21 +8,20 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import shutil
 import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file, hash_record
 from mcpfactory_pipeline.base.versions import python_version
-from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
+from mcpfactory_pipeline.build.distributions import requires_runtime, runtime_wheel
 from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
@@ -152,9 +151,8 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
     With `copied`, its files are copies instead of links into uv's cache, so changes affect only this environment.
     Raises the same errors as `environment_for_validate`.
     """
-    project = inputs.folder / "pyproject.toml"
-    groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
-    more = {"requirements": hash_file(project) if groups else "pytest", "copied": copied}
+    groups, requirements = _test_group(inputs.folder)
+    more = {"requirements": requirements or "pytest", "copied": copied}
     options = ["pytest", *groups, *(["--link-mode", "copy"] if copied else [])]
     return _environment(inputs, candidate, _TEST, options, more)
 
@@ -165,23 +163,22 @@ def environment_for_model(inputs: StageInputs, candidate: Artifact) -> Environme
     It is separate from the test environment, because the tests run at the same time. Raises the same errors as
     `environment_for_validate`.
     """
-    project = inputs.folder / "pyproject.toml"
-    groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
-    return _environment(inputs, candidate, _MODEL, groups, {"requirements": hash_file(project)} if groups else {})
+    groups, requirements = _test_group(inputs.folder)
+    return _environment(inputs, candidate, _MODEL, groups, {"requirements": requirements} if groups else {})
 
 
 def ready_python(candidate: Artifact) -> Path | None:
     """Return the interpreter of the environment that `validate` made from exactly these files, or None if missing."""
     folder = _folder(candidate, _CHECKED)
     made = _read(folder)
-    return _python(folder) if made.get("files") == dict(candidate.files) and _python(folder).exists() else None
+    return venv_python(folder) if made.get("files") == dict(candidate.files) and venv_python(folder).exists() else None
 
 
 def _environment(
     inputs: StageInputs, candidate: Artifact, purpose: str, options: list[str], more: Mapping[str, Any]
 ) -> Environment:
     wheel = _hashed_wheel(inputs, candidate)
-    runtime = runtime_wheel(inputs.artifacts) if _needs_runtime(wheel) else None
+    runtime = runtime_wheel(inputs.artifacts) if requires_runtime(wheel) else None
     wanted = {
         "files": dict(candidate.files),
         "runtime": hash_file(runtime) if runtime else "from the index",
@@ -200,7 +197,7 @@ def _environment(
         print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
         holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")
-    return Environment(folder, _python(folder), holds)
+    return Environment(folder, venv_python(folder), holds)
 
 
 def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str]) -> dict[str, str]:
@@ -212,7 +209,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
     """
     shutil.rmtree(folder, ignore_errors=True)
     run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
-    run_uv("pip", "install", "--quiet", *packages, cwd=inputs.work, python=_python(folder))
+    run_uv("pip", "install", "--quiet", *packages, cwd=inputs.work, python=venv_python(folder))
     holds = contents(folder)
     check_installed(folder, holds, wheel)
     return holds
@@ -220,7 +217,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
 
 def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
     """Return an existing environment that is unmodified and uses the current interpreter; None for any other."""
-    made, python = _read(folder), _python(folder)
+    made, python = _read(folder), venv_python(folder)
     if {key: value for key, value in made.items() if key != "holds"} != wanted or not python.exists():
         return None
     holds = contents(folder, without=_READY)
@@ -245,29 +242,22 @@ def _hashed_wheel(inputs: StageInputs, candidate: Artifact) -> Path:
     return place
 
 
-def _needs_runtime(wheel: Path) -> bool:
-    """Return True if the wheel declares the runtime as a dependency; otherwise the runtime is not installed."""
-    with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        metadata = HeaderParser().parsestr(archive.read(names[0]).decode(errors="replace")) if names else None
-    declared = metadata.get_all("Requires-Dist", []) if metadata else []
-    return any(re.split(r"[^\w.-]", text.strip())[0].lower().replace("_", "-") == RUNTIME for text in declared)
-
-
 def _folder(candidate: Artifact, purpose: str) -> Path:
     return candidate.folder / "environments" / purpose
 
 
-def _python(folder: Path) -> Path:
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-
-def _has_test_group(folder: Path) -> bool:
+def _test_group(folder: Path) -> tuple[list[str], str]:
+    """Return uv's options for the dependency group `test`, and the hash of its file; both empty without the group."""
+    project = folder / "pyproject.toml"
     try:
-        config = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        config = tomllib.loads(project.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return "test" in config.get("dependency-groups", {})
+        return [], ""
+    return (
+        (["--group", f"{project}:test"], hash_file(project))
+        if "test" in config.get("dependency-groups", {})
+        else ([], "")
+    )
 
 
 def _read(folder: Path) -> dict[str, Any]:

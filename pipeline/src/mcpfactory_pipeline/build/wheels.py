@@ -14,6 +14,8 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Mapping
+from email.message import Message
+from email.parser import HeaderParser
 from glob import escape
 from importlib.metadata import PathDistribution
 from pathlib import Path
@@ -63,10 +65,14 @@ def build_packages(
 
 def backend_of(wheel: Path) -> str:
     """Return the program that built a wheel, with its version (`hatchling 1.30.1`); "" when the wheel does not say."""
+    return str(dist_info(wheel, "WHEEL").get("Generator", "")).strip()
+
+
+def dist_info(wheel: Path, name: str) -> Message:
+    """Return the headers of a file of a wheel's metadata; empty if it is missing."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".dist-info/WHEEL")]
-        lines = archive.read(names[0]).decode(errors="replace").splitlines() if names else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("Generator:")), "")
+        names = [one for one in archive.namelist() if one.endswith(f".dist-info/{name}")]
+        return HeaderParser().parsestr(archive.read(names[0]).decode(errors="replace") if names else "")
 
 
 def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:

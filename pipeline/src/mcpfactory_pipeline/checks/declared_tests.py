@@ -27,7 +27,14 @@ from mcpfactory_pipeline.launch.command import client_failure, read_failure
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
-_FIELDS: Final = ("name", "tool", "arguments", "status", "contains", "expect", "snapshot", "upstream")
+# Field → its type, and an example of it.
+_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
+    "arguments": (dict, "arguments: {q: tea}"),
+    "contains": (str, 'contains: "some words"'),
+    "expect": (list, "expect:\n  - path: $.total\n    equals: 2"),
+    "upstream": (list, "upstream: a list of {request, response}"),
+    "snapshot": (bool, "snapshot: true"),
+}
 CHECKS: Final = ("equals", "exists", "count", "matches", "schema")
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "exists": (bool,),
@@ -93,13 +100,10 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     name, tool = one.get("name"), one.get("tool")
     if not isinstance(tool, str) or not tool:
         raise ConfigError(f"{where} has no tool", hint="tool: list_books")
-    _refuse_unknown(where, one, _FIELDS)
-    name = name if isinstance(name, str) and name else f"{tool} {number}"
-    _check_type(where, one, "arguments", dict, "arguments: {q: tea}")
-    _check_type(where, one, "contains", str, 'contains: "some words"')
-    _check_type(where, one, "expect", list, "expect:\n  - path: $.total\n    equals: 2")
-    _check_type(where, one, "upstream", list, "upstream: a list of {request, response}")
-    _check_type(where, one, "snapshot", bool, "snapshot: true")
+    _refuse_unknown(where, one, ("name", "tool", "status", *_FIELDS))
+    for key, (kind, example) in _FIELDS.items():
+        if key in one and not isinstance(one[key], kind):
+            raise ConfigError(f"{where}: {key} has the invalid value {one[key]!r}", hint=example)
     status = one.get("status", "ok")
     if status not in ("ok", "error"):
         raise ConfigError(
@@ -112,17 +116,11 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
             raise ConfigError(
                 f"{where}: an entry of upstream needs a request and a response", hint="docs/how-to/declare-tests.md"
             )
-    return DeclaredTest(
-        name,
-        tool,
-        file,
-        one.get("arguments", {}),
-        status,
-        one.get("contains", ""),
-        tuple(one.get("expect", ())),
-        one.get("snapshot", False),
-        tuple(one.get("upstream", ())),
-    )
+    name = name if isinstance(name, str) and name else f"{tool} {number}"
+    more: dict[str, Any] = {
+        key: tuple(one[key]) if kind is list else one[key] for key, (kind, _) in _FIELDS.items() if key in one
+    }
+    return DeclaredTest(name, tool, file, status=status, **more)
 
 
 def _check(where: str, expected: Any) -> None:
@@ -143,11 +141,6 @@ def _check(where: str, expected: Any) -> None:
 def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
     if found := unknown_field(one, fields, where):
         raise ConfigError(*found)
-
-
-def _check_type(where: str, one: Mapping[str, Any], key: str, kind: type, hint: str) -> None:
-    if key in one and not isinstance(one[key], kind):
-        raise ConfigError(f"{where}: {key} has the invalid value {one[key]!r}", hint=hint)
 
 
 _SHOWN: Final = 200  # characters of one value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -71,9 +71,9 @@ class ActionRoutes:
             Route("/login/", self._login_page, methods=["GET"]),
             Route("/login/", self._login, methods=["POST"]),
             Route("/logout/", self._logout, methods=["POST"]),
-            Route("/servers/{name}/actions/{action}/", self._check, methods=["GET"]),
+            Route("/servers/{name}/actions/{action}/", self.behind_login(self._check), methods=["GET"]),
             Route("/servers/{name}/actions/{action}/", self._act, methods=["POST"]),
-            Route("/servers/{name}/tools/{tool}/try/", self._try_page, methods=["GET"]),
+            Route("/servers/{name}/tools/{tool}/try/", self.behind_login(self._try_page), methods=["GET"]),
             Route("/servers/{name}/tools/{tool}/try/", self._try, methods=["POST"]),
         ]
 
@@ -109,14 +109,21 @@ class ActionRoutes:
             )
         return session
 
-    def session_or_login(self, request: Request) -> DashboardSession | None:
-        """Return the session of a request for a page; None where a person is to log in first. Raises `AccessError` for programs."""
-        try:
-            return self.require_session(request)
-        except AccessError:
-            if wants_json(request):
-                raise
-            return None
+    def behind_login(
+        self, page: Callable[[Request, DashboardSession], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return the endpoint of a page of a session: a person without one is sent to the login, a program refused."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                session = self.require_session(request)
+            except AccessError:
+                if wants_json(request):
+                    raise
+                return RedirectResponse(login_path(request), 303)
+            return await page(request, session)
+
+        return answer
 
     def _refuse_foreign_origin(self, request: Request, *, program: bool) -> None:
         """Refuses a request that another site's page made. Browsers say which it was with every POST; programs need not."""
@@ -180,10 +187,7 @@ class ActionRoutes:
         answer.delete_cookie(_cookie(request), path="/", httponly=True, samesite="strict")
         return answer
 
-    async def _check(self, request: Request) -> Response:
-        session = self.session_or_login(request)
-        if session is None:
-            return RedirectResponse(login_path(request), 303)
+    async def _check(self, request: Request, session: DashboardSession) -> Response:
         action, explain = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
         view = await run_in_threadpool(self.page, session, request.path_params["name"], action, values, explain=explain)
@@ -246,10 +250,7 @@ class ActionRoutes:
         session.message = result.message
         return RedirectResponse(f"/runs/{result.run}/" if result.run else f"/servers/{name}/", 303)
 
-    async def _try_page(self, request: Request) -> Response:
-        session = self.session_or_login(request)
-        if session is None:
-            return RedirectResponse(login_path(request), 303)
+    async def _try_page(self, request: Request, session: DashboardSession) -> Response:
         given = {"raw": request.query_params["raw"]} if "raw" in request.query_params else None
         return await self._trial_response(request, session, given, None)
 
@@ -426,14 +427,11 @@ class CancelRoutes:
     def routes(self) -> list[Route]:
         """Return the routes in addition to the pages of runs."""
         return [
-            Route("/runs/{run}/actions/cancel/", self._check, methods=["GET"]),
+            Route("/runs/{run}/actions/cancel/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),
         ]
 
-    async def _check(self, request: Request) -> Response:
-        session = self._acting.session_or_login(request)
-        if session is None:
-            return RedirectResponse(login_path(request), 303)
+    async def _check(self, request: Request, session: DashboardSession) -> Response:
         view = await run_in_threadpool(self._page, request.path_params["run"])
         if not view.problem:
             view = replace(view, ticket=self._acting.access.ticket(session, view.run, "cancel"))

@@ -8,10 +8,9 @@ as JSON or as a page.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
 from typing import BinaryIO, Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -30,18 +29,17 @@ from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, CancelRout
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.files import opened_log
-from mcpfactory_pipeline.dashboard.live import Followers, Snapshot, TooManyFollowersError, watch_run, watch_workspace
+from mcpfactory_pipeline.dashboard.live import Followers, RunPoll, Snapshot, TooManyFollowersError, watch_workspace
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, prepare, render, render_problem
+from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render, render_problem
 from mcpfactory_pipeline.dashboard.runs import RunPage
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about every server
 _FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that follow every server
 _CHUNK: Final = 64 * 1024  # bytes of a log that are sent at once
-_FIRST: Final = 2.0  # seconds in which somebody may ask for a page before all others are made
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -69,11 +67,11 @@ def create_app(
     may act, with their tokens; `proxy` authenticates others; without either, the application is read-only. `origin`
     is the public address, if it differs from the bound one.
     """
-    reader, followers, answered = WorkspaceReader(workspace_root, age=age), Followers(ended), Event()
+    reader, followers = WorkspaceReader(workspace_root, age=age), Followers(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
     deeds = (acting, BatchRoutes(acting), CancelRoutes(acting)) if acting else ()
     routes = [
-        *(Route(page.path, _endpoint(page, reader, acting, answered), name=page.name) for page in PAGES),
+        *(Route(page.path, _endpoint(page, reader, acting), name=page.name) for page in PAGES),
         Route("/servers/{name}/logs/{stage}/raw", partial(_raw_log, reader), name="raw_log"),
         *(route for some in deeds for route in some.routes()),
         *(
@@ -96,33 +94,19 @@ def create_app(
             404: not_found_response,
             405: not_allowed_response,
         },
-        lifespan=partial(_lifespan, reader, acting, answered),
+        lifespan=partial(_lifespan, acting),
     )
 
 
 @asynccontextmanager
-async def _lifespan(
-    reader: WorkspaceReader, acting: ActionRoutes | None, answered: Event, _app: Starlette
-) -> AsyncIterator[None]:
-    """Read the workspace while the person still looks for the browser; a server that ends does not wait for it."""
-    Thread(target=_read_ahead, args=(reader, answered), daemon=True).start()
+async def _lifespan(acting: ActionRoutes | None, _app: Starlette) -> AsyncIterator[None]:
     yield
     if acting:
         await run_in_threadpool(acting.runs.close)
 
 
-def _read_ahead(reader: WorkspaceReader, answered: Event) -> None:
-    with suppress(Exception):  # the request reports the error
-        reader.workspace()
-        answered.wait(_FIRST)  # pending page requests come first
-        for page in PAGES:  # those about many servers, with all that they are made of
-            prepare(page)
-            if "{" not in page.path:
-                render(page, page.view(reader, {}, {}), Links(page.path))
-
-
 def _endpoint(
-    page: Page, reader: WorkspaceReader, acting: ActionRoutes | None, answered: Event
+    page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
         # Read before the view is made, so that the view is at least this new. The page of one server needs no data
@@ -141,10 +125,7 @@ def _endpoint(
 
     async def show(request: Request) -> Response:
         visitor = acting.visitor(request) if acting and not wants_json(request) else None
-        try:
-            return await run_in_threadpool(answer, request, visitor)
-        finally:
-            answered.set()
+        return await run_in_threadpool(answer, request, visitor)
 
     return show
 
@@ -165,7 +146,7 @@ def _events(
             return Response(media_type="text/event-stream")
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
-        make = partial(watch_run, reader, page, values, number) if page else partial(watch_workspace, reader)
+        make = partial(RunPoll, reader, page, values, number) if page else partial(watch_workspace, reader)
         name = f"{request.url.path}?{number}"
         stream = await followers.join(name, make, position)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.dashboard.access import DashboardSession
-from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, login_path, read_body, wants_json
+from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, read_body, wants_json
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionPage
 from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.inbox import (
@@ -38,14 +38,11 @@ class BatchRoutes:
     def routes(self) -> list[Route]:
         """Return the routes in addition to actions on one server."""
         return [
-            Route("/actions/{action}/", self._check, methods=["GET"]),
+            Route("/actions/{action}/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/actions/{action}/", self._act, methods=["POST"]),
         ]
 
-    async def _check(self, request: Request) -> Response:
-        session = self._acting.session_or_login(request)
-        if session is None:
-            return RedirectResponse(login_path(request), 303)
+    async def _check(self, request: Request, session: DashboardSession) -> Response:
         action, reason = _batched(request), checked_reason(request.query_params.get("reason", "").strip())
         choices = chosen(request.query_params.getlist("item"))
 

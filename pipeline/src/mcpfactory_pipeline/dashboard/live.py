@@ -156,7 +156,6 @@ class _Follower:
         self.closed = False
         self._poll, self._ended = poll, ended
         self._changed = asyncio.Event()
-        self._sent: dict[str, tuple[bytes, Position]] = {}  # what leads from a position to now: most are at the same
 
     async def follow(self) -> None:
         """Poll until the last listener leaves or the subject is final."""
@@ -175,7 +174,7 @@ class _Follower:
             self._publish(self.now)
 
     def _publish(self, now: Snapshot) -> None:
-        self.now, self._sent = now, {}
+        self.now = now
         waiting, self._changed = self._changed, asyncio.Event()
         waiting.set()
 
@@ -184,7 +183,7 @@ class _Follower:
         yield _FIRST
         while True:
             changed, closed = self._changed, self.closed
-            sent, position = self._events_from(position)
+            sent, position = events_since(position, self.now)
             if sent:
                 yield sent
             if closed or self.now.over:
@@ -194,12 +193,6 @@ class _Follower:
                     await changed.wait()
             except TimeoutError:
                 yield b": still here\n\n"
-
-    def _events_from(self, position: Position) -> tuple[bytes, Position]:
-        name = str(position)
-        if name not in self._sent:
-            self._sent[name] = events_since(position, self.now)
-        return self._sent[name]
 
 
 class Followers:
@@ -269,8 +262,11 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
     return poll
 
 
-class _RunWatch:
-    """Poll a run: its page is rendered again when a file has changed or time has passed, and the logs of steps at work are read each time."""
+class RunPoll:
+    """Poll of a run: its page is rendered again when a file has changed or time has passed, and the logs of steps at work are read each time.
+
+    The first poll raises `NotFoundError` if no history contains such a run.
+    """
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
         self._library, self._page, self._values, self._number = reader, page, values, number
@@ -281,6 +277,7 @@ class _RunWatch:
         self._read = 0.0
 
     def __call__(self) -> Snapshot | None:
+        """Return the current state; None if nothing changed since the last poll."""
         workspace_digest, now = self._library.digest(), self._last
         due = self._view is not None and self._view.going and time.monotonic() - self._read >= _RENEWED
         if now is None or self._view is None or due or workspace_digest != self._digest:
@@ -307,12 +304,3 @@ class _RunWatch:
             for step in view.steps
             if step.status.key == "running"
         )
-
-
-def watch_run(reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> Poll:
-    """Return a poll of a run: its current page, and the output of the running steps.
-
-    Raises:
-        NotFoundError: if no history contains such a run.
-    """
-    return _RunWatch(reader, page, values, number)

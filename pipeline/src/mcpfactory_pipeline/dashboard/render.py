@@ -150,11 +150,6 @@ def render(page: Page, view: object, links: Links, *, live: str = "", visitor: V
     return _filled(page.template, view=view, page=page, links=links, static=links.static, live=live, visitor=visitor)
 
 
-def prepare(page: Page) -> None:
-    """Compile the template of a page, which takes longer than to fill it."""
-    _templates.get_template(page.template)
-
-
 def render_state(view: RunPage, links: Links) -> str:
     """Return the part of a run's page that changes during the run."""
     return _filled("run_state.html", view=view, links=links, static=False)

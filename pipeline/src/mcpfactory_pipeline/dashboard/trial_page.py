@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,15 +21,18 @@ from mcpfactory_pipeline.checks.call_plan import api_variables, read_cases, requ
 from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, shorten
-from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT, lenient
 from mcpfactory_pipeline.isolation.levels import clean_environ
-from mcpfactory_pipeline.launch.command import package_command
+from mcpfactory_pipeline.launch.command import client_failure, package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime import McpError
+from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.schemas.values import value_from_text
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
+from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
-_TEXT: Final = 20_000  # characters of an answer that are shown
+_TIMEOUT: Final = 20.0  # seconds of a call
+_TEXT: Final = 20_000  # characters of an answer, or of the body of a request, that are shown
 _CHOICES: Final = 60
 
 
@@ -166,34 +165,28 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
     case, python = _case(server, tool), _python(workspace, server)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        wanted = dict.fromkeys(required_variables(server.folder), "stand-in")
-        job = {
-            "command": package_command(python, server.package, server.folder),
-            "environ": {
-                **wanted,
-                "MCPFACTORY_MODE": "full",
-                "MCPFACTORY_PROFILE": "full",
-                "MCPFACTORY_DIALECT": "standard",
-            },
-            "addresses": api_variables(server.folder).all_at("") if case else {},
-            "case": case,
-            "tool": tool,
-            "arguments": arguments,
+        environ = {
+            **clean_environ(home),
+            **dict.fromkeys(required_variables(server.folder), "stand-in"),
+            "MCPFACTORY_MODE": "full",
+            "MCPFACTORY_PROFILE": "full",
+            "MCPFACTORY_DIALECT": "standard",
         }
-        found = _run(job, home)
-    result = found["result"]
+        command = package_command(python, server.package, server.folder)
+        addresses = api_variables(server.folder).all_at("") if case else {}
+        about: dict[str, Any] = {"case": case, "tool": tool, "arguments": arguments}
+        requests, result, problem = asyncio.run(
+            _call(command, home=home, environ=environ, addresses=addresses, **about)
+        )
     error = bool((result or {}).get("isError"))
     compact = _sendable(json.dumps(arguments, ensure_ascii=False))
     return TrialResult(
         arguments=_pretty(arguments),
         compact=compact,
-        requests=tuple(
-            SentRequest(one["method"], one["target"], tuple(Fact(*pair) for pair in one["headers"]), one["body"])
-            for one in found["requests"]
-        ),
+        requests=tuple(map(_sent, requests)),
         result=_pretty(result) if result is not None else "",
         error=error,
-        problem=str(found["problem"]),
+        problem=problem,
         test=_declared(tool, arguments, case, error=error) if result is not None else "",
         file=_unused(server.folder, tool),
         command=shlex.join(["mcpfactory", "call", server.name, tool, "--args", compact]),
@@ -219,26 +212,47 @@ def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] |
     return _sendable(yaml.safe_dump({"tests": [test]}, sort_keys=False, allow_unicode=True, width=120))
 
 
-def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.trial"]
-    with subprocess.Popen(
-        command,
-        cwd=home,
-        env=clean_environ(home),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:
+async def _call(
+    command: Sequence[str],
+    *,
+    home: Path,
+    environ: Mapping[str, str],
+    addresses: Mapping[str, str],
+    case: Mapping[str, Any] | None,
+    tool: str,
+    arguments: Mapping[str, Any],
+) -> tuple[Sequence[RecordedRequest], dict[str, Any] | None, str]:
+    """Call the tool once; return the requests to the stub, the result, and why it is missing."""
+    async with StubUpstream() as stub:
+        if case is not None:
+            stub.expect(lenient(case))
+        own = {**environ, **{name: f"{stub.base_url}{folder}" for name, folder in addresses.items()}}
+        result, problem = None, ""
         try:
-            out, _ = process.communicate(json.dumps(job).encode(), timeout=2 * CALL_TIMEOUT)
-            found: dict[str, Any] = json.loads(out)
-        except (subprocess.TimeoutExpired, ValueError):
-            return {"requests": [], "result": None, "problem": "the server did not answer in time, or broke"}
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # processes that the server left behind
-    return found
+            async with (
+                asyncio.timeout(2 * _TIMEOUT),
+                connect_stdio(
+                    command, env=own, cwd=home, inherit=False, start_new_session=True, timeout=_TIMEOUT
+                ) as client,
+            ):
+                result = await client.call_tool(tool, dict(arguments))
+        except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
+            mistake = client_failure(error)
+            problem = f"{mistake}\nhint: {mistake.hint}"
+        except McpError as error:
+            problem = f"the server answered with error {error.code}: {error}"
+        return stub.requests, result, problem
+
+
+def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the case of a tool, so that it answers for any arguments: only the request method must match."""
+    return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
+
+
+def _sent(request: RecordedRequest) -> SentRequest:
+    target = request.path + (f"?{request.query}" if request.query else "")
+    headers = tuple(Fact(*one) for one in request.headers)
+    return SentRequest(request.method, target, headers, request.body.decode(errors="replace")[:_TEXT])
 
 
 def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError, StateError
+from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder
 from mcpfactory_pipeline.build.distributions import distribution_wheel
@@ -28,7 +29,6 @@ from mcpfactory_pipeline.launch.requirements import (
     Requirements,
     is_ready,
     unmet_requirement,
-    venv_python,
 )
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 

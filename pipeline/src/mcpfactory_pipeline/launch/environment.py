@@ -16,8 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.text import printable
-from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, is_ready, read_requirements, venv_python
+from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, is_ready, read_requirements
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _FORMAT: Final = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 import tomllib
@@ -19,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.base.files import venv_python
 
 RUNTIME: Final = "mcpfactory-runtime"
 _NAME: Final = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
@@ -167,11 +167,6 @@ def _applies(wanted: Requirement, extras: frozenset[str], environment: Environme
 
 READY: Final = "ready.json"  # written last
 _MARKED: Final = 86_400  # seconds; resolution of the last-used time of an environment
-
-
-def venv_python(folder: Path) -> Path:
-    """Return the interpreter of a virtual environment."""
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def is_ready(folder: Path) -> bool:

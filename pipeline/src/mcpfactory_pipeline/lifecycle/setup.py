@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,46 +34,6 @@ from mcpfactory_pipeline.delivery.ci.origin import (
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_file, read_toml
 
-_CONFIG: Final = """\
-# A workspace of MCP servers, kept by mcpfactory.
-[workspace]
-name = {name}
-{factory}
-[pipeline]
-# attempts = 2          # how often a stage is tried when the machinery breaks; a failed stage is never repeated
-# backoff = 2           # seconds before the second attempt; doubled each time
-
-# Channels (docs: how-to/approve-and-roll-back). These two are there when none is named:
-# [[pipeline.channels]]
-# name = "staging"        # the first: the run fills it
-# [[pipeline.channels]]
-# name = "production"
-# from = "staging"
-# approvals = 1
-
-# Your own stage, between `build` and promotion (docs: how-to/write-a-stage):
-# [[pipeline.stages]]
-# name = "licences"
-# command = ["python", "tools/licences.py"]
-{ci}"""
-
-_FACTORY: Final = """\
-# Where jobs and uv take mcpfactory from (docs: how-to/run-in-ci); `mcpfactory ci --factory` changes it:
-factory = {factory}
-"""
-
-_CI: Final = """
-[ci]
-branch = {branch}
-python = {python}         # as on the machine that made this: another version makes every server stale
-"""
-
-PYPROJECT: Final = """\
-# A uv workspace with a virtual root: every server is a separate package.
-[tool.uv.workspace]
-members = ["servers/*"]
-"""
-
 # Lines to add to the files of an existing repository if they are missing; they must not affect files that are not
 # ours.
 IGNORED: Final = (
@@ -87,63 +48,13 @@ IGNORED: Final = (
 )
 ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
 
-_GITIGNORE: Final = """\
-.venv/
-__pycache__/
-*.pyc
-.pytest_cache/
-dist/
-build/
-*.egg-info/
-.env
-# Generated from the sources and the tracked state:
-pipeline/artifacts/
-pipeline/channels/
-pipeline/locks/
-pipeline/state/.*.tmp
-"""
-
-_GITATTRIBUTES: Final = """\
-# Histories only grow, and every line has an id: two branches that both added lines are merged by keeping all of them.
-pipeline/history/*.jsonl merge=union
-"""
-
 CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # where forges look
-_OWNED: Final = """\
-# Who has to agree to a change of what the pipeline believes: what happened, who may sign, what channels ask for, what is waived,
-# and what CI runs. It holds where the branch is protected and asks for reviews from code owners.
-/pipeline/history/ {owner}
-/pipeline/state/ {owner}
-/pipeline/allowed_signers {owner}
-/mcpfactory.toml {owner}
-/servers/*/waivers.toml {owner}
-/.github/ {owner}
-/.gitlab/ {owner}
-/.gitlab-ci.yml {owner}
-/CODEOWNERS {owner}
-/tools/mcpfactory/ {owner}
-"""
+
 NOBODY: Final = "@OWNER"  # until a person names somebody
 
-_README: Final = """\
-# {name}
 
-MCP servers, made and kept healthy by `mcpfactory`.
-
-```
-mcpfactory new --from-openapi api.yaml     # a server from an API document
-mcpfactory new notes --template minimal    # a server from a template
-mcpfactory pipeline run                    # generate, build, test, validate, promote to staging
-mcpfactory pipeline status                 # where every server stands
-```
-
-| folder | holds |
-|---|---|
-| `servers/<name>/` | one server, one package |
-| `pipeline/state/` | where each server stands; tracked, one file per server |
-| `pipeline/history/` | how it got there; tracked, only ever added to |
-| `pipeline/artifacts/`, `pipeline/channels/` | wheels, reports, logs, and the indexes to install from; not tracked |
-"""
+def _template(name: str) -> str:
+    return (files("mcpfactory_pipeline.lifecycle") / "templates" / name).read_text("utf-8")
 
 
 def workspace_files(
@@ -154,18 +65,18 @@ def workspace_files(
     With an origin the workspace says where jobs and uv take the factory from, on which branch results are kept and by which
     Python they are made. `owner` has to agree to changes of what the pipeline believes.
     """
-    config = _CONFIG.format(
-        name=json.dumps(name),  # a JSON string is a TOML string
-        factory=_FACTORY.format(factory=json.dumps(str(origin))) if origin else "",
-        ci=_CI.format(branch=json.dumps(branch), python=json.dumps(python)) if origin else "",
-    )
+    factory = _template("factory.toml").format(factory=json.dumps(str(origin)))  # a JSON string is a TOML string
+    ci = _template("ci.toml").format(branch=json.dumps(branch), python=json.dumps(python))
+    parts = {"factory": factory if origin else "", "ci": ci if origin else ""}
+    config = _template("mcpfactory.toml").format(name=json.dumps(name), **parts)
+    project = _template("pyproject.toml")
     return {
         "mcpfactory.toml": config,
-        "pyproject.toml": with_uv_tables(PYPROJECT, origin) if origin else PYPROJECT,
-        "README.md": _README.format(name=name),
-        ".gitignore": _GITIGNORE,
-        ".gitattributes": _GITATTRIBUTES,
-        CODEOWNERS[0]: _OWNED.format(owner=owner),
+        "pyproject.toml": with_uv_tables(project, origin) if origin else project,
+        "README.md": _template("README.md").format(name=name),
+        ".gitignore": _template("gitignore"),
+        ".gitattributes": _template("gitattributes"),
+        CODEOWNERS[0]: _template("CODEOWNERS").format(owner=owner),
         PLACE.as_posix(): workflow(read_ci(read_settings(WorkspaceSettings, config, CONFIG))),
         "servers/.gitkeep": "",
         "pipeline/state/.gitkeep": "",
@@ -260,14 +171,14 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
     known = settings is not None
     origin = _origin(settings, origin) if settings else origin
     owner = forge_owner(folder) or NOBODY
-    files = workspace_files(
+    wanted = workspace_files(
         name or folder.name, origin, branch=main_branch(folder) or "main", python=python_version(), owner=owner
     )
     if settings:
-        files[PLACE.as_posix()] = workflow(read_ci(settings))
+        wanted[PLACE.as_posix()] = workflow(read_ci(settings))
     changes = [
         *_config(config),
-        *(change for path, text in files.items() if (change := _file(folder, path, text, known=known))),
+        *(change for path, text in wanted.items() if (change := _file(folder, path, text, known=known))),
         *project_changes(folder, origin, known=known),
         *_wheels(folder, origin),
         *([] if known else _conflicts(folder)),
@@ -414,7 +325,8 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
     if not known and _MEMBERS not in data.get("tool", {}).get("uv", {}).get("workspace", {}).get("members", []):
         problem = _unsafe(folder, data)
         if not problem:
-            made = f"{text.rstrip()}\n\n{PYPROJECT}" if text.strip() else PYPROJECT
+            members = _template("pyproject.toml")
+            made = f"{text.rstrip()}\n\n{members}" if text.strip() else members
     if problem:
         yield SetupChange(_FILE, NOTE, note=problem)
     if origin is not None:
@@ -438,22 +350,6 @@ def _unsafe(folder: Path, data: dict[str, Any]) -> str:
         return f"is a separate package: {add}, which changes its lock file"
     strangers = [place.name for place in (folder / "servers").glob("[!.]*") if not (place / _FILE).is_file()]
     return f"servers/{strangers[0]} is not a package: {add}, and exclude other folders" if strangers else ""
-
-
-def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
-    """Make a workspace in `folder` and return it; `name` defaults to the folder's name.
-
-    A folder that is a workspace already only gets its missing parts. `origin` is the source from which jobs install
-    the factory. With `git`, a repository is started unless the folder is in one or git is not installed.
-
-    Raises:
-        WorkspaceError: the folder holds unrelated files; also as `read_setup` and `apply_setup`.
-    """
-    setup = read_setup(folder, name, origin)
-    if setup.others:
-        shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
-        raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
-    return apply_setup(setup, git=git)
 
 
 def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:

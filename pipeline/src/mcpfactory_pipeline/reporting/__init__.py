@@ -13,21 +13,9 @@ from urllib.parse import quote
 
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.reporting.lines import JsonReporter, PlainReporter, status_table
+from mcpfactory_pipeline.reporting.lines import JsonReporter, PlainReporter
 from mcpfactory_pipeline.workspace.settings import DECISIONS, EventSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-__all__ = [
-    "DECISIONS",
-    "JsonReporter",
-    "Notifier",
-    "NotifyingReporter",
-    "PlainReporter",
-    "make_notifier",
-    "make_reporter",
-    "notify_decisions",
-    "status_table",
-]
 
 
 def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:

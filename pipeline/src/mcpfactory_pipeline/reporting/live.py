@@ -36,7 +36,6 @@ _EVERY: Final = 100  # servers up to which the last table has every one, else th
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
-_SAMPLE: Final = 10  # one of this many steps of a stage must have ended before we estimate the others
 
 
 class LiveReporter:
@@ -75,11 +74,10 @@ class LiveReporter:
 
 @dataclass(slots=True)
 class _Cell:
-    """A server's stage: its latest status, start time, and total duration."""
+    """A server's stage: its latest status, and its start time."""
 
     status: str = "waiting"
     started: float = 0.0
-    seconds: float = 0.0
 
     @property
     def open(self) -> bool:
@@ -115,8 +113,8 @@ class RunTable:
             case StepStarted(_, stage):
                 cells[stage].status, cells[stage].started = _RUNNING, self._clock()
                 self._notes.pop(event.server, None)
-            case StepFinished(_, stage, outcome, _message, seconds):
-                cells[stage].status, cells[stage].seconds = outcome, cells[stage].seconds + seconds
+            case StepFinished(_, stage, outcome):
+                cells[stage].status = outcome
             case StepSkipped(_, stage, verdict):
                 cells[stage].status = verdict
                 self._notes.pop(event.server, None)
@@ -203,25 +201,7 @@ class RunTable:
         parts += [f"{statuses[_RUNNING]} at work"] if statuses[_RUNNING] else []
         parts += [f"{statuses[status]} {status}" for status in OUTCOME_LABELS if status in _BAD and statuses[status]]
         parts += [f"{server} {why}" for server, why in self._notes.items()][:1]
-        left = self._left()
-        return f"{', '.join(parts)}; {_minutes(self._clock() - self._began)} so far" + (
-            f", about {_minutes(left)} left" if left else ""
-        )
-
-    def _left(self) -> float | None:
-        """Return the seconds that are left, by what each stage has taken at other servers; None while too few have ended."""
-        left, now = 0.0, self._clock()
-        for stage in self._stages:
-            cells = [row[stage] for row in self._cells.values()]
-            ended = [cell for cell in cells if not cell.open]
-            if len(ended) < len(cells) and len(ended) < max(2, len(cells) // _SAMPLE):
-                return None
-            each = sum(cell.seconds for cell in ended) / max(1, len(ended))
-            for cell in cells:
-                if cell.open:
-                    left += max(0.0, each - (now - cell.started if cell.status == _RUNNING else 0.0))
-        at_work = sum(any(cell.status == _RUNNING for cell in row.values()) for row in self._cells.values())
-        return left / max(1, at_work)
+        return f"{', '.join(parts)}; {_minutes(self._clock() - self._began)} so far"
 
 
 def _new_table(name: int) -> Table:

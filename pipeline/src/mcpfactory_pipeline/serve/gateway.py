@@ -23,16 +23,7 @@ from mcpfactory_pipeline.base.hashing import hash_files, hash_record, source_fil
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.launch.command import server_command, server_environ
-from mcpfactory_pipeline.serve.relay import (
-    Child,
-    ServerListing,
-    inner_uri,
-    plain_listing,
-    relayed_prompt,
-    relayed_resource,
-    relayed_template,
-    relayed_tool,
-)
+from mcpfactory_pipeline.serve.relay import Child, OuterNames, ServerListing, inner_uri, plain_listing
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, refuse_shared
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -42,7 +33,7 @@ from mcpfactory_runtime.server.generated.catalogue import Catalogue
 from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.generated.search_mode import search_mode
 from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
-from mcpfactory_runtime.server.remote.relay import relayed_completion
+from mcpfactory_runtime.server.remote import relay
 from mcpfactory_runtime.types import Json
 
 
@@ -216,7 +207,7 @@ class Gateway:
             if found is None or found[0] not in self._children:
                 return None
             server, reference = found[0], {"type": ref.type, "uri": found[1]}
-        return await relayed_completion(partial(self._call, server), reference, argument, context, ctx)
+        return await relay.relayed_completion(partial(self._call, server), reference, argument, context, ctx)
 
     # -- listings -------------------------------------------------------------------------------------------------
 
@@ -230,17 +221,18 @@ class Gateway:
         self._notes = {name: notes for name, (_, notes) in plain.items()}
         shown = {name: found for name, (found, _) in plain.items()}
         for server, found in shown.items():
+            names, call = OuterNames(server), partial(self._call, server)
             for wire in found.tools:
-                tool = relayed_tool(server, wire, self._call)
+                tool = relay.relayed_tool(wire, call, names)
                 rows[tool.name] = GeneratedTool(tool, "", server)
             for wire in found.resources:
-                resource = relayed_resource(server, wire, self._call)
+                resource = relay.relayed_resource(wire, call, names)
                 registry.resources[resource.uri] = resource
             for wire in found.templates:
-                template = relayed_template(server, wire, self._call)
+                template = relay.relayed_template(wire, call, names.owns, names)
                 registry.templates[template.uri] = template
             for wire in found.prompts:
-                prompt = relayed_prompt(server, wire, self._call)
+                prompt = relay.relayed_prompt(wire, call, names)
                 registry.prompts[prompt.name] = prompt
                 self._inner[prompt.name] = (server, str(wire["name"]))
         registry.tools.update(self._listed_tools(rows))

@@ -22,7 +22,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import PipelineError
@@ -33,7 +32,6 @@ from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.schemas.walk import APPLICATORS
-from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
 from mcpfactory_runtime.server.remote import relay
 from mcpfactory_runtime.server.remote.relay import forward
 from mcpfactory_runtime.types import Json
@@ -270,22 +268,6 @@ class ServerListing:
     complete: bool = False
 
 
-def outer_name(server: str, name: str) -> str:
-    """Return the name of a server's tool or prompt behind the gateway."""
-    part = re.sub(r"[^A-Za-z0-9-]", "-", server)
-    clean = re.sub(r"[^A-Za-z0-9_-]", "-", name)
-    whole = f"{part}_{clean}"
-    if (part, clean) == (server, name) and len(whole) <= MAX_NAME and not _MARKED.search(whole):
-        return whole
-    mark = hashlib.sha256(f"{server}\0{name}".encode()).hexdigest()[:_HASH]
-    return f"{whole[: MAX_NAME - _HASH - 1]}_{mark}"
-
-
-def outer_uri(server: str, uri: str) -> str:
-    """Return the URI, or URI template, of a server's resource behind the gateway."""
-    return f"{_SCHEME}{server}/{uri}"
-
-
 def inner_uri(uri: str) -> tuple[str, str] | None:
     """Return the server of an outer URI, and its inner URI; None if the URI is not the gateway's."""
     if not uri.startswith(_SCHEME):
@@ -294,66 +276,47 @@ def inner_uri(uri: str) -> tuple[str, str] | None:
     return (server, inner) if slash and server and inner else None
 
 
-def outer_content(server: str, block: Any) -> Any:
-    """Return a content block with the URIs of its links and embedded resources rewritten for the gateway."""
-    if not isinstance(block, dict):
-        return block
-    if block.get("type") == "resource_link" and isinstance(block.get("uri"), str):
-        return {**block, "uri": outer_uri(server, block["uri"])}
-    held = block.get("resource")
-    if block.get("type") == "resource" and isinstance(held, dict) and isinstance(held.get("uri"), str):
-        return {**block, "resource": {**held, "uri": outer_uri(server, held["uri"])}}
-    return block
-
-
-Call = Callable[[str, str, Json, Context], Awaitable[Json]]
-"""(server, method, params, who asks) → result."""
-
-
-def relayed_tool(server: str, wire: Mapping[str, Any], call: Call) -> Tool:
-    """Return a server's tool. Arguments are the server's to check; tasks are not passed on."""
-    return relay.relayed_tool(wire, partial(call, server), _OuterNames(server))
-
-
-def relayed_prompt(server: str, wire: Mapping[str, Any], call: Call) -> Prompt:
-    """Return a server's prompt."""
-    return relay.relayed_prompt(wire, partial(call, server), _OuterNames(server))
-
-
-def relayed_resource(server: str, wire: Mapping[str, Any], call: Call) -> Resource:
-    """Return a server's resource."""
-    return relay.relayed_resource(wire, partial(call, server), _OuterNames(server))
-
-
-def relayed_template(server: str, wire: Mapping[str, Any], call: Call) -> Template:
-    """Return a server's resource template. It takes every URI of the server: which of them there are, the server knows."""
-
-    def matches(uri: str) -> bool:
-        found = inner_uri(uri)
-        return found is not None and found[0] == server
-
-    return relay.relayed_template(wire, partial(call, server), matches, _OuterNames(server))
-
-
-class _OuterNames(relay.RelayNames):
+class OuterNames(relay.RelayNames):
     """Names and URIs of a server as seen behind the gateway."""
 
     def __init__(self, server: str) -> None:
         self._server = server
 
     def name(self, inner: str) -> str:
-        return outer_name(self._server, inner)
+        """Return the name of a tool or prompt."""
+        part = re.sub(r"[^A-Za-z0-9-]", "-", self._server)
+        clean = re.sub(r"[^A-Za-z0-9_-]", "-", inner)
+        whole = f"{part}_{clean}"
+        if (part, clean) == (self._server, inner) and len(whole) <= MAX_NAME and not _MARKED.search(whole):
+            return whole
+        mark = hashlib.sha256(f"{self._server}\0{inner}".encode()).hexdigest()[:_HASH]
+        return f"{whole[: MAX_NAME - _HASH - 1]}_{mark}"
 
     def uri(self, inner: str) -> str:
-        return outer_uri(self._server, inner)
+        """Return the URI, or URI template, of a resource."""
+        return f"{_SCHEME}{self._server}/{inner}"
+
+    def owns(self, uri: str) -> bool:
+        """Return True for each URI of the server: which of them exist, the server knows."""
+        found = inner_uri(uri)
+        return found is not None and found[0] == self._server
 
     def inner_uri(self, uri: str) -> str:
+        """Return the server's own URI."""
         found = inner_uri(uri)
         assert found is not None, "only URIs of the gateway come here"
         return found[1]
 
     def content(self, block: Any) -> Any:
-        return outer_content(self._server, block)
+        """Return a content block with the URIs of its links and embedded resources rewritten for the gateway."""
+        if not isinstance(block, dict):
+            return block
+        if block.get("type") == "resource_link" and isinstance(block.get("uri"), str):
+            return {**block, "uri": self.uri(block["uri"])}
+        held = block.get("resource")
+        if block.get("type") == "resource" and isinstance(held, dict) and isinstance(held.get("uri"), str):
+            return {**block, "resource": {**held, "uri": self.uri(held["uri"])}}
+        return block
 
 
 _MAX_TEXT: Final = 20_000  # characters of one text that is shown to models before any call

@@ -148,7 +148,7 @@ def status(
 
     Stale results are marked. With --graph, draw the dependencies of the stages, and where people decide.
     """
-    from mcpfactory_pipeline.reporting import status_table
+    from mcpfactory_pipeline.reporting.lines import status_table
     from mcpfactory_pipeline.views.status import status as read_status
 
     if graph:

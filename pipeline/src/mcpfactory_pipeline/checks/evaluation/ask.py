@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
@@ -21,6 +21,7 @@ from mcpfactory_pipeline.checks.evaluation.model import (
     EndpointError,
     ModelCall,
     ModelChat,
+    ModelConnection,
     ModelEndpoint,
     ModelUnreachableError,
     ToolAnswer,
@@ -163,12 +164,6 @@ class AskOptions:
     max_cost: float | None = None
 
 
-class _ModelConnection(Protocol):
-    def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> ModelChat: ...
-
-    async def close(self) -> None: ...
-
-
 async def ask_cases(
     server: WorkspaceServer,
     cases: Sequence[EvaluationCase],
@@ -237,26 +232,24 @@ async def _shown(
 
 
 @asynccontextmanager
-async def connected(endpoint: ModelEndpoint) -> AsyncIterator[_ModelConnection]:
+async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
     """Yield a connection to the endpoint by the client library of its vendor.
 
     Raises:
         ConfigError: the library is not installed.
     """
+    chats: type[ModelChat]
     try:
         if endpoint.kind == "openai":
-            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIEndpoint  # noqa: PLC0415 - an extra, and heavy
-
-            connection: _ModelConnection = OpenAIEndpoint(endpoint)
+            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIChat as chats  # noqa: PLC0415, N813 - an extra, and heavy
         else:
-            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicEndpoint  # noqa: PLC0415 - as above
-
-            connection = AnthropicEndpoint(endpoint)
+            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicChat as chats  # noqa: PLC0415, N813 - as above
     except ImportError as error:
         raise ConfigError(
             f"the client library of {endpoint.kind} is not installed: {error.name}",
             hint="pip install 'mcpfactory[models]'",
         ) from error
+    connection = ModelConnection(endpoint, chats)
     try:
         yield connection
     finally:
@@ -276,7 +269,7 @@ class _Asking:
     silent: int = 0
     found: dict[int, Attempt] = field(default_factory=dict)
 
-    async def all(self, connection: _ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
+    async def all(self, connection: ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
         """Ask everything; what would cost more than is allowed is not asked."""
         waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
         tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
@@ -289,7 +282,7 @@ class _Asking:
         return [self.found[number] for number in sorted(self.found)]
 
     async def _work(
-        self, connection: _ModelConnection, waiting: Iterator[tuple[int, tuple[int, Setting, EvaluationCase]]]
+        self, connection: ModelConnection, waiting: Iterator[tuple[int, tuple[int, Setting, EvaluationCase]]]
     ) -> None:
         for place, (number, setting, case) in waiting:
             if self.options.max_cost is not None and self.spent >= self.options.max_cost:
@@ -307,7 +300,7 @@ class _Asking:
                 )
 
     async def _attempt(
-        self, connection: _ModelConnection, setting: Setting, case: EvaluationCase, number: int
+        self, connection: ModelConnection, setting: Setting, case: EvaluationCase, number: int
     ) -> Attempt:
         shown = self.offers[setting]
         offer = ServerOffer(self.server, setting.profile, self.options.timeout)

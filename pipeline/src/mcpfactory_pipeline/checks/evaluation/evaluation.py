@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.text import count_tokens
+from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.checks.declared_calls import make_call, misfits
 from mcpfactory_pipeline.checks.elicitation import Person
 from mcpfactory_pipeline.checks.evaluation.competition import CompetingPair, ToolShare, competing_tools, expensive_tools
@@ -77,7 +78,7 @@ Mode = Literal["full", "search"]
 
 
 @dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(JsonRecord):
     """Result of one case in one mode.
 
     Attributes:
@@ -100,18 +101,6 @@ class CaseOutcome:
     def answered(self) -> bool:
         """Return True if every accepted sequence of calls did as the case expects."""
         return not any(way.faults for way in self.ways)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        ways = [{"tools": list(way.tools), "faults": list(way.faults)} for way in self.ways]
-        return {
-            "case": self.case,
-            "question": self.question,
-            "mode": self.mode,
-            "ways": ways,
-            "rank": self.rank,
-            "called": self.called,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, PipelineError
@@ -130,8 +132,22 @@ class ToolAnswer:
     failed: bool = False
 
 
-class ModelChat(Protocol):
-    """One conversation. The implementation keeps the messages in the endpoint's own form."""
+class ModelChat(ABC):
+    """One conversation by the client library of a vendor. It keeps the messages in the endpoint's own form."""
+
+    client: ClassVar[type[Any]]
+    status_error: ClassVar[type[Exception]]
+    errors: ClassVar[tuple[type[Exception], ...]]
+    """Other errors of the library."""
+    final: ClassVar[Collection[int]]
+    """Statuses that a second attempt would also get."""
+
+    def __init__(
+        self, endpoint: ModelEndpoint, client: Any, system: str, question: str, tools: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._endpoint, self._client, self._system = endpoint, client, system
+        self._messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
+        self._tools = [self._tool(tool) for tool in tools]
 
     async def turn(self) -> ModelTurn:
         """Request the model's next turn.
@@ -140,11 +156,67 @@ class ModelChat(Protocol):
             EndpointError: all attempts failed to return a usable answer.
             ModelUnreachableError: the endpoint will not answer at all.
         """
-        ...
+        endpoint, name = self._endpoint, self._endpoint.name
+        asked = {"model": endpoint.model, "messages": self._messages, **({"tools": self._tools} if self._tools else {})}
+        try:
+            async with asyncio.timeout(endpoint.patience):
+                turn, kept = self._read(await self._ask(asked))
+        except self.status_error as error:
+            status, words = getattr(error, "status_code", 0), getattr(error, "message", "")
+            kind = ModelUnreachableError if status in self.final else EndpointError
+            raise kind(endpoint.hide(f"{name}: {status}: {words}")) from None
+        except TimeoutError:
+            raise EndpointError(f"{name}: request timed out") from None
+        except self.errors as error:
+            raise EndpointError(endpoint.hide(f"{name}: {error}")) from None
+        except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+            raise EndpointError(f"{name}: unexpected response (not a model message)") from error
+        self._messages += kept
+        return without_key(turn, endpoint)
 
     def answer(self, answers: Sequence[ToolAnswer]) -> None:
         """Tell the model what its calls came to, all of the last turn at once."""
-        ...
+        self._messages += self._answers(answers)
+
+    @abstractmethod
+    async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the endpoint's response as plain data."""
+
+    @staticmethod
+    @abstractmethod
+    def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a tool in the endpoint's form."""
+
+    @staticmethod
+    @abstractmethod
+    def _read(answer: Mapping[str, Any]) -> tuple[ModelTurn, list[dict[str, Any]]]:
+        """Return the turn in a response, and the messages that it adds to the conversation."""
+
+    @staticmethod
+    @abstractmethod
+    def _answers(answers: Sequence[ToolAnswer]) -> list[dict[str, Any]]:
+        """Return the messages with the results of calls."""
+
+
+class ModelConnection:
+    """Connections to one endpoint, for many conversations."""
+
+    def __init__(self, endpoint: ModelEndpoint, chats: type[ModelChat]) -> None:
+        self._endpoint, self._chats = endpoint, chats
+        self._client = chats.client(
+            api_key=endpoint.key,
+            base_url=endpoint.url or None,
+            timeout=endpoint.timeout,
+            max_retries=endpoint.attempts - 1,
+        )
+
+    def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> ModelChat:
+        """Begin a conversation about a question."""
+        return self._chats(self._endpoint, self._client, system, question, tools)
+
+    async def close(self) -> None:
+        """End the connections."""
+        await self._client.close()
 
 
 _NAME: Final = re.compile(r"([a-z]+):(\S+)")

@@ -179,12 +179,12 @@ def _cost(report: ModelReport, setting: Setting) -> str:
     return "" if cost is None or report.prices is None else f"{cost:.4f} {report.prices.currency}"
 
 
-def model_page(report: ModelReport, earlier: ModelReport | None = None) -> str:
+def model_page(report: ModelReport) -> str:
     """Return the page."""
-    return "\n".join(_model_lines(report, earlier)) + "\n"
+    return "\n".join(_model_lines(report)) + "\n"
 
 
-def _model_lines(report: ModelReport, earlier: ModelReport | None) -> Iterator[str]:
+def _model_lines(report: ModelReport) -> Iterator[str]:
     yield f"# {report.server}, answered by {markdown_text(report.model)}"
     yield ""
     place = f" at `{report.endpoint}`" if report.endpoint else ""
@@ -192,7 +192,7 @@ def _model_lines(report: ModelReport, earlier: ModelReport | None) -> Iterator[s
     yield "The interval is over the questions: how often each was asked does not narrow it."
     yield ""
     yield from markdown_table(SETTING_HEADER, setting_rows(report))
-    if compared := against_rows(report, earlier):
+    if compared := against_rows(report, None):
         yield ""
         yield from markdown_table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
     for setting in report.settings:

@@ -26,7 +26,7 @@ class Launch:
 
     program: str
     path: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     literals: Mapping[str, str] = field(default_factory=dict)

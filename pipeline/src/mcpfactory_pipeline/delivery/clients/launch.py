@@ -18,8 +18,8 @@ import os
 import shutil
 import sys
 import tomllib
-import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_codegen.credentials import is_secret
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError, TargetError
-from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.distributions import RUNTIME, requires_runtime
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
@@ -175,23 +175,6 @@ class ServerPackage(NamedTuple):
         return canonicalize_name(self.name)
 
 
-class _Program(NamedTuple):
-    """A program: its name, path, leading arguments, and a task for a person."""
-
-    program: str
-    path: str
-    arguments: tuple[str, ...] = ()
-    todo: tuple[str, ...] = ()
-
-
-class _LaunchCommand(NamedTuple):
-    """The start of a server from one source: program, arguments and version."""
-
-    starter: _Program
-    arguments: tuple[str, ...]
-    version: str
-
-
 def package_of(server: WorkspaceServer) -> ServerPackage:
     """Return the package in the server's `pyproject.toml`; an adopted server uses its name in the workspace.
 
@@ -263,19 +246,18 @@ def launch(
     package, report = package_of(server), _report(server)
     source = source or _default_source(workspace, server, package, project)
     if source == SOURCE:
-        way = _from_source(workspace, server, package, project)
+        started, version = _from_source(workspace, server, package, project)
     elif source == INDEX:
-        way = _from_index(workspace, server, package, environ)
+        started, version = _from_index(workspace, server, package, environ)
     elif project is not None and find_channel(read_channels(workspace), source):
         raise ClientError(
             f"channel {source} is on this machine only, but a project's file is shared with others",
             hint="use --from index or --from source, or leave out --project",
         )
     else:
-        way = _from_channel(workspace, server, package, source, environ)
-    program, path, before, todo = way.starter
+        started, version = _from_channel(workspace, server, package, source, environ)
     variables, plain = _variables(report, secret=True), _variables(report, secret=False)
-    return Launch(program, path, way.arguments, variables, plain, before=before, todo=todo), source, way.version
+    return replace(started, variables=variables, plain=plain), source, version
 
 
 def _adopted(
@@ -286,14 +268,10 @@ def _adopted(
             f"{server.name} was adopted: mcpfactory does not publish it to an index",
             hint="use --from CHANNEL or --from source",
         )
-    channel, version = ("", "") if source == SOURCE else channel_of(workspace, server, source, project)
-    way = _from_source(workspace, server, package_of(server), project)
-    program, path, before, todo = way.starter
-    run, name, *rest = way.arguments
-    arguments = (run, name, *(("--channel", channel) if channel else ()), *rest)
+    channel, offered = ("", "") if source == SOURCE else channel_of(workspace, server, source, project)
+    started, version = _from_source(workspace, server, package_of(server), project, channel)
     variables, plain = entry_variables(server, secret=True), entry_variables(server, secret=False)
-    reached = Launch(program, path, arguments, variables, plain, before=before, todo=todo)
-    return reached, channel or SOURCE, version or way.version
+    return replace(started, variables=variables, plain=plain), channel or SOURCE, offered or version
 
 
 def _default_source(workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None) -> str:
@@ -303,23 +281,24 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 
 
 def _from_source(
-    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None
-) -> _LaunchCommand:
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None, channel: str = ""
+) -> tuple[Launch, str]:
     """Return a launch through mcpfactory from the workspace; a project's file names its folder, which is inside it."""
     place = str(workspace.root) if project is None else PROJECT
-    return _LaunchCommand(factory(), ("run", server.name, "--workspace", place), package.version)
+    offered = ("--channel", channel) if channel else ()
+    return replace(factory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
 
 
 def _from_index(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, environ: Mapping[str, str]
-) -> _LaunchCommand:
+) -> tuple[Launch, str]:
     has = recorded_package(workspace, server, package.project) or query_index(
         workspace, server, package.project, environ
     )
     wanted = f"{package.name}=={has.version}"
     what = (wanted,) if package.program == package.name else ("--from", wanted, package.program)
     where = ("--index", has.url, "--index-strategy", "first-index") if has.url else ()
-    return _LaunchCommand(uvx(environ), (*where, *what), has.version)
+    return replace(uvx(environ), arguments=(*where, *what)), has.version
 
 
 def _not_here(server: WorkspaceServer, channel: str) -> ClientError:
@@ -331,7 +310,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientError:
 
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
-) -> _LaunchCommand:
+) -> tuple[Launch, str]:
     """Return the files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
@@ -341,25 +320,15 @@ def _from_channel(
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME)
     if runtime is not None:
         with_runtime = ("--with", f"{RUNTIME} @ {runtime.as_uri()}")
-    elif _needs_runtime(wheel):
+    elif requires_runtime(wheel):
         raise ClientError(
             f"channel {channel} does not contain the runtime of {server.name}, and someone else could publish "
             "a package of that name",
             hint=f"mcpfactory pipeline restore {server.name}, or --from source",
         )
     version = promoted(workspace, server)[channel]
-    return _LaunchCommand(
-        uvx(environ), ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program), version
-    )
-
-
-def _needs_runtime(wheel: Path) -> bool:
-    try:
-        with zipfile.ZipFile(wheel) as files:
-            names = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
-            return any(f"\nRequires-Dist: {RUNTIME}" in files.read(name).decode() for name in names)
-    except (zipfile.BadZipFile, UnicodeDecodeError):
-        return False  # then uv reports the error
+    arguments = ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program)
+    return replace(uvx(environ), arguments=arguments), version
 
 
 def _report(server: WorkspaceServer) -> Mapping[str, Any]:
@@ -387,17 +356,17 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 # --- the programs of this machine that entries start ---
 
 
-def factory() -> _Program:
+def factory() -> Launch:
     """Return the running mcpfactory, preferring a link to it on the `PATH`, which survives a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started as a module
-        return _Program(_NAME, sys.executable, ("-m", _NAME), _cache_warning())
+        return Launch(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
     linked = shutil.which(_NAME)
     path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside
-    return _Program(_NAME, str(Path(path).absolute()), (), _cache_warning())
+    return Launch(_NAME, str(Path(path).absolute()), todo=_cache_warning())
 
 
-def uvx(environ: Mapping[str, str]) -> _Program:
+def uvx(environ: Mapping[str, str]) -> Launch:
     """Return the program of uv that starts packages; `environ` is what a shell has set.
 
     Raises:
@@ -413,15 +382,11 @@ def uvx(environ: Mapping[str, str]) -> _Program:
         for name in _INDEXES
         if environ.get(name)
     ]
-    return _Program("uvx", str(Path(found).absolute()), todo=tuple(todo))
+    return Launch("uvx", str(Path(found).absolute()), todo=tuple(todo))
 
 
 def _cache_warning() -> tuple[str, ...]:
     if not any(part.startswith(_CACHE_FOLDERS) for part in Path(sys.prefix).resolve().parts):
         return ()
-    return (
-        (
-            "mcpfactory is in the cache of uv, and gone when that is cleaned: uv tool install mcpfactory, then "
-            "install again"
-        ),
-    )
+    remedy = "uv tool install mcpfactory, then install again"
+    return (f"mcpfactory is in the cache of uv, and gone when that is cleaned: {remedy}",)

@@ -1,12 +1,10 @@
 """In-place changes of entries in a YAML text: of a mapping by key, or of a list of mappings by their `name`.
 
-Block style, including lists in block style, can be changed; in flow style (`{…}`) an entry can also be added and
-removed.
+Only block style can be changed, apart from empty containers (`{}`, `[]`): flow style is refused.
 """
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -57,18 +55,12 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
     name, container = found
     if container.tag != _NULL and not isinstance(container, yaml.SequenceNode if listed else yaml.MappingNode):
         raise UnreadableError(f"{top} is not a {('list' if listed else 'mapping')}")
+    _require_block(top, container)
     place = _place(container, key, listed)
-    if place is not None and container.flow_style and not listed:
-        return text[: place[0]] + _inline(key, value) + text[place[1] :]
     if place is not None:
         start, stop = _lines(text, *place)
         return text[:start] + _block(text, start, _entry(key, value, listed), end) + text[stop:]
     if container.tag != _NULL and container.value:
-        if container.flow_style:
-            if listed:
-                raise UnreadableError(f"{top} is written in flow style, [...]")
-            at = _last(container.value[-1][1])
-            return f"{text[:at]}, {_inline(key, value)}{text[at:]}"
         first = container.value[0] if listed else container.value[0][0]
         column = container.start_mark.column if listed else first.start_mark.column
         return _after(text, _last(container), _entry(key, value, listed), column, end)
@@ -88,8 +80,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
     if found is None or place is None:
         return text
     name, container = found
-    if container.flow_style:
-        return _from_flow(text, container, key)
+    _require_block(top, container)
     start, stop = _lines(text, *place)
     rest = text[stop:]
     for newline in ("\r\n", "\n"):
@@ -102,6 +93,11 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
         return text[:start] + rest
     colon = text.index(":", name.end_mark.index) + 1
     return text[:colon] + (" []" if listed else " {}") + text[colon:start] + rest
+
+
+def _require_block(key: str, container: Any) -> None:
+    if not isinstance(container, yaml.ScalarNode) and container.flow_style and container.value:
+        raise UnreadableError(f"{key} is written in flow style")
 
 
 def _root(text: str) -> Any:
@@ -171,19 +167,3 @@ def _block(text: str, start: int, entry: str, end: str) -> str:
 def _entry(key: str, value: Mapping[str, Any], listed: bool) -> str:
     data: Any = [dict(value)] if listed else {key: dict(value)}
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False, width=10_000)
-
-
-def _inline(key: str, value: Mapping[str, Any]) -> str:
-    return f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-
-
-def _from_flow(text: str, container: Any, key: str) -> str:
-    if not isinstance(container, yaml.MappingNode):
-        raise UnreadableError("a list is written in flow style, [...]")
-    keys = [name.value for name, _ in container.value]
-    at = keys.index(key)
-    if at:
-        return text[: _last(container.value[at - 1][1])] + text[_last(container.value[at][1]) :]
-    name, value = container.value[0]
-    stop = container.value[1][0].start_mark.index if len(keys) > 1 else _last(value)
-    return text[: name.start_mark.index] + text[stop:]

@@ -67,18 +67,17 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
 def labels(release: CandidateRelease) -> dict[str, str]:
     """Return the labels of the OCI image specification, the candidate, and the server's name in the MCP registry."""
     about = release.metadata
-    links = {label.lower(): url for label, url in about.urls.items()}
     found = {
         "org.opencontainers.image.title": release.title or release.server,
         "org.opencontainers.image.description": about.summary,
         "org.opencontainers.image.version": release.version,
         "org.opencontainers.image.licenses": about.license,
-        "org.opencontainers.image.url": next((links[label] for label in ("homepage", "home") if label in links), ""),
-        "org.opencontainers.image.source": next((links[label] for label in ("repository", "source") if label in links), ""),
-        "org.opencontainers.image.documentation": next((links[label] for label in ("documentation", "docs") if label in links), ""),
+        "org.opencontainers.image.url": about.link("homepage", "home"),
+        "org.opencontainers.image.source": about.repository,
+        "org.opencontainers.image.documentation": about.link("documentation", "docs"),
         "mcpfactory.candidate": release.candidate,
         NAME_LABEL: release.config.publish.mcp_name,
-    }  # fmt: skip
+    }
     return {label: value for label, value in found.items() if value}
 
 

@@ -60,6 +60,7 @@ def require_url(url: str, where: str) -> str:
     return url.rstrip("/")
 
 
+_PATIENCE: Final = 120.0  # seconds for each step of a request
 _LARGEST: Final = 50_000_000  # bytes of a response after decompression
 
 
@@ -101,9 +102,9 @@ class HttpClient:
 
 
 @contextmanager
-def open_client(*, timeout: float = 120.0) -> Iterator[HttpClient]:
-    """Yield a `HttpClient` for the block; `timeout` is in seconds, for each step of a request."""
-    with httpx.Client(timeout=timeout, follow_redirects=False, verify=_trust()) as client:
+def open_client() -> Iterator[HttpClient]:
+    """Yield a client for the block."""
+    with httpx.Client(timeout=_PATIENCE, follow_redirects=False, verify=_trust()) as client:
         yield HttpClient(client)
 
 

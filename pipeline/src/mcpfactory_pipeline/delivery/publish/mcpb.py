@@ -56,7 +56,6 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
 def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
     """`manifest.json` of a bundle, version 0.4 for `type` `uv`, 0.3 for `python`. Pure; what it lacks is left out."""
     about, kind = release.metadata, settings["type"]
-    links = {label.lower(): url for label, url in about.urls.items()}
     fields: dict[str, Any] = {
         "manifest_version": _TYPES[kind],
         "name": about.project,
@@ -65,23 +64,18 @@ def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str
         "description": about.summary,
         "long_description": release.instructions,
         "author": {"name": settings["author"] or f"the authors of {about.name}"},
-        **{field: next((links[label] for label in labels if label in links), "") for field, labels in _LINKS.items()},
-        "repository": _repository(links),
+        **{field: about.link(*labels) for field, labels in _LINKS.items()},
+        "repository": {"type": "git", "url": about.repository} if about.repository else {},
         "icon": "icon.png" if icon(release) else "",
         "server": {"type": kind, "entry_point": _ENTRY, "mcp_config": _launch(release, kind)},
         "tools": [_tool(tool) for tool in release.tools],
         "tools_generated": not release.tools or _searched(release),
         "license": about.license,
-        "privacy_policies": [url for label, url in links.items() if label.startswith("privacy")],
+        "privacy_policies": [url for label, url in about.urls.items() if label.lower().startswith("privacy")],
         "compatibility": _compatibility(release, settings),
         "user_config": {_key(variable): _setting(variable) for variable in release.variables},
     }
     return {key: value for key, value in fields.items() if value or key == "description"}
-
-
-def _repository(links: Mapping[str, str]) -> dict[str, str]:
-    url = next((links[label] for label in ("repository", "source", "source code", "github") if label in links), "")
-    return {"type": "git", "url": url} if url else {}
 
 
 def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:

@@ -345,12 +345,8 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
     if target.upload is None:
         folder = _write_files(delivery)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} was built for {target.id}")
-    common = {"channel": release.channel, "candidate": release.candidate, "version": release.version}
-
-    def record(event: str, **facts: Any) -> None:
-        with store.transaction(release.server) as transaction:
-            transaction.append(event, target=target.id, **common, **facts)
-
+    common = {"target": target.id, "channel": release.channel}
+    common |= {"candidate": release.candidate, "version": release.version}
     if found.outcome == "there":
         # Read within the transaction: after a kill the history may have the event that the state file lacks.
         with store.transaction(release.server) as transaction:
@@ -358,12 +354,13 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
             recorded = known and (known.candidate, known.digest, known.evidence)
             unfinished = target.id in transaction.state.publishing
             if unfinished or recorded != (release.candidate, found.digest, found.evidence):
-                facts = {**common, "digest": found.digest, "evidence": dict(found.evidence)}
-                transaction.append("published", target=target.id, **facts)
+                transaction.append("published", **common, digest=found.digest, evidence=dict(found.evidence))
         return found
-    record("publish.started")
+    with store.transaction(release.server) as transaction:
+        transaction.append("publish.started", **common)
     evidence = target.upload(release, delivery.settings)
-    record("published", digest=evidence.digest, evidence=dict(evidence.facts))
+    with store.transaction(release.server) as transaction:
+        transaction.append("published", **common, digest=evidence.digest, evidence=dict(evidence.facts))
     facts = {"digest": evidence.digest, "evidence": evidence.facts}
     return _outcome(release, delivery, "published", **facts, message=f"{about} is at {target.id}")
 

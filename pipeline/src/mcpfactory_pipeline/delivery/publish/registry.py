@@ -267,17 +267,14 @@ def _variable(variable: Variable) -> dict[str, Any]:
 
 
 def _repository(release: CandidateRelease) -> dict[str, str]:
-    labels = ("repository", "source", "source code", "sources", "github", "gitlab")
-    linked = {label.lower(): url for label, url in release.metadata.urls.items()}
-    url = release.config.publish.repository or next((linked[label] for label in labels if label in linked), "")
+    url = release.config.publish.repository or release.metadata.repository
     source = "gitlab" if "gitlab.com/" in url else "github"
     folder = release.config.publish.subfolder or f"servers/{release.server}"
     return {"url": url, "source": source, "subfolder": folder} if url else {}
 
 
 def _site(release: CandidateRelease) -> str:
-    linked = {label.lower(): url for label, url in release.metadata.urls.items()}
-    found = linked.get("homepage") or linked.get("documentation") or ""
+    found = release.metadata.link("homepage", "documentation")
     return found if found.startswith("https://") else ""
 
 

@@ -70,6 +70,16 @@ class Metadata:
         """The name as indexes normalise it."""
         return canonicalize_name(self.name)
 
+    def link(self, *labels: str) -> str:
+        """Return the first URL that has one of these labels, in any case of letters; "" for none."""
+        links = {label.lower(): url for label, url in self.urls.items()}
+        return next((links[label] for label in labels if label in links), "")
+
+    @property
+    def repository(self) -> str:
+        """The URL of the source repository; "" for none."""
+        return self.link("repository", "source", "source code", "sources", "github", "gitlab")
+
     @property
     def program(self) -> str:
         """The program that starts the server: the one of the distribution's name, else the first."""
