@@ -10,7 +10,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
@@ -31,6 +32,19 @@ _ODD_PLURALS: Final = {
     "matrices": "matrix", "vertices": "vertex", "lenses": "lens", "gases": "gas", "analyses": "analysis", "aliases": "alias",
     "uses": "use", "fuses": "fuse", "excuses": "excuse", "reuses": "reuse", "muses": "muse", "atlases": "atlas", "biases": "bias", "canvases": "canvas",
 }  # fmt: skip
+
+
+@cache
+def _word_groups() -> dict[str, frozenset[str]]:
+    """Return the groups of English words in words.txt, by name."""
+    lines = Path(__file__).with_name("words.txt").read_text("utf-8").splitlines()
+    text = " ".join(line for line in lines if not line.startswith("#"))
+    return {name: frozenset(listed.split()) for name, listed in re.findall(r"\[([a-z-]+)\]([^\[]*)", text)}
+
+
+def word_group(name: str) -> frozenset[str]:
+    """Return a group of English words from words.txt."""
+    return _word_groups()[name]
 
 
 @lru_cache(maxsize=65536)

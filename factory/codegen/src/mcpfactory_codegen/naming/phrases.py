@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_codegen.effects import ACTIONS, BARE, VERBS, base_of, verbs
+from mcpfactory_codegen.effects import ACTIONS, BARE, VERBS, base_of
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import VERSION, plural, singular, words
+from mcpfactory_codegen.text import VERSION, plural, singular, word_group, words
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """Segments that many paths begin with, and that name nothing."""
@@ -262,19 +262,9 @@ _KINDS: Final = {
     "delete": "clear delete destroy discard drop erase forget purge remove unset wipe",
 }
 _KIND_OF: Final = {verb: name for name, listed in _KINDS.items() for verb in listed.split()}
-# Verbs that are hardly ever a noun at the beginning of a summary; the others need an article or the like behind them.
-_CERTAIN: Final = verbs("""
-    add adjust amend approve archive assign authorize calculate cancel choose compute configure confirm convert create
-    deactivate delete deliver describe destroy detect disable discard edit enable execute fetch find generate get import
-    insert invite list modify obtain perform provide publish purge register reject remove rename replace resend restore
-    retrieve return revoke rotate save send set start stop submit subscribe suspend terminate unsubscribe update upsert
-    validate verify
-""")
-_POINTERS: Final = verbs(
-    "a an the all any your my our their its this these one some new existing multiple several single specific current for"
-)
-_NOUN_BEFORE: Final = verbs("details detail history id info information list name of request result results status")
-"""Words after a verb that make it a noun: `Upload status`."""
+_CERTAIN: Final = word_group("certain-verbs")
+_POINTERS: Final = word_group("pointers")
+_NOUN_BEFORE: Final = word_group("nouns-before")
 _ADVERBS: Final = frozenset({"bulk", "batch", "mass", "gracefully"})
 _NORMAL: Final = {
     "retrieve": "get", "return": "get", "fetch": "get", "show": "get", "obtain": "get", "display": "get", "see": "get",

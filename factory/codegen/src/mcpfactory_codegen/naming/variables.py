@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme, ApiServer
-from mcpfactory_codegen.text import digests, settle, words
+from mcpfactory_codegen.text import digests, settle, word_group, words
 
 _NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -36,12 +36,7 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
 }
 _LOGIN: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
 
-_SAYING_NOTHING: Final = """
-    api key apikey auth authentication authorization authorisation authz http https bearer basic token tokens access
-    oauth oauth1 oauth2 oidc openid connect security scheme header query cookie jwt default credentials code flow
-    application client user x id mutual tls mtls certificate hmac sigv4
-"""
-_EMPTY_WORDS: Final = frozenset(_SAYING_NOTHING.split())
+_EMPTY_WORDS: Final = word_group("scheme-words")
 
 
 def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
