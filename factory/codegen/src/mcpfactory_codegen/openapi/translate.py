@@ -47,6 +47,8 @@ class Closing:
 
     def look(self, node: dict[str, Any], location: Location) -> None:
         """Open the closed objects among the one at `location` and its `allOf`, if necessary; report each once."""
+        if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
+            return  # nothing else applies, as to most objects
         whole = LocatedNode(node, location)
         closed = [part for part in self._applied(whole, "allOf") if part.node.get("additionalProperties") is False]
         if not closed:
