@@ -74,7 +74,7 @@ def recognise(
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
     if not candidates:
         return None, ""
-    inputs = _Inputs(found, {name: _types(found[name].schema, api) for name in candidates})
+    inputs = _Inputs(found, {name: _kinds(lookup(found[name].schema, api.schemas)) - {"null"} for name in candidates})
     graphql = operation.body is not None and bool(operation.body.graphql)
     seen = _AnswerMembers(answer(), _DEPTH + 1 if graphql else _DEPTH)  # all is in `data` there
     for rule in (_by_cursor, _by_number, _by_last):
@@ -201,10 +201,6 @@ def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 def _kinds(shape: Any) -> frozenset[str]:
     return frozenset(types_of(shape))
-
-
-def _types(schema: Any, api: Api) -> frozenset[str]:
-    return _kinds(lookup(schema, api.schemas)) - {"null"}
 
 
 def _default(schema: Any) -> int:

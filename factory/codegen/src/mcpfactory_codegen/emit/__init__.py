@@ -395,17 +395,12 @@ def function(one: Function) -> str:
     )
 
 
-def _given(name: str, tool: ApiTool) -> str:
-    """Return an argument's value, or the user's default if the argument is omitted."""
-    value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
-    return f"{literal(name)}: {value}"
-
-
 def _entries(name: str, tool: ApiTool) -> list[str]:
     """Return the entries sent for an argument: itself, or each of the arguments merged into it."""
     merged = tool.merged.get(name)
     if merged is None:
-        return [_given(name, tool)]
+        value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
+        return [f"{literal(name)}: {value}"]
     if not merged.separator:
         return [f"{literal(member)}: {name}" for member in merged.members]
     count, cut = len(merged.members), literal(merged.separator)

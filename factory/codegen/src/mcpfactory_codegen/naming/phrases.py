@@ -178,7 +178,8 @@ def id_words(operation: ApiOperation) -> IdWords:
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
         return IdWords()
-    if _nouns(operation.path) and (_is_bare(whole) or _repeats_path(operation, whole)):
+    nouns = words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", operation.path, maxsplit=1)[0]))
+    if nouns and (_is_bare(whole) or _repeats_path(operation, whole)):
         return IdWords()
     begin = f"{operation.method.lower()}-{operation.path}"
     if text.startswith(f"{begin}_"):
@@ -190,11 +191,6 @@ def id_words(operation: ApiOperation) -> IdWords:
         if parts and parts != whole:
             return IdWords() if _is_bare(parts) else IdWords(parts, whole)
     return IdWords(whole, whole)
-
-
-def _nouns(path: str) -> bool:
-    """Return True if a path has words outside its parameters."""
-    return bool(words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", path, maxsplit=1)[0])))
 
 
 def _is_bare(parts: tuple[str, ...]) -> bool:

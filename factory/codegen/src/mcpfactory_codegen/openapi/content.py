@@ -310,7 +310,8 @@ def _read_response(status: str, written: Node, produces: list[str]) -> Response:
 
 
 def _described_response(status: str, node: Node, produces: list[str]) -> Response:
-    plain = Response(status, node.at("description").text(), headers=_headers(node.value))
+    headers = tuple(sorted(name.lower() for name in node.at("headers").table))
+    plain = Response(status, node.at("description").text(), headers=headers)
     if node.reading.spec.shape == "2":
         examples = node.at("examples").table
         if "schema" not in node.value and not examples:
@@ -336,11 +337,6 @@ def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
         return ()
     schema = node.at("schema")
     return xml_lists(schema) if isinstance(schema.value, dict) else ()
-
-
-def _headers(node: dict[str, Any]) -> tuple[str, ...]:
-    headers = node.get("headers")
-    return tuple(sorted(name.lower() for name in headers)) if isinstance(headers, dict) else ()
 
 
 # --- Swagger 2.0 ---

@@ -91,11 +91,6 @@ def no_result(task: Task) -> McpError:
     return McpError(INVALID_REQUEST, f"The task was cancelled and has no result: {task.message}")
 
 
-def unknown_task() -> McpError:
-    """Return the error for a missing, expired or foreign task; it does not reveal which."""
-    return McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
-
-
 def _form(task: Task, state: tuple[str, str | None], times: Json) -> Json:
     status, message = state
     form: Json = {"taskId": task.id, "status": status}
@@ -302,7 +297,8 @@ class TaskManager:
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
         task = await self.store.get(task_id)
         if task is None or task.owner != owner:
-            raise unknown_task()
+            # The same error for a missing, expired or foreign task does not reveal which.
+            raise McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
         return task
 
     async def change(self, task_id: str, change: Change) -> Task | None:
