@@ -165,17 +165,9 @@ def _either(value: Any) -> Mark:
 
 
 EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
-    "x-mcp": _either,
-    "x-mcp-tool": _either,
-    "x-mcp-enabled": _plain,
-    "x-mcp-include": _plain,
-    "x-mcp-expose": _plain,
-    "x-mcp-disabled": _reverse,
-    "x-mcp-exclude": _reverse,
-    "x-mcp-ignore": _reverse,
-    "x-mcp-skip": _reverse,
-    "x-mcp-hidden": _reverse,
-    "x-speakeasy-mcp": _either,
+    **dict.fromkeys(("x-mcp", "x-mcp-tool", "x-speakeasy-mcp"), _either),
+    **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
+    **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
 """Extension → how its value is read: True, for models; False, not for models; None, it says nothing."""
 

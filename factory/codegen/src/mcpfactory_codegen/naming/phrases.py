@@ -13,7 +13,7 @@ from typing import Final
 
 from mcpfactory_codegen.effects import ACTIONS, BARE, VERBS, base_of
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import VERSION, plural, singular, word_group, words
+from mcpfactory_codegen.text import VERSION, plural, singular, word_group, word_pairs, words
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """Segments that many paths begin with, and that name nothing."""
@@ -250,23 +250,12 @@ READING: Final = frozenset({"search", "export", "download", "query", "preview", 
 """Actions that a GET may be."""
 
 
-_KINDS: Final = {
-    "read": "check count describe display download export fetch find get index list load look lookup obtain preview query read "
-    "retrieve return search see show view browse compare head",
-    "create": "add create insert make new post register store submit upsert book place open issue",
-    "update": "adjust amend change edit modify patch put replace save set update upsert configure alter",
-    "delete": "clear delete destroy discard drop erase forget purge remove unset wipe",
-}
-_KIND_OF: Final = {verb: name for name, listed in _KINDS.items() for verb in listed.split()}
+_KIND_OF: Final = {verb: name for name in ("read", "create", "update", "delete") for verb in word_group(f"{name}-kind")}
 _CERTAIN: Final = word_group("certain-verbs")
 _POINTERS: Final = word_group("pointers")
 _NOUN_BEFORE: Final = word_group("nouns-before")
 _ADVERBS: Final = frozenset({"bulk", "batch", "mass", "gracefully"})
-_NORMAL: Final = {
-    "retrieve": "get", "return": "get", "fetch": "get", "show": "get", "obtain": "get", "display": "get", "see": "get",
-    "read": "get", "load": "get", "provide": "get", "view": "get", "look": "get", "describe": "get", "modify": "update",
-    "edit": "update", "change": "update", "amend": "update", "destroy": "delete", "erase": "delete",
-}  # fmt: skip
+_NORMAL: Final = word_pairs("normal-verbs")
 _WRITTEN: Final = re.compile(r"^(\[[^\]]*\]|\([^)]*\)|[\W\d_])+")
 
 
