@@ -53,16 +53,8 @@ _LOGINS: Final = 2  # tokens got for one message
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
 _KEPT_HEADERS: Final = frozenset(
-    {
-        "content-type",
-        SESSION_HEADER,
-        "www-authenticate",
-        "allow",
-        "cache-control",
-        "x-accel-buffering",
-        "location",
-        "retry-after",
-    }
+    {"content-type", SESSION_HEADER, "www-authenticate", "allow", "location", "retry-after"}
+    | {"cache-control", "x-accel-buffering"}
 )
 
 

@@ -95,16 +95,9 @@ complete(STYLES, ParameterLocation, "upstream/operation.py STYLES")
 
 EXPLODED: Final[Mapping[str, bool]] = complete(
     {
-        "simple": False,
-        "label": False,
-        "matrix": False,
-        "segments": False,
-        "form": True,
-        "spaceDelimited": False,
-        "pipeDelimited": False,
-        "tabDelimited": False,
-        "deepObject": True,
-        "cookie": True,
+        **dict.fromkeys(("form", "deepObject", "cookie"), True),
+        **dict.fromkeys(("simple", "label", "matrix", "segments"), False),
+        **dict.fromkeys(("spaceDelimited", "pipeDelimited", "tabDelimited"), False),
     },
     Style,
     "upstream/operation.py EXPLODED",

@@ -205,19 +205,15 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the value; NaN and the infinities, which JSON does not have, are null."""
+    """Return the value; NaN and the infinities, which JSON does not have and clients cannot read, are null."""
     try:
         return from_json(content, allow_inf_nan=False)  # the fast way; it refuses what follows
     except ValueError:  # another charset, a mark at the beginning, halves of surrogate pairs, or no JSON at all
         pass
     try:
-        return json.loads(_decode(content, headers, controls=True), parse_constant=_null)
+        return json.loads(_decode(content, headers, controls=True), parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return _NOT_JSON
-
-
-def _null(_: str) -> None:
-    """Replace NaN and the infinities by null, because clients cannot read them."""
 
 
 def _json(
