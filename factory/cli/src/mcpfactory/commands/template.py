@@ -29,11 +29,19 @@ _TOLD: Final = ("name", "package", "distribution", "document")
 _PATIENCE: Final = 1800  # seconds for the pipeline of one variant
 _LEAST: Final = 95
 _DOCUMENT: Final = {
-    "openapi": "3.1.0", "info": {"title": "Words", "version": "1"}, "servers": [{"url": "https://words.example.com"}],
-    "paths": {"/words": {"get": {
-        "operationId": "listWords", "summary": "List words", "description": "Gives all words that are known, in their order.",
-        "responses": {"200": {"description": "Words", "content": {"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}}}},
-    }}},
+    "openapi": "3.1.0",
+    "info": {"title": "Words", "version": "1"},
+    "servers": [{"url": "https://words.example.com"}],
+    "paths": {
+        "/words": {
+            "get": {
+                "operationId": "listWords",
+                "summary": "List words",
+                "description": "Gives all words that are known, in their order.",
+                "responses": {"200": {"description": "Words", "content": {"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}}}},
+            }
+        }
+    },
 }  # fmt: skip
 
 Source = Annotated[

@@ -305,9 +305,8 @@ class Connection:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
-            if (
-                call is None or call.method == "initialize"
-            ):  # too late, or not allowed: ignored (utilities/cancellation)
+            # Too late, or not allowed: ignored (utilities/cancellation)
+            if call is None or call.method == "initialize":
                 return Refusal(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
             return Notice(method, params)
         peer = self.peer

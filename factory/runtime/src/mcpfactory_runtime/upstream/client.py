@@ -267,9 +267,8 @@ class Upstream:
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
-                timeout=httpx.Timeout(
-                    None, connect=_CONNECT_TIMEOUT
-                ),  # the rest is bounded by the deadline of the call
+                # The deadline of the call bounds the rest
+                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookies are not another's
                 follow_redirects=False,
                 trust_env=False,

@@ -489,9 +489,8 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
         for one in value[:20]:
             yield from _messages_in(one, depth + 1)
     elif isinstance(value, dict) and depth < 4:
-        by_field = bool(depth and value) and all(
-            isinstance(one, list) for one in value.values()
-        )  # {"title": ["is empty"]}
+        # {"title": ["is empty"]}
+        by_field = bool(depth and value) and all(isinstance(one, list) for one in value.values())
         members = () if by_field else _MESSAGE_MEMBERS
         messages = [text for name in members if name in value for text in _messages_in(value[name], depth + 1)]
         where = next((value[name] for name in _FIELD_MEMBERS if value.get(name)), "")

@@ -316,9 +316,8 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        self._connections.forget(
-                            exchange.client
-                        )  # of a session that it does not know, it has done nothing
+                        # It does not know the session, so it has done nothing
+                        self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None
         except ToolError:
