@@ -95,9 +95,16 @@ complete(STYLES, ParameterLocation, "upstream/operation.py STYLES")
 
 EXPLODED: Final[Mapping[str, bool]] = complete(
     {
-        **dict.fromkeys(("form", "deepObject", "cookie"), True),
-        **dict.fromkeys(("simple", "label", "matrix", "segments"), False),
-        **dict.fromkeys(("spaceDelimited", "pipeDelimited", "tabDelimited"), False),
+        "simple": False,
+        "label": False,
+        "matrix": False,
+        "segments": False,
+        "form": True,
+        "spaceDelimited": False,
+        "pipeDelimited": False,
+        "tabDelimited": False,
+        "deepObject": True,
+        "cookie": True,
     },
     Style,
     "upstream/operation.py EXPLODED",
