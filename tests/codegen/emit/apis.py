@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_codegen.cases.files import test_files
+from mcpfactory_codegen.cases.cases import test_files
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Response

@@ -17,7 +17,6 @@ from mcpfactory_codegen.emit.python import literal
 from mcpfactory_codegen.ir import (
     Api,
     ApiBody,
-    ApiOAuthFlow,
     ApiOperation,
     ApiParameter,
     ApiSecurityScheme,
@@ -26,6 +25,7 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.servers.tree import formatted
+from mcpfactory_runtime.upstream.operation import OAuthFlow
 from tests.codegen.emit.apis import BOOKSHOP, files_of
 from tests.codegen.judges import check_types
 from tests.rows import rows
@@ -212,7 +212,7 @@ def hostile_api(text: str) -> Api:
         schemas={"S": schema},
         security_schemes=(
             ApiSecurityScheme("s", "apiKey", "header", "p", "d", "n"),
-            ApiSecurityScheme("o", "oauth2", flows=(ApiOAuthFlow("discovery", "t", "a", "d", "r", "m"),), links=("l",)),
+            ApiSecurityScheme("o", "oauth2", flows=(OAuthFlow("discovery", "t", "a", "d", "r", "m"),), links=("l",)),
         ),
         tag_descriptions={"t": "d"},
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_codegen.ir import ApiOAuthFlow
 from mcpfactory_codegen.openapi.security import read_flows
+from mcpfactory_runtime.upstream.operation import OAuthFlow
 from tests.codegen.reading.support import Reader
 from tests.rows import rows
 
@@ -17,26 +17,26 @@ def oauth(**flows: Any) -> dict[str, Any]:
 
 
 @rows("scheme, flows", [
-        (oauth(clientCredentials={"tokenUrl": T}), (ApiOAuthFlow("clientCredentials", T),)),
+        (oauth(clientCredentials={"tokenUrl": T}), (OAuthFlow("clientCredentials", T),)),
         (
             oauth(authorizationCode={"tokenUrl": T, "authorizationUrl": A, "refreshUrl": "/r"}),
-            (ApiOAuthFlow("authorizationCode", T, A, refresh_url="/r"),),
+            (OAuthFlow("authorizationCode", T, A, refresh_url="/r"),),
         ),
         (
             oauth(deviceAuthorization={"tokenUrl": T, "deviceAuthorizationUrl": D}),
-            (ApiOAuthFlow("deviceAuthorization", T, device_url=D),),
+            (OAuthFlow("deviceAuthorization", T, device_url=D),),
         ),
-        ({"type": "openIdConnect", "openIdConnectUrl": " https://a.test "}, (ApiOAuthFlow("discovery", metadata_url="https://a.test"),)),
-        ({"type": "oauth2", "oauth2MetadataUrl": T}, (ApiOAuthFlow("discovery", metadata_url=T),)),
+        ({"type": "openIdConnect", "openIdConnectUrl": " https://a.test "}, (OAuthFlow("discovery", metadata_url="https://a.test"),)),
+        ({"type": "oauth2", "oauth2MetadataUrl": T}, (OAuthFlow("discovery", metadata_url=T),)),
         (oauth(implicit={"authorizationUrl": A}, password={"tokenUrl": T}), ()),
         (oauth(authorizationCode={"tokenUrl": T}, clientCredentials=7), ()),
-        (oauth(clientCredentials={"tokenUrl": "https://a.test/\n"}), (ApiOAuthFlow("clientCredentials", "https://a.test/"),)),
+        (oauth(clientCredentials={"tokenUrl": "https://a.test/\n"}), (OAuthFlow("clientCredentials", "https://a.test/"),)),
         (oauth(clientCredentials={"tokenUrl": "https://a.test/\nx"}), ()),
         (oauth(clientCredentials={"tokenUrl": "x" * 2001}), ()),
         ({"type": "oauth2", "flows": []}, ()),
     ])  # fmt: skip
 def test_the_ways_to_a_token_are_those_that_a_server_can_go(
-    scheme: dict[str, Any], flows: tuple[ApiOAuthFlow, ...]
+    scheme: dict[str, Any], flows: tuple[OAuthFlow, ...]
 ) -> None:
     assert read_flows(scheme) == flows
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.ir import Api, ApiOperation, ApiServer
+from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming.variables import keep_server_names, name_servers
+from mcpfactory_runtime.upstream.operation import ServerAddress
 from tests.codegen.reading.support import FRONT, Reader
 from tests.rows import rows
 
@@ -107,7 +108,7 @@ def test_names_are_unique_and_parts_of_variables_for_any_number_of_servers() -> 
 
 def api_with_servers(names: dict[str, str]) -> Api:
     operations = tuple(ApiOperation("GET", f"/{name}", "", server=name) for name in names)
-    own = tuple(ApiServer(name, url) for name, url in sorted(names.items()))
+    own = tuple(ServerAddress(name, url) for name, url in sorted(names.items()))
     return Api("x", servers=(ROOT,), own_servers=own, operations=operations)
 
 

@@ -144,7 +144,7 @@ def _report(error: Exception) -> Exit:
         output.error(f"{path}: {format_message()}", hint)
         return Exit.USAGE
     error = of_machine(error) or error
-    code = exit_of(error)
+    code = error.exit_code if isinstance(error, McpfactoryError) else None
     if code is not None:
         output.error(str(error), getattr(error, "hint", ""))
         return code
@@ -174,11 +174,6 @@ _MACHINE: Final = {
     errno.ELOOP: "a link leads to itself: remove it",
     errno.EMFILE: "let a process open more files: ulimit -n 4096",
 }
-
-
-def exit_of(error: BaseException) -> Exit | None:
-    """Return the exit code of an error with words for a person; None when the error is a bug."""
-    return error.exit_code if isinstance(error, McpfactoryError) else None
 
 
 def of_machine(error: BaseException) -> McpfactoryError | None:

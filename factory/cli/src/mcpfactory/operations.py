@@ -119,7 +119,10 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         kind = str if get_origin(info.annotation) is Literal else kind
         kind = str | None if kind is str and info.default == "" else kind  # tells an empty value from a missing one
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
-        texts |= {"autocompletion": _NAMES.get(param.names), **({"show_default": False} if required else {})}
+        texts |= {
+            "autocompletion": getattr(complete, param.names or "", None),
+            **({"show_default": False} if required else {}),
+        }
         flags = option_names(name, info, param)
         default = inspect.Parameter.empty if required else None if several or info.default == "" else info.default
         if param.argument:
@@ -142,12 +145,3 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 _OPTION: Final = "_option"  # end of the name of an option for a field that is an argument
 _AS_TEXT: Final = (date, Path | None)  # pydantic reads them
-_NAMES: Final = {
-    "templates": complete.templates,
-    "servers": complete.servers,
-    "channels": complete.channels,
-    "stages": complete.stages,
-    "tools": complete.tools,
-    "targets": complete.targets,
-    "clients": complete.clients,
-}

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urljoin
 
-from mcpfactory_codegen.ir import Api, ApiOAuthFlow, ApiOperation, ApiSecurityScheme, ApiServer, JsonSchema
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiSecurityScheme, JsonSchema
 from mcpfactory_codegen.naming.variables import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
 from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to, references
+from mcpfactory_runtime.upstream.operation import OAuthFlow, ServerAddress
 from mcpfactory_runtime.urls import host_port_of
 
 _ABOUT: Final = 300  # characters of each document's description
@@ -131,9 +132,9 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
     """Return the API with other names of its servers; `base` is its root's, "" for the root of all."""
-    own = [ApiServer(names[one.name], one.url) for one in api.own_servers]
+    own = [ServerAddress(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
-        own.append(ApiServer(base, api.base_url))
+        own.append(ServerAddress(base, api.base_url))
     return dataclasses.replace(
         api,
         servers=() if base else api.servers,
@@ -293,7 +294,7 @@ def _absolute_scheme(scheme: ApiSecurityScheme, api: Api) -> ApiSecurityScheme:
     def full(url: str) -> str:
         return urljoin(api.base_url, url) if url else ""
 
-    def absolute(flow: ApiOAuthFlow) -> ApiOAuthFlow:
+    def absolute(flow: OAuthFlow) -> OAuthFlow:
         urls: dict[str, Any] = {
             name: full(url) for name, url in dataclasses.asdict(flow).items() if name.endswith("_url")
         }

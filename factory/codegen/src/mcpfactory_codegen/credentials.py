@@ -23,8 +23,9 @@ from itertools import combinations
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.curation import CredentialOptions
-from mcpfactory_codegen.ir import CODES, Api, ApiOAuthFlow, ApiOperation, ApiParameter, ApiSecurityScheme, Problem
+from mcpfactory_codegen.ir import CODES, Api, ApiOperation, ApiParameter, ApiSecurityScheme, Problem
 from mcpfactory_runtime.schemas.walk import lookup
+from mcpfactory_runtime.upstream.operation import OAuthFlow
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +362,7 @@ def _with_service_account(scheme: ApiSecurityScheme) -> ApiSecurityScheme:
     urls = " ".join(f"{one.token_url} {one.authorization_url}" for one in scheme.flows)
     if scheme.kind != "oauth2" or not _GOOGLE.search(urls):
         return scheme
-    account = ApiOAuthFlow("serviceAccount", "https://oauth2.googleapis.com/token")
+    account = OAuthFlow("serviceAccount", "https://oauth2.googleapis.com/token")
     if account in scheme.flows:
         return scheme
     return replace(scheme, flows=(*scheme.flows, account), note=f"{scheme.note} or the key of a service account"[:200])

@@ -16,10 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, essence, is_json
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema
 from mcpfactory_codegen.text import digest, identifier, is_identifier, shorten, words
 from mcpfactory_runtime.schemas.merge import merge_properties
 from mcpfactory_runtime.schemas.walk import lookup, parts_of, properties_of, required_of, types_of
+from mcpfactory_runtime.upstream.encoding import is_json, media_type
 
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
@@ -93,7 +94,7 @@ def inputs(operation: ApiOperation, api: Api) -> Inputs:
 def _of_body(
     body: ApiBody, schemas: dict[str, JsonSchema]
 ) -> tuple[list[Input], tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    media = essence(body.content_type)
+    media = media_type(body.content_type)
     form = media in _FORMS
     place: Place = "form" if form else "body"
     splits = form or not media or is_json(media) or body.xml is not None

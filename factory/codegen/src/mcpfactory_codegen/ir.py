@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from mcpfactory_runtime.schemas.walk import lookup
-from mcpfactory_runtime.upstream.operation import ParameterLocation, QueryStyle, Style, Xml
+from mcpfactory_runtime.upstream.encoding import is_json, media_type
+from mcpfactory_runtime.upstream.operation import OAuthFlow, ParameterLocation, QueryStyle, ServerAddress, Style, Xml
 
 JsonSchema = dict[str, Any] | bool
 
@@ -107,18 +108,6 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiOAuthFlow:
-    """One way to a token. `discovery`: everything is in the metadata at `metadata_url`. "": the flow has no such URL."""
-
-    grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery", "serviceAccount"]
-    token_url: str = ""
-    authorization_url: str = ""
-    device_url: str = ""
-    refresh_url: str = ""
-    metadata_url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ApiSecurityScheme:
     """A security scheme reduced to the way its credential is sent.
 
@@ -133,7 +122,7 @@ class ApiSecurityScheme:
     parameter: str = ""
     description: str = ""
     note: str = ""
-    flows: tuple[ApiOAuthFlow, ...] = ()
+    flows: tuple[OAuthFlow, ...] = ()
     links: tuple[str, ...] = ()
     service: str = ""
 
@@ -144,17 +133,6 @@ class ApiSecurityScheme:
             return "connection", ""
         place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
         return place, name.lower() if place == "header" else name
-
-
-@dataclass(frozen=True, slots=True)
-class ApiServer:
-    """A base URL, other than the root, that operations use.
-
-    `name` is unique in the API and part of its variable, `MCPF_<SERVER>_<NAME>_BASE_URL`.
-    """
-
-    name: str
-    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +206,7 @@ class Api:
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()
     external_docs: str = ""
-    own_servers: tuple[ApiServer, ...] = ()
+    own_servers: tuple[ServerAddress, ...] = ()
 
     @property
     def base_url(self) -> str:
@@ -328,17 +306,6 @@ class Problems:
         return tuple(sorted(listed, key=lambda problem: problem.level != "error"))
 
 
-def essence(content_type: str) -> str:
-    """Return a media type without parameters, in lower case."""
-    return content_type.partition(";")[0].strip().lower()
-
-
-def is_json(content_type: str) -> bool:
-    """Return True if a media type is JSON, also by its suffix."""
-    name = essence(content_type)
-    return name in {"application/json", "text/json"} or name.endswith("+json")
-
-
 MISLABELED: Final = re.compile(
     r"text/(plain|html|javascript|x-json)|application/(octet-stream|javascript|x-javascript)"
 )
@@ -347,7 +314,7 @@ _JSON_LINES: Final = re.compile(r"application/(x-ndjson|ndjson|jsonl|x-jsonlines
 
 def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str, JsonSchema]) -> bool:
     """Return True if content is JSON: by its media type, or because only JSON has the structure of its schema."""
-    name = essence(content_type)
+    name = media_type(content_type)
     if name in {"", "*/*"} or is_json(content_type):
         return True
     if schema is None or not (_JSON_LINES.fullmatch(name) or MISLABELED.fullmatch(name)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory_codegen.curation import Selection
@@ -111,7 +111,8 @@ def _glob(text: str) -> re.Pattern[str]:
 
 
 def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:
-    schemas = {name: api.schemas[name] for name in sorted(_reached(api, kept))}
+    needed = reached((schema for operation in kept for schema in _schemas(operation)), api.schemas)
+    schemas = {name: api.schemas[name] for name in sorted(needed)}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
     hosts = {operation.server for operation in kept}
     asked = any(operation.security for operation in api.operations)  # else nothing says who needs which
@@ -124,11 +125,6 @@ def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problem
         problems=(*api.problems, *problems),
         own_servers=tuple(one for one in api.own_servers if one.name in hosts),
     )
-
-
-def _reached(api: Api, operations: Iterable[ApiOperation]) -> set[str]:
-    """Return the names of all shared schemas that the operations need, also by way of others."""
-    return reached((schema for operation in operations for schema in _schemas(operation)), api.schemas)
 
 
 def _schemas(operation: ApiOperation) -> Iterator[JsonSchema]:
@@ -169,17 +165,9 @@ def _either(value: Any) -> Mark:
 
 
 EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
-    "x-mcp": _either,
-    "x-mcp-tool": _either,
-    "x-mcp-enabled": _plain,
-    "x-mcp-include": _plain,
-    "x-mcp-expose": _plain,
-    "x-mcp-disabled": _reverse,
-    "x-mcp-exclude": _reverse,
-    "x-mcp-ignore": _reverse,
-    "x-mcp-skip": _reverse,
-    "x-mcp-hidden": _reverse,
-    "x-speakeasy-mcp": _either,
+    **dict.fromkeys(("x-mcp", "x-mcp-tool", "x-speakeasy-mcp"), _either),
+    **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
+    **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
 """Extension → how its value is read: True, for models; False, not for models; None, it says nothing."""
 

@@ -10,7 +10,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
@@ -19,18 +20,28 @@ VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 _BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_KEPT_S: Final = (
-    "ss", "us", "is", "news", "series", "species", "settings", "sms", "mms", "dns", "https", "aws", "cors", "iops", "always",
-    "alias", "atlas", "bias", "canvas", "gas", "chaos", "kudos", "cosmos", "macos", "redis", "kubernetes", "postgres",
-    "jenkins", "lens", "means", "goods", "windows", "ethics", "logistics", "mathematics", "physics", "politics",
-    "analytics", "diagnostics", "statistics",
-)  # fmt: skip
-_ODD_PLURALS: Final = {
-    "calories": "calorie", "cookies": "cookie", "movies": "movie", "selfies": "selfie", "ties": "tie", "zombies": "zombie",
-    "caches": "cache", "niches": "niche", "sizes": "size", "prizes": "prize", "quizzes": "quiz", "indices": "index",
-    "matrices": "matrix", "vertices": "vertex", "lenses": "lens", "gases": "gas", "analyses": "analysis", "aliases": "alias",
-    "uses": "use", "fuses": "fuse", "excuses": "excuse", "reuses": "reuse", "muses": "muse", "atlases": "atlas", "biases": "bias", "canvases": "canvas",
-}  # fmt: skip
+
+
+@cache
+def _word_groups() -> dict[str, frozenset[str]]:
+    """Return the groups of English words in words.txt, by name."""
+    lines = Path(__file__).with_name("words.txt").read_text("utf-8").splitlines()
+    text = " ".join(line for line in lines if not line.startswith("#"))
+    return {name: frozenset(listed.split()) for name, listed in re.findall(r"\[([a-z-]+)\]([^\[]*)", text)}
+
+
+def word_group(name: str) -> frozenset[str]:
+    """Return a group of English words from words.txt."""
+    return _word_groups()[name]
+
+
+def word_pairs(name: str) -> dict[str, str]:
+    """Return a group of pairs from words.txt: `indices=index`."""
+    return dict(pair.split("=") for pair in word_group(name))
+
+
+_KEPT_S: Final = tuple(word_group("kept-s"))
+_ODD_PLURALS: Final = word_pairs("odd-plurals")
 
 
 @lru_cache(maxsize=65536)

@@ -39,37 +39,21 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.storage.tasks import Task as Task
     from mcpfactory_runtime.storage.tasks import TaskStore as TaskStore
 
-_WHERE: Final = {
-    "Audio": "server.results",
-    "Completion": "server.inputs",
-    "Context": "server.context",
-    "Depends": "server.dependencies",
-    "Elicit": "server.inputs",
-    "EmbeddedBlob": "server.results",
-    "EmbeddedText": "server.results",
-    "Image": "server.results",
-    "McpError": "protocol.errors",
-    "MemoryTaskStore": "storage.tasks",
-    "Message": "server.results",
-    "Middleware": "server.middleware.layers",
-    "RemoteServer": "server.remote.server",
-    "Request": "server.middleware.layers",
-    "ResourceLink": "server.results",
-    "Roots": "server.inputs",
-    "Sample": "server.inputs",
-    "Server": "server.server",
-    "SqliteTaskStore": "storage.tasks",
-    "Task": "storage.tasks",
-    "TaskOptions": "server.tasks.manager",
-    "TaskStore": "storage.tasks",
-    "Text": "server.results",
-    "ToolCall": "server.generated.manifest",
-    "ToolError": "server.errors",
-    "ToolRequest": "server.middleware.layers",
-    "ToolResult": "server.results",
-    "remote_servers": "server.remote.server",
-    "safe_join": "server.errors",
+_NAMES: Final = {
+    "protocol.errors": "McpError",
+    "server.context": "Context",
+    "server.dependencies": "Depends",
+    "server.errors": "ToolError safe_join",
+    "server.generated.manifest": "ToolCall",
+    "server.inputs": "Completion Elicit Roots Sample",
+    "server.middleware.layers": "Middleware Request ToolRequest",
+    "server.remote.server": "RemoteServer remote_servers",
+    "server.results": "Audio EmbeddedBlob EmbeddedText Image Message ResourceLink Text ToolResult",
+    "server.server": "Server",
+    "server.tasks.manager": "TaskOptions",
+    "storage.tasks": "MemoryTaskStore SqliteTaskStore Task TaskStore",
 }
+_WHERE: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [  # noqa: PLE0604 - the list is the table above; __version__ is read from the installed package
     *_WHERE,

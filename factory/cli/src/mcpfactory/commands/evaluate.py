@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory.options import AsJson, Name, command_with, workspace_in
 from mcpfactory.output import progress
 from mcpfactory_runtime.errors import Exit
 
@@ -24,24 +24,87 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-@dataclass(frozen=True, slots=True)
-class AskWish:
-    """Command-line options for the evaluation of a model."""
+_COUNTED: Final = 5  # places within which a question must find its tool
+_PAGE: Final = Path("evals", "report.md")
+_REPORTS: Final = Path("evals", "reports")
+_MODES: Final = ("full", "search")
 
-    model: str
-    repeat: int = 1
-    modes: Sequence[str] = ("full",)
-    profiles: Sequence[str] = ("full",)
-    check: bool = False
-    max_cost: float | None = None
-    minimum: float = 0.0
-    against: Path | None = None
-    keep: bool = False
-    as_json: bool = False
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """The options of the command."""
+
+    name: Name
+    model: Annotated[
+        str,
+        typer.Option(metavar="KIND:MODEL", help="Model to ask: openai:MODEL or anthropic:MODEL, or any compatible API"),
+    ] = ""
+    repeat: Annotated[int, typer.Option(metavar="N", help="Number of times to ask each question", min=1)] = 1
+    mode: Annotated[
+        list[str] | None, typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)")
+    ] = None
+    profile: Annotated[
+        list[str] | None, typer.Option(help="Tool profile of a generated server: full, read-only or your own")
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(metavar="AMOUNT", help="Stop when this cost is reached, by the prices in the workspace", min=0),
+    ] = None
+    minimum: Annotated[
+        float,
+        typer.Option(
+            "--min",
+            metavar="SHARE",
+            help=(
+                f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with "
+                "--model, of the lower bound of the pass rate"
+            ),
+            min=0,
+            max=1,
+        ),
+    ] = 0.0
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Earlier model report to compare with, with confidence intervals"),
+    ] = None
+    report: Annotated[
+        bool,
+        typer.Option("--report", help=f"Save a report: {_PAGE}, or for a model {_REPORTS}/KIND-MODEL.md and .json"),
+    ] = False
+    check_cases: Annotated[
+        bool,
+        typer.Option(
+            "--check-cases", help="Also ask with swapped descriptions and names; a case that still passes is worthless"
+        ),
+    ] = False
+    suggest: Annotated[
+        bool,
+        typer.Option(
+            "--suggest",
+            help=f"Run no evaluation; list tools that models confused (from {_REPORTS}), with their texts and questions",
+        ),
+    ] = False
+    propose: Annotated[
+        bool,
+        typer.Option(
+            "--propose", help="Run no evaluation; propose cases from descriptions, examples, workflows and reports"
+        ),
+    ] = False
+    as_json: AsJson = False
+
+    @property
+    def modes(self) -> list[str]:
+        """Return how the tools are presented to the model, each once."""
+        return list(dict.fromkeys(self.mode or _MODES[:1]))
+
+    @property
+    def profiles(self) -> list[str]:
+        """Return the tool profiles."""
+        return self.profile or ["full"]
 
 
 def ask_model(
-    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish
+    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> ModelReport:
     """Ask the model every case in every setting and return its report. Show progress meanwhile."""
     from mcpfactory_pipeline.base.errors import ConfigError
@@ -52,22 +115,24 @@ def ask_model(
     from mcpfactory_pipeline.checks.evaluation.model_report import read_prices
     from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
-    known = workspace.settings.pipeline.evaluation.endpoints.get(wish.model, EndpointSettings())
-    endpoint = find_endpoint(wish.model, known)
+    known = workspace.settings.pipeline.evaluation.endpoints.get(request.model, EndpointSettings())
+    endpoint = find_endpoint(request.model, known)
     prices = read_prices(known)
-    if wish.max_cost is not None and prices is None:
+    if request.max_cost is not None and prices is None:
         raise ConfigError(
-            f"--max-cost cannot be applied: the price of {wish.model} is unknown",
+            f"--max-cost cannot be applied: the price of {request.model} is unknown",
             hint=(
                 "set read = … and written = … (price per million tokens) in "
-                f'[pipeline.evaluation.endpoints."{wish.model}"]'
+                f'[pipeline.evaluation.endpoints."{request.model}"]'
             ),
         )
-    lists = LISTS if wish.check else LISTS[:1]
-    settings = [Setting(profile, mode, words) for profile in wish.profiles for mode in wish.modes for words in lists]
-    options = AskOptions(settings, wish.repeat, prices=prices, max_cost=wish.max_cost)
-    total, passed, done, spent = len(cases) * len(settings) * wish.repeat, 0, 0, 0.0
-    with progress(quiet=wish.as_json) as step:
+    lists = LISTS if request.check_cases else LISTS[:1]
+    settings = [
+        Setting(profile, mode, words) for profile in request.profiles for mode in request.modes for words in lists
+    ]
+    options = AskOptions(settings, request.repeat, prices=prices, max_cost=request.max_cost)
+    total, passed, done, spent = len(cases) * len(settings) * request.repeat, 0, 0, 0.0
+    with progress(quiet=request.as_json) as step:
 
         def count(one: Attempt) -> None:
             nonlocal passed, done, spent
@@ -76,35 +141,35 @@ def ask_model(
             cost = f", {spent:.4f} {prices.currency}" if prices else ""
             step(f"{done} of {total} asked, {passed} passed{cost}; {one.case}: {one.verdict}")
 
-        step(f"{total} questions for {wish.model}")
+        step(f"{total} questions for {request.model}")
         return asyncio.run(ask_cases(server, cases, endpoint, options, on_attempt=count))
 
 
-def show_report(server: WorkspaceServer, report: ModelReport, wish: AskWish) -> None:
+def show_report(server: WorkspaceServer, report: ModelReport, request: EvaluationRequest) -> None:
     """Print or keep the report, and end with 1 where it is not good enough, with 7 where not all was answered."""
     from mcpfactory_pipeline.checks.evaluation.recorded import against_rows, load_report, write_report
 
-    earlier = load_report(wish.against) if wish.against else None
-    if wish.keep:
+    earlier = load_report(request.baseline) if request.baseline else None
+    if request.report:
         file = write_report(server.folder, report)
-        if not wish.as_json:
+        if not request.as_json:
             output.note(f"saved {file.relative_to(server.folder)} of {server.name} and a page next to it")
     compared = against_rows(report, earlier)
-    if wish.as_json:
+    if request.as_json:
         names = ("what", "difference", "questions", "beyond_chance")
         output.data({**report.to_json(), "compared": [dict(zip(names, row, strict=True)) for row in compared]})
     else:
         _print(report, compared)
-    low = [one for one in report.settings if report.rate(one).lower < wish.minimum and one.words == "own"]
+    low = [one for one in report.settings if report.rate(one).lower < request.minimum and one.words == "own"]
     for one in low:
         output.error(
             f"{one.title}: the lower bound of the pass rate is {report.rate(one).lower:.0%}, below the "
-            f"required {wish.minimum:.0%}"
+            f"required {request.minimum:.0%}"
         )
     missing = sum(report.missing(one) for one in report.settings)
     if missing:
         silent = [one.faults[0] for one in report.attempts if not one.answered]
-        why = silent[-1] if silent else f"--max-cost {wish.max_cost:g} is reached: raise it, or lower --repeat"
+        why = silent[-1] if silent else f"--max-cost {request.max_cost:g} is reached: raise it, or lower --repeat"
         output.error(f"incomplete report: {missing} questions have no answer", why)
     if low or missing:
         raise typer.Exit(Exit.NO if low else Exit.NOT_SHOWN)
@@ -132,27 +197,29 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
         output.table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
 
 
-def show_worth(workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish) -> None:
+def show_worth(
+    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
+) -> None:
     """Show what each case is worth, by a model or by the search index, and end with 1 where one is worth nothing."""
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS, found_worth, model_worth
     from mcpfactory_pipeline.checks.evaluation.offer import server_tools
 
-    if wish.model and (list(wish.modes) != ["full"] or len(wish.profiles) > 1):
+    if request.model and (request.modes != ["full"] or len(request.profiles) > 1):
         output.fail(
             "--check-cases cannot be combined with --mode or a second --profile",
             "leave out --mode, and give one --profile",
             Exit.USAGE,
         )
     report = None
-    if wish.model:
-        report = ask_model(workspace, server, cases, wish)
+    if request.model:
+        report = ask_model(workspace, server, cases, request)
         found = model_worth(cases, report)
     else:
-        with progress(quiet=wish.as_json) as step:
+        with progress(quiet=request.as_json) as step:
             step(f"the tools of {server.name}")
-            found = found_worth(cases, asyncio.run(server_tools(server, wish.profiles[0])))
-    if wish.as_json:
-        asked = {"asked": wish.model or "the search index", "report": report and report.to_json()}
+            found = found_worth(cases, asyncio.run(server_tools(server, request.profiles[0])))
+    if request.as_json:
+        asked = {"asked": request.model or "the search index", "report": report and report.to_json()}
         output.data({**asked, "cases": [one.to_json() for one in found]})
     else:
         output.table(
@@ -230,122 +297,36 @@ def _json(file: Path) -> Any:
     return json.loads(file.read_bytes()) if file.is_file() else {}
 
 
-_COUNTED: Final = 5  # places within which a question must find its tool
-_PAGE: Final = Path("evals", "report.md")
-_REPORTS: Final = Path("evals", "reports")
-_MODES: Final = ("full", "search")
-
-_Model = Annotated[
-    str, typer.Option(metavar="KIND:MODEL", help="Model to ask: openai:MODEL or anthropic:MODEL, or any compatible API")
-]
-_Repeat = Annotated[int, typer.Option(metavar="N", help="Number of times to ask each question", min=1)]
-_Modes = Annotated[
-    list[str] | None, typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)")
-]
-_Profiles = Annotated[
-    list[str] | None, typer.Option(help="Tool profile of a generated server: full, read-only or your own")
-]
-_MaxCost = Annotated[
-    float | None,
-    typer.Option(metavar="AMOUNT", help="Stop when this cost is reached, by the prices in the workspace", min=0),
-]
-_Min = Annotated[
-    float,
-    typer.Option(
-        "--min",
-        metavar="SHARE",
-        help=(
-            f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with "
-            "--model, of the lower bound of the pass rate"
-        ),
-        min=0,
-        max=1,
-    ),
-]
-_Baseline = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Earlier model report to compare with, with confidence intervals")
-]
-_Report = Annotated[
-    bool, typer.Option("--report", help=f"Save a report: {_PAGE}, or for a model {_REPORTS}/KIND-MODEL.md and .json")
-]
-_CheckCases = Annotated[
-    bool,
-    typer.Option(
-        "--check-cases", help="Also ask with swapped descriptions and names; a case that still passes is worthless"
-    ),
-]
-_Suggest = Annotated[
-    bool,
-    typer.Option(
-        "--suggest",
-        help=f"Run no evaluation; list tools that models confused (from {_REPORTS}), with their texts and questions",
-    ),
-]
-_Propose = Annotated[
-    bool,
-    typer.Option(
-        "--propose", help="Run no evaluation; propose cases from descriptions, examples, workflows and reports"
-    ),
-]
-
-
-def evaluate(
-    name: Name,
-    model: _Model = "",
-    repeat: _Repeat = 1,
-    mode: _Modes = None,
-    profile: _Profiles = None,
-    max_cost: _MaxCost = None,
-    minimum: _Min = 0.0,
-    baseline: _Baseline = None,
-    report: _Report = False,
-    check_cases: _CheckCases = False,
-    suggest: _Suggest = False,
-    propose: _Propose = False,
-    as_json: AsJson = False,
-) -> None:
+def _evaluate(request: EvaluationRequest) -> None:
     """Check that questions select the right tools.
 
     The questions are in evals/*.yaml of a server. Also check that the calls that answer them work, and, with --model,
     which tools a model chooses.
     """
-    wish = AskWish(
-        model=model,
-        repeat=repeat,
-        modes=_chosen("--mode", mode, _MODES),
-        profiles=profile or ["full"],
-        check=check_cases,
-        max_cost=max_cost,
-        minimum=minimum,
-        against=baseline,
-        keep=report,
-        as_json=as_json,
-    )
-    if not model and (baseline or (profile and len(profile) > 1) or mode):
+    for one in request.modes:
+        if one not in _MODES:
+            output.fail(f"unknown value {one!r} for --mode", f"use one of {', '.join(_MODES)}", Exit.USAGE)
+    if not request.model and (request.baseline or len(request.profiles) > 1 or request.mode):
         output.fail(
             "--baseline, --mode and a second --profile have no effect without --model",
             "add --model openai:NAME or anthropic:NAME",
             Exit.USAGE,
         )
     workspace = workspace_in()
-    server = workspace.server(name)
-    if suggest or propose:
-        (show_suggestions if suggest else write_proposals)(server, as_json=as_json)
+    server = workspace.server(request.name)
+    if request.suggest or request.propose:
+        (show_suggestions if request.suggest else write_proposals)(server, as_json=request.as_json)
         return
     cases = _cases(server)
-    if check_cases:
-        show_worth(workspace, server, cases, wish)
-    elif model:
-        show_report(server, ask_model(workspace, server, cases, wish), wish)
+    if request.check_cases:
+        show_worth(workspace, server, cases, request)
+    elif request.model:
+        show_report(server, ask_model(workspace, server, cases, request), request)
     else:
-        _show(server, _without_model(server, cases, wish), wish)
+        _show(server, _without_model(server, cases, request), request)
 
 
-def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[str]:
-    for one in typed or ():
-        if one not in known:
-            output.fail(f"unknown value {one!r} for {option}", f"use one of {', '.join(known)}", Exit.USAGE)
-    return list(dict.fromkeys(typed or known[:1]))
+evaluate = command_with(EvaluationRequest, _evaluate)
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
@@ -361,35 +342,35 @@ def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
     return cases
 
 
-def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish) -> Evaluation:
+def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest) -> Evaluation:
     from mcpfactory_pipeline.checks.evaluation.evaluation import evaluate_server
 
-    with progress(quiet=wish.as_json) as step:
+    with progress(quiet=request.as_json) as step:
         step(f"{len(cases)} questions")
         return asyncio.run(
             evaluate_server(
                 server,
                 cases,
-                profile=wish.profiles[0],
+                profile=request.profiles[0],
                 on_case=lambda one: step(f"{one.case}, {one.mode}"),
             )
         )
 
 
-def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish) -> None:
+def _show(server: WorkspaceServer, found: Evaluation, request: EvaluationRequest) -> None:
     from mcpfactory_pipeline.base.files import replace_file
     from mcpfactory_pipeline.checks.evaluation.recorded import markdown_page
 
-    if wish.keep:
+    if request.report:
         replace_file(server.folder / _PAGE, markdown_page(found).encode())
-    if wish.as_json:
+    if request.as_json:
         output.data(found.to_json())
     else:
         _print_evaluation(found)
-    low = [mode for mode in found.lists if found.share(mode, _COUNTED) < wish.minimum]
+    low = [mode for mode in found.lists if found.share(mode, _COUNTED) < request.minimum]
     if low:
         output.error(
-            f"the right tool is among the first {_COUNTED} results for fewer than {wish.minimum:.0%} of the "
+            f"the right tool is among the first {_COUNTED} results for fewer than {request.minimum:.0%} of the "
             f"questions in mode {' and '.join(low)}"
         )
     if found.faults or low:

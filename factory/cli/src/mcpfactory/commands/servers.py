@@ -131,9 +131,8 @@ def _show_update(done: ServerResult) -> None:
         output.line(f"{updated.server} is up to date")
         return
     of_document = bool(updated.operations or updated.tools or updated.changes)
-    tools = (
-        f": {updated.tools} tools" if of_document else ""
-    )  # without a document, only the running server knows its tools
+    # Without a document, only the running server knows its tools
+    tools = f": {updated.tools} tools" if of_document else ""
     output.line(f"{done.message}{tools}")
     for file in files:
         bad = file.action in {"conflict", "collision"}

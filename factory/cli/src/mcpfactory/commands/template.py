@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -222,7 +223,7 @@ def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name:
         return [_Step(variant.name, "render", False, f"{error}; hint: {error.hint}")]
     steps = [_Step(variant.name, "render", True, f"{len(made.files)} files")]
     steps.append(_judged(variant, "lint", [*_program("ruff"), "check", "--no-cache", "."], made.path))
-    if _installed("mypy"):
+    if find_spec("mypy") is not None:
         command = [*_program("mypy"), "--strict", "--no-error-summary", "--cache-dir", os.devnull, "src"]
         steps.append(_judged(variant, "types", command, made.path))
     else:
@@ -248,12 +249,6 @@ def _judged(variant: TemplateVariant, step: str, command: list[str], folder: Pat
 
 def _program(module: str) -> list[str]:
     return [sys.executable, "-m", module]
-
-
-def _installed(module: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(module) is not None
 
 
 def _mcpfactory(root: Path, *command: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Test cases of every tool: calls, the requests they must make, and the responses.
+"""The tests of a generated server: cases (calls, their requests, the responses) and the files that run them.
 
 Each tool has one case: a call with all its arguments. The case also has
 - `offers`: the arguments that the tool list must show;
@@ -20,6 +20,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
@@ -28,12 +29,13 @@ from mcpfactory_codegen.effects import effect_of, is_certain, is_idempotent
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.text import compact
+from mcpfactory_codegen.text import compact, json_lines
 from mcpfactory_runtime.schemas.sample import NOTHING, invalid_values, neighbors, sample, two_items
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, resolve
 from mcpfactory_runtime.types import Json
+from mcpfactory_runtime.upstream.secrets import stand_in
 
 MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
 MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer
@@ -427,3 +429,38 @@ def _with_words(answer: Json) -> Json:
 
 def _status(text: str) -> int:
     return int(text) if text.isdigit() else int(text[0]) * 100 if text[:1].isdigit() else 500
+
+
+# --- the files that hold and run the cases ---
+
+
+_INIT: Final = '"""Tests that mcpfactory made from the API document; rewritten whole."""\n'
+_SET_ADDRESS: Final = '        patch.setenv(DATA["address"], stub.base_url)\n'
+_SET_SERVERS: Final = (
+    '        for variable, folder in DATA["servers"].items():\n'
+    '            patch.setenv(variable, f"{stub.base_url}{folder}")\n'
+)
+
+
+def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
+    """Return the files below `tests/_generated`, by path.
+
+    `dialect`: the server sets a default dialect, so the tests select `standard`.
+    """
+    module = Path(__file__).with_name("test_tools.txt").read_text("utf-8").replace("PACKAGE", package)
+    if api.own_servers:
+        module = module.replace(_SET_ADDRESS, f"{_SET_ADDRESS}{_SET_SERVERS}")
+    if dialect:
+        module = module.replace('profile="full")', 'profile="full", dialect="standard")')
+    built = cases(api, names, tools)
+    # The server sends nothing without the variables that hold its credentials.
+    head: Json = {"environment": sorted(variable for variables in names.variables.values() for variable in variables)}
+    head |= {"address": f"{names.prefix}_BASE_URL", "base_url": api.base_url}
+    if api.own_servers:
+        head["servers"] = dict(stand_in(names.prefix, [one.name for one in api.own_servers], ""))
+    head["untested"] = untested(built, tools)
+    return {
+        "tests/_generated/__init__.py": _INIT,
+        "tests/_generated/cases.json": json_lines("cases", built, head),
+        "tests/_generated/test_tools.py": module,
+    }

@@ -14,8 +14,9 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_codegen.inputs import Input
-from mcpfactory_codegen.ir import Api, ApiOperation, Encoding, essence, is_json
+from mcpfactory_codegen.ir import Api, ApiOperation, Encoding
 from mcpfactory_codegen.naming import Names
+from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -253,7 +254,7 @@ def _body(operation: ApiOperation, given: Given) -> dict[str, Any]:
         return {"content_type": "application/json", "json": {"query": operation.body.graphql, **variables}}
     if not inside:
         return {} if operation.body.required else {"empty": True}
-    media = essence(operation.body.content_type)
+    media = media_type(operation.body.content_type)
     first, value = inside[0]
     whole = first.name == ""
     if is_json(media):

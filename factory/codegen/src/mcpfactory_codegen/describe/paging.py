@@ -15,10 +15,11 @@ from operator import eq
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.credentials import squashed
-from mcpfactory_codegen.effects import effect_of, verbs
+from mcpfactory_codegen.effects import effect_of
 from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import OperationNames
+from mcpfactory_codegen.text import word_group
 from mcpfactory_runtime.schemas.walk import lookup, properties_of, types_of
 from mcpfactory_runtime.upstream.operation import Paging
 
@@ -32,17 +33,11 @@ def _paths(text: str) -> tuple[Path, ...]:
     return tuple(tuple(path.split(".")) for path in text.split())
 
 
-_CURSOR: Final = verbs("""
-    cursor pagecursor nextcursor startcursor aftercursor cursorafter pagetoken nextpagetoken nexttoken
-    paginationtoken pagingtoken continuation continuationtoken skiptoken resumptiontoken marker bookmark iterator
-    scrollid searchafter exclusivestartkey after pageafter afterid startingafter startafter
-""")
+_CURSOR: Final = word_group("cursor-arguments")
 _LAST: Final = frozenset(["after", "afterid", "startingafter", "startafter"])
 _PAGE: Final = frozenset(["page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "p"])
 _OFFSET: Final = frozenset(["offset", "skip", "start", "startat", "startindex", "startrow", "pageoffset"])
-_SIZE: Final = verbs("""
-    limit perpage pagesize pagelimit pagelen size maxresults count top rows first max take maxitems itemsperpage
-""")
+_SIZE: Final = word_group("size-arguments")
 
 _NEXT: Final = _paths("""
     nextcursor nextpagetoken nexttoken nextiterator nextmarker nextcontinuationtoken continuationtoken
@@ -55,13 +50,9 @@ _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
     pages.next next nextpage
 """)
-_MORE: Final = verbs("""
-    hasmore hasnext hasnextpage morepages more hasmoreitems istruncated truncated moreavailable
-""")
+_MORE: Final = word_group("more-members")
 _DONE: Final = frozenset(["done", "last", "islast", "islastpage", "lastpage", "end", "complete", "isfinished"])
-_TOTAL: Final = verbs("""
-    total totalcount totalresults totalitems totalelements totalhits totalrecords totalsize totalentries
-""")
+_TOTAL: Final = word_group("total-members")
 _PAGES: Final = frozenset(["totalpages", "pages", "pagecount", "numpages", "lastpage", "pagestotal", "maxpage"])
 _ITEMS: Final = ("data", "items", "results", "values", "records", "entries", "list", "elements", "result", "content")
 
@@ -83,7 +74,7 @@ def recognise(
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
     if not candidates:
         return None, ""
-    inputs = _Inputs(found, {name: _types(found[name].schema, api) for name in candidates})
+    inputs = _Inputs(found, {name: _kinds(lookup(found[name].schema, api.schemas)) - {"null"} for name in candidates})
     graphql = operation.body is not None and bool(operation.body.graphql)
     seen = _AnswerMembers(answer(), _DEPTH + 1 if graphql else _DEPTH)  # all is in `data` there
     for rule in (_by_cursor, _by_number, _by_last):
@@ -210,10 +201,6 @@ def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 def _kinds(shape: Any) -> frozenset[str]:
     return frozenset(types_of(shape))
-
-
-def _types(schema: Any, api: Api) -> frozenset[str]:
-    return _kinds(lookup(schema, api.schemas)) - {"null"}
 
 
 def _default(schema: Any) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.curation import OUTPUT_TOKENS, OutputMode
 from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, example_of, meanings
-from mcpfactory_codegen.ir import ApiOperation, JsonSchema, Response, carries_json, essence, is_structured
+from mcpfactory_codegen.ir import ApiOperation, JsonSchema, Response, carries_json, is_structured
 from mcpfactory_codegen.text import compact, one_line
 from mcpfactory_runtime.schemas.merge import both, common_types, either, listed_values
 from mcpfactory_runtime.schemas.walk import (
@@ -31,6 +31,7 @@ from mcpfactory_runtime.schemas.walk import (
     required_of,
     types_of,
 )
+from mcpfactory_runtime.upstream.encoding import media_type
 
 BUDGET: Final = 24_000
 """Bytes of definitions that one tool may bring along: some 6,000 tokens."""
@@ -288,7 +289,7 @@ class Outputs:
         if schemas:
             return self._done[key]
         others = [
-            essence(one.content_type)
+            media_type(one.content_type)
             for one in success
             if one.schema is not None and is_structured(lookup(one.schema, self._schemas))
         ]

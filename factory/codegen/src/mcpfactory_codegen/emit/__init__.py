@@ -22,14 +22,13 @@ from mcpfactory_codegen.ir import (
     ApiOperation,
     ApiSecurityScheme,
     Encoding,
-    essence,
-    is_json,
     split_label,
 )
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import fit, json_lines, one_line
 from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, required_of
 from mcpfactory_runtime.server.results import MAX_TEXT
+from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import Xml
 
 HANDLERS: Final = "workflows"
@@ -324,11 +323,13 @@ def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     typed = [one for one in success if one.content_type]
     first = [one.content_type for one in typed if one.status == typed[0].status]
-    if not first or _JSON in map(essence, first):
+    if not first or _JSON in map(media_type, first):
         return _JSON
     other = structured and not is_json(first[0])
     return (
-        f"{first[0]}, {_JSON};q=0.9" if other or any(essence(one.content_type) == _JSON for one in typed) else first[0]
+        f"{first[0]}, {_JSON};q=0.9"
+        if other or any(media_type(one.content_type) == _JSON for one in typed)
+        else first[0]
     )
 
 
@@ -394,17 +395,12 @@ def function(one: Function) -> str:
     )
 
 
-def _given(name: str, tool: ApiTool) -> str:
-    """Return an argument's value, or the user's default if the argument is omitted."""
-    value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
-    return f"{literal(name)}: {value}"
-
-
 def _entries(name: str, tool: ApiTool) -> list[str]:
     """Return the entries sent for an argument: itself, or each of the arguments merged into it."""
     merged = tool.merged.get(name)
     if merged is None:
-        return [_given(name, tool)]
+        value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
+        return [f"{literal(name)}: {value}"]
     if not merged.separator:
         return [f"{literal(member)}: {name}" for member in merged.members]
     count, cut = len(merged.members), literal(merged.separator)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_codegen.effects import ACTIONS, BARE, VERBS, base_of, verbs
+from mcpfactory_codegen.effects import ACTIONS, BARE, VERBS, base_of
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import VERSION, plural, singular, words
+from mcpfactory_codegen.text import VERSION, plural, singular, word_group, word_pairs, words
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """Segments that many paths begin with, and that name nothing."""
@@ -178,7 +178,8 @@ def id_words(operation: ApiOperation) -> IdWords:
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
         return IdWords()
-    if _nouns(operation.path) and (_is_bare(whole) or _repeats_path(operation, whole)):
+    nouns = words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", operation.path, maxsplit=1)[0]))
+    if nouns and (_is_bare(whole) or _repeats_path(operation, whole)):
         return IdWords()
     begin = f"{operation.method.lower()}-{operation.path}"
     if text.startswith(f"{begin}_"):
@@ -190,11 +191,6 @@ def id_words(operation: ApiOperation) -> IdWords:
         if parts and parts != whole:
             return IdWords() if _is_bare(parts) else IdWords(parts, whole)
     return IdWords(whole, whole)
-
-
-def _nouns(path: str) -> bool:
-    """Return True if a path has words outside its parameters."""
-    return bool(words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", path, maxsplit=1)[0])))
 
 
 def _is_bare(parts: tuple[str, ...]) -> bool:
@@ -254,33 +250,12 @@ READING: Final = frozenset({"search", "export", "download", "query", "preview", 
 """Actions that a GET may be."""
 
 
-_KINDS: Final = {
-    "read": "check count describe display download export fetch find get index list load look lookup obtain preview query read "
-    "retrieve return search see show view browse compare head",
-    "create": "add create insert make new post register store submit upsert book place open issue",
-    "update": "adjust amend change edit modify patch put replace save set update upsert configure alter",
-    "delete": "clear delete destroy discard drop erase forget purge remove unset wipe",
-}
-_KIND_OF: Final = {verb: name for name, listed in _KINDS.items() for verb in listed.split()}
-# Verbs that are hardly ever a noun at the beginning of a summary; the others need an article or the like behind them.
-_CERTAIN: Final = verbs("""
-    add adjust amend approve archive assign authorize calculate cancel choose compute configure confirm convert create
-    deactivate delete deliver describe destroy detect disable discard edit enable execute fetch find generate get import
-    insert invite list modify obtain perform provide publish purge register reject remove rename replace resend restore
-    retrieve return revoke rotate save send set start stop submit subscribe suspend terminate unsubscribe update upsert
-    validate verify
-""")
-_POINTERS: Final = verbs(
-    "a an the all any your my our their its this these one some new existing multiple several single specific current for"
-)
-_NOUN_BEFORE: Final = verbs("details detail history id info information list name of request result results status")
-"""Words after a verb that make it a noun: `Upload status`."""
+_KIND_OF: Final = {verb: name for name in ("read", "create", "update", "delete") for verb in word_group(f"{name}-kind")}
+_CERTAIN: Final = word_group("certain-verbs")
+_POINTERS: Final = word_group("pointers")
+_NOUN_BEFORE: Final = word_group("nouns-before")
 _ADVERBS: Final = frozenset({"bulk", "batch", "mass", "gracefully"})
-_NORMAL: Final = {
-    "retrieve": "get", "return": "get", "fetch": "get", "show": "get", "obtain": "get", "display": "get", "see": "get",
-    "read": "get", "load": "get", "provide": "get", "view": "get", "look": "get", "describe": "get", "modify": "update",
-    "edit": "update", "change": "update", "amend": "update", "destroy": "delete", "erase": "delete",
-}  # fmt: skip
+_NORMAL: Final = word_pairs("normal-verbs")
 _WRITTEN: Final = re.compile(r"^(\[[^\]]*\]|\([^)]*\)|[\W\d_])+")
 
 

@@ -24,7 +24,7 @@ from typing import Final
 from mcpfactory_codegen.effects import VERBS
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming.phrases import IdWords, PathWords, id_words, path_words
-from mcpfactory_codegen.text import digest, shorten, singular, words
+from mcpfactory_codegen.text import digest, shorten, singular, word_pairs, words
 
 TOOL_LIMIT: Final = 64
 """Characters; the limit of the strictest clients."""
@@ -204,16 +204,7 @@ def _made_of(text: str, parameters: tuple[str, ...]) -> bool:
 # --- names that are too long ---
 
 
-USUAL: Final = {
-    "administration": "admin", "administrator": "admin", "application": "app", "attribute": "attr",
-    "authentication": "auth", "certificate": "cert", "configuration": "config", "database": "db",
-    "description": "desc", "development": "dev", "directory": "dir", "document": "doc",
-    "documentation": "docs", "environment": "env", "identifier": "id", "identity": "id", "information": "info",
-    "kubernetes": "k8s", "maximum": "max", "message": "msg", "minimum": "min", "network": "net",
-    "organization": "org", "organisation": "org", "parameter": "param", "permission": "perm", "production": "prod",
-    "reference": "ref", "relationship": "rel", "repository": "repo", "specification": "spec", "statistic": "stat",
-    "subscription": "sub", "synchronization": "sync", "temporary": "temp", "transaction": "tx",
-}  # fmt: skip
+USUAL: Final = word_pairs("short-forms")
 """Long words and their usual short forms."""
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})

@@ -22,8 +22,9 @@ from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from mcpfactory_codegen.ir import Api, ApiSecurityScheme, ApiServer
-from mcpfactory_codegen.text import digests, settle, words
+from mcpfactory_codegen.ir import Api, ApiSecurityScheme
+from mcpfactory_codegen.text import digests, settle, word_group, words
+from mcpfactory_runtime.upstream.operation import ServerAddress
 
 _NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -36,12 +37,7 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
 }
 _LOGIN: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
 
-_SAYING_NOTHING: Final = """
-    api key apikey auth authentication authorization authorisation authz http https bearer basic token tokens access
-    oauth oauth1 oauth2 oidc openid connect security scheme header query cookie jwt default credentials code flow
-    application client user x id mutual tls mtls certificate hmac sigv4
-"""
-_EMPTY_WORDS: Final = frozenset(_SAYING_NOTHING.split())
+_EMPTY_WORDS: Final = word_group("scheme-words")
 
 
 def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
@@ -122,13 +118,13 @@ def is_same_server(url: str, root: str) -> bool:
     return bool(root) and same and ours[1:] == theirs[1:]
 
 
-def name_servers(urls: Collection[str], root: str) -> tuple[ApiServer, ...]:
+def name_servers(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
     """Return a server for each URL, sorted by name.
 
     A name consists of short words of the host and path that distinguish the URL from the root and the others.
     """
     names = settle({url: _candidates(url, root) for url in sorted(urls)}, set())
-    return tuple(sorted((ApiServer(name, url) for url, name in names.items()), key=lambda one: one.name))
+    return tuple(sorted((ServerAddress(name, url) for url, name in names.items()), key=lambda one: one.name))
 
 
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:

@@ -227,7 +227,9 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 def _read(security: Security, servers: tuple[str, ...], written: WrittenOperation) -> ApiOperation:
     """Return one operation. Problems inside it point to the actual location of the text."""
     path, method, item, identity = written
-    operation = _resolved(Node(item.reading, identity.value, _standing(item, identity.location)))
+    tail = identity.location.pointer.split("/")[3:]  # without "", "paths" and the path
+    place = Location(item.location.part, "/".join([item.location.pointer, *tail]))
+    operation = _resolved(Node(item.reading, identity.value, place))
     if operation.value.get("callbacks"):
         message = "callbacks need a separate server and were left out"
         operation.at("callbacks").report("callbacks-ignored", message)
@@ -293,12 +295,6 @@ def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
                 found.pop(key, None)
                 found[key] = value
     return found
-
-
-def _standing(item: Node, location: Location) -> Location:
-    """Return the operation's actual location, which is below its path item and can be elsewhere."""
-    tail = location.pointer.split("/")[3:]  # without "", "paths" and the path
-    return Location(item.location.part, "/".join([item.location.pointer, *tail]))
 
 
 def _resolved(written: Node) -> Node:

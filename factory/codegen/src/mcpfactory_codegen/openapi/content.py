@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Response, essence, is_json
+from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Response
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Node
 from mcpfactory_codegen.openapi.references import UnresolvedError
 from mcpfactory_codegen.openapi.xml import as_xml, has_structure, xml_lists
-from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_xml
+from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(\s*;[\x20-\x7e]*)?\Z")
@@ -52,7 +52,7 @@ _SHORT: Final = {
 
 def rank(content_type: str) -> int:
     """Return the preference rank of a media type; lower is better."""
-    name = essence(content_type)
+    name = media_type(content_type)
     return next((place for pattern, place in _RANKS if re.fullmatch(pattern, name)), _LAST)
 
 
@@ -64,7 +64,7 @@ def _fitting_rank(content_type: str, schema: Node) -> int:
     application/merge-patch+json      anything but lists (RFC 7396); Kubernetes also has a strategic one
     XML                               objects, before text
     """
-    name = essence(content_type)
+    name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
         return rank(content_type) if _is_list(schema) is (_LIST.fullmatch(name) is not None) else _LAST + 1
     return _XML if _is_xml(name) and schema.properties() else rank(content_type)
@@ -183,7 +183,7 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
     """Return the body; if its media type cannot carry its object or list, as JSON (a likely wrong label) or as one text."""
-    kind = essence(body.content_type)
+    kind = media_type(body.content_type)
     if is_json(kind) or not has_structure(schema):
         return body
     is_list = _is_list(schema)
@@ -217,7 +217,7 @@ def _shortened(body: Node) -> Media | None:
 
 
 def _concrete(media: Media) -> str:
-    name = essence(media.content_type)
+    name = media_type(media.content_type)
     if "*" not in name:
         return media.content_type
     concrete = _CONCRETE.get(name, "application/octet-stream")
@@ -229,8 +229,8 @@ def _concrete(media: Media) -> str:
 
 
 def _encodings(media: Media) -> dict[str, Encoding]:
-    form = essence(media.content_type) == "application/x-www-form-urlencoded"
-    if not form and not essence(media.content_type).startswith("multipart/"):
+    form = media_type(media.content_type) == "application/x-www-form-urlencoded"
+    if not form and not media_type(media.content_type).startswith("multipart/"):
         return {}
     written = media.node.at("encoding")
     written.is_object("body-encoding", "`encoding` has to be an object of properties; ignored")
@@ -310,7 +310,8 @@ def _read_response(status: str, written: Node, produces: list[str]) -> Response:
 
 
 def _described_response(status: str, node: Node, produces: list[str]) -> Response:
-    plain = Response(status, node.at("description").text(), headers=_headers(node.value))
+    headers = tuple(sorted(name.lower() for name in node.at("headers").table))
+    plain = Response(status, node.at("description").text(), headers=headers)
     if node.reading.spec.shape == "2":
         examples = node.at("examples").table
         if "schema" not in node.value and not examples:
@@ -336,11 +337,6 @@ def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
         return ()
     schema = node.at("schema")
     return xml_lists(schema) if isinstance(schema.value, dict) else ()
-
-
-def _headers(node: dict[str, Any]) -> tuple[str, ...]:
-    headers = node.get("headers")
-    return tuple(sorted(name.lower() for name in headers)) if isinstance(headers, dict) else ()
 
 
 # --- Swagger 2.0 ---
@@ -385,9 +381,9 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
     required = [one.value["name"] for one in fields if one.value.get("required") is True]
     whole: dict[str, Any] = {"type": "object", "properties": properties}
     whole |= {"required": required} if required else {}
-    offered = [one for one in consumes if essence(one) in _FORMS]
+    offered = [one for one in consumes if media_type(one) in _FORMS]
     if any(one.file for one in encoding.values()):
-        content_type = next((one for one in offered if essence(one) == _FORMS[0]), _FORMS[0])
+        content_type = next((one for one in offered if media_type(one) == _FORMS[0]), _FORMS[0])
     else:
         content_type = min(offered, key=rank, default=_FORMS[1])
     return ApiBody(content_type, whole, bool(required), encoding=encoding)

@@ -9,9 +9,10 @@ from typing import Any, Final, Literal, NamedTuple
 from openapi_pydantic.v3 import v3_0, v3_1
 from pydantic import BaseModel, ValidationError
 
-from mcpfactory_codegen.ir import ApiParameter, JsonSchema, Problems, Response, is_json
+from mcpfactory_codegen.ir import ApiParameter, JsonSchema, Problems, Response
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError, composed
 from mcpfactory_codegen.read.document import Document
+from mcpfactory_runtime.upstream.encoding import is_json
 
 Direction = Literal["", "request", "response"]
 """Direction of a schema: "request" for data sent, "response" for data received, "" as written."""

@@ -10,11 +10,12 @@ from math import prod
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_codegen.ir import ApiOAuthFlow, ApiSecurityScheme
+from mcpfactory_codegen.ir import ApiSecurityScheme
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Node, Reading
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
 from mcpfactory_codegen.sources.translation import table
+from mcpfactory_runtime.upstream.operation import OAuthFlow
 
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
@@ -265,28 +266,28 @@ _WAYS: Final = {
 }
 
 
-def read_flows(scheme: dict[str, Any]) -> tuple[ApiOAuthFlow, ...]:
+def read_flows(scheme: dict[str, Any]) -> tuple[OAuthFlow, ...]:
     """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () if none is usable.
 
     The implicit flow and the password flow are excluded, because OAuth 2.1 removed them.
     """
     if scheme.get("type") == "openIdConnect":
         metadata = _url(scheme, "openIdConnectUrl")
-        return (ApiOAuthFlow("discovery", metadata_url=metadata),) if metadata else ()
+        return (OAuthFlow("discovery", metadata_url=metadata),) if metadata else ()
     flows = table(scheme, "flows")
     own, code, device = (
         table(flows, name) for name in ("clientCredentials", "authorizationCode", "deviceAuthorization")
     )
-    found: list[ApiOAuthFlow] = []
+    found: list[OAuthFlow] = []
     if token := _url(own, "tokenUrl"):
-        found.append(ApiOAuthFlow("clientCredentials", token))
+        found.append(OAuthFlow("clientCredentials", token))
     if (token := _url(code, "tokenUrl")) and (page := _url(code, "authorizationUrl")):
-        found.append(ApiOAuthFlow("authorizationCode", token, page, refresh_url=_url(code, "refreshUrl")))
+        found.append(OAuthFlow("authorizationCode", token, page, refresh_url=_url(code, "refreshUrl")))
     if (token := _url(device, "tokenUrl")) and (page := _url(device, "deviceAuthorizationUrl")):
         refresh = _url(device, "refreshUrl")
-        found.append(ApiOAuthFlow("deviceAuthorization", token, device_url=page, refresh_url=refresh))
+        found.append(OAuthFlow("deviceAuthorization", token, device_url=page, refresh_url=refresh))
     if not found and (metadata := _url(scheme, "oauth2MetadataUrl")):
-        found.append(ApiOAuthFlow("discovery", metadata_url=metadata))
+        found.append(OAuthFlow("discovery", metadata_url=metadata))
     return tuple(found)
 
 
@@ -296,7 +297,7 @@ def read_scopes(node: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in items if isinstance(one, str) and _SCOPE.fullmatch(one)))[:_SCOPES]
 
 
-def ways(flows: Iterable[ApiOAuthFlow]) -> str:
+def ways(flows: Iterable[OAuthFlow]) -> str:
     """Return the flows as readable text."""
     return " or ".join(_WAYS[flow.grant] for flow in flows) or "an access token made elsewhere is sent as bearer"
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
-from mcpfactory_codegen.ir import ApiOperation, ApiServer
+from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming.variables import is_loopback, is_mock, is_same_server, is_sandbox, name_servers
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Node
+from mcpfactory_runtime.upstream.operation import ServerAddress
 
 _HINT: Final = "set the BASE_URL variable of the server where it runs, or write an absolute URL into `servers`"
 _HOST: Final = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
@@ -174,7 +175,7 @@ class SettledServers:
     """
 
     root: tuple[str, ...]
-    own: tuple[ApiServer, ...]
+    own: tuple[ServerAddress, ...]
     operations: tuple[ApiOperation, ...]
     assumed: str = ""
 

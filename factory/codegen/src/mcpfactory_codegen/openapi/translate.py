@@ -47,6 +47,8 @@ class Closing:
 
     def look(self, node: dict[str, Any], location: Location) -> None:
         """Open the closed objects among the one at `location` and its `allOf`, if necessary; report each once."""
+        if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
+            return  # nothing else applies, as to most objects
         whole = LocatedNode(node, location)
         closed = [part for part in self._applied(whole, "allOf") if part.node.get("additionalProperties") is False]
         if not closed:
@@ -302,7 +304,8 @@ class Schemas:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
             return  # older_drafts handles the boolean of drafts before 6
         if key in {"title", "description"} and isinstance(value, dict):
-            value = self._text_elsewhere(value, location.down(key))
+            with suppress(UnresolvedError):
+                value = self._references.follow(value, location.down(key)).node
         try:
             out[key] = SCALARS[key](value)
         except ValueError as error:
@@ -310,12 +313,6 @@ class Schemas:
             if value is not None and not elsewhere:  # empty YAML keys are harmless
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
-
-    def _text_elsewhere(self, value: Any, location: Location) -> Any:
-        try:
-            return self._references.follow(value, location).node
-        except UnresolvedError:
-            return value
 
     def _subschema(self, out: Object, key: str, value: Any, spot: Spot) -> None:
         if key == "items" and isinstance(value, list):  # a tuple of drafts before 2020-12

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.cases.files import test_files
+from mcpfactory_codegen.cases.cases import test_files
 from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.describe.curate import Group, check_names, curate, rename, suggest
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all

@@ -19,32 +19,19 @@ from mcpfactory_runtime.types import Json
 
 Kind = Literal["breaking", "additive", "cosmetic"]
 
+_BREAKING: Final = """
+    tool-removed tool-renamed argument-removed argument-added-required argument-required type-changed type-narrowed
+    enum-narrowed constraint-narrowed schema-changed output-removed output-changed default-changed hints-weakened
+    origin-changed
+"""
+_ADDITIVE: Final = """
+    tool-added argument-added argument-optional type-widened enum-widened constraint-widened output-added default-added
+"""
 CHANGES: Final[dict[str, Kind]] = {
-    "tool-removed": "breaking",
-    "tool-renamed": "breaking",
-    "tool-added": "additive",
-    "argument-removed": "breaking",
-    "argument-added": "additive",
-    "argument-added-required": "breaking",
-    "argument-required": "breaking",
-    "argument-optional": "additive",
-    "type-changed": "breaking",
-    "type-narrowed": "breaking",
-    "type-widened": "additive",
-    "enum-narrowed": "breaking",
-    "enum-widened": "additive",
-    "constraint-narrowed": "breaking",
-    "constraint-widened": "additive",
-    "schema-changed": "breaking",
-    "output-removed": "breaking",
-    "output-changed": "breaking",
-    "output-added": "additive",
-    "default-changed": "breaking",
-    "default-added": "additive",
-    "hints-weakened": "breaking",
+    **dict.fromkeys(_BREAKING.split(), "breaking"),
+    **dict.fromkeys(_ADDITIVE.split(), "additive"),
     "hints-changed": "cosmetic",
     "text-changed": "cosmetic",
-    "origin-changed": "breaking",
 }
 """Every code of `diff` and of `report.origin_changes`, with its effect on callers."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import socket
 import tomllib
@@ -104,8 +105,7 @@ def _check(text: str, apis: Sequence[ApiConfig]) -> None:
     for api in apis:
         if _is_missing(tables, api):
             where = f'the [[api]] with label = "{api.label}"' if api.label else "[api]"
-            values = (("document", api.document), ("source", api.source), ("allow_private", list(api.allow_private)))
-            lines = " and ".join(f"{key} = {written(value)}" for key, value in values if value)
+            lines = " and ".join(f"{key} = {written(value)}" for key, value in _changed({}, api).items())
             raise SettingsError(f"{CONFIG}: {where} could not be updated", f"write {lines} below [api]")
 
 
@@ -303,7 +303,7 @@ def document_files(document: Document, label: str = "") -> DocumentFiles:
     paths = {key: _relative_part(key) for key in document.parts}
     if len({host for host, _ in paths.values()}) > 1:
         raise DocumentError("the document is spread over several hosts", "bundle it into one file first")
-    common = _common_folder([PurePosixPath(path) for _, path in paths.values()])
+    common = posixpath.commonpath([str(PurePosixPath(path).parent) for _, path in paths.values()])
     targets = {key: f"{folder}/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
     return DocumentFiles(targets[document.main], {targets[key]: part.raw for key, part in document.parts.items()})
 
@@ -334,17 +334,6 @@ def _relative_part(key: str) -> tuple[str, str]:
         url = urlsplit(key)
         return url.netloc, unquote(url.path).lstrip("/")
     return "", key
-
-
-def _common_folder(paths: list[PurePosixPath]) -> PurePosixPath:
-    common = list(paths[0].parent.parts)
-    for path in paths[1:]:
-        parts = path.parent.parts
-        same = 0
-        while same < min(len(common), len(parts)) and common[same] == parts[same]:
-            same += 1
-        common = common[:same]
-    return PurePosixPath(*common)
 
 
 # --- documents in the folder of a server ---

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.curate import BOUND
-from mcpfactory_codegen.text import words
+from mcpfactory_codegen.text import word_group, words
 from mcpfactory_runtime.urls import describe_private, host_port_of
 
 _HARD: Final = 5  # difficulties to list
@@ -26,10 +26,7 @@ _MANY_ARGUMENTS: Final = 15
 _MANY_TOKENS: Final = 2_000
 _SECRETS: Final = frozenset({"cvc", "cvv", "otp", "passcode", "passphrase", "passwd", "password", "totp"})
 _SECRETS_OF_LOGINS: Final = frozenset({"pin", "secret"})
-_LOGINS: Final = frozenset(
-    {"account", "accounts", "auth", "authenticate", "authorize", "card", "cards", "login", "logon", "oauth", "payment"}
-    | {"payments", "session", "sessions", "signin", "token", "tokens", "transfer", "transfers"}
-)
+_LOGINS: Final = word_group("logins")
 _HASH: Final = re.compile(r"_(?=[0-9a-f]*\d)[0-9a-f]{6,8}\Z")
 
 Json = Mapping[str, Any]

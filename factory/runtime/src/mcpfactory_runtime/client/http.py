@@ -53,16 +53,8 @@ _LOGINS: Final = 2  # tokens got for one message
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
 _KEPT_HEADERS: Final = frozenset(
-    {
-        "content-type",
-        SESSION_HEADER,
-        "www-authenticate",
-        "allow",
-        "cache-control",
-        "x-accel-buffering",
-        "location",
-        "retry-after",
-    }
+    {"content-type", SESSION_HEADER, "www-authenticate", "allow", "location", "retry-after"}
+    | {"cache-control", "x-accel-buffering"}
 )
 
 
@@ -185,7 +177,8 @@ class _Http(ClientChannel):
 
     async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
         """Return the answer to a request that is sent to a checked address, in the name of its URL."""
-        parts, content = urlsplit(request.url), bytearray()
+        parts = urlsplit(request.url)
+        too_large = OAuthError("bad_response", f"{request.url} returned more than {_FETCH_SIZE} bytes")
         async with self._http.stream(
             request.method,
             place,
@@ -193,11 +186,8 @@ class _Http(ClientChannel):
             headers={**request.headers, "Host": parts.netloc},
             extensions={"sni_hostname": parts.hostname or ""},
         ) as response:
-            async for data in aiter_decoded(response):
-                content += data
-                if len(content) > _FETCH_SIZE:
-                    raise OAuthError("bad_response", f"{request.url} returned more than {_FETCH_SIZE} bytes")
-        return HttpAnswer(response.status_code, dict(response.headers.items()), bytes(content))
+            content = await _read(response, _FETCH_SIZE, too_large)
+        return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
     async def _checked(self, url: str) -> list[str]:
         """Return the URL once for each permitted address, with the address in place of the host name.
@@ -491,13 +481,13 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
     return SessionEndedError(error.code, error.message, error.data)
 
 
-async def _read(response: httpx.Response) -> bytes:
-    """Return the whole body. Raises httpx.DecodingError for one that is longer than any message may be."""
+async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
+    """Return the whole body. Raises `too_large`, or httpx.DecodingError, for one of more than `limit` bytes."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data
-        if len(content) > DEFAULT_MAX_SIZE:
-            raise httpx.DecodingError(f"the response is larger than {DEFAULT_MAX_SIZE >> 20} MiB")
+        if len(content) > limit:
+            raise too_large or httpx.DecodingError(f"the response is larger than {limit >> 20} MiB")
     return bytes(content)
 
 
@@ -538,12 +528,7 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
         ):
             if response.status_code != 200:
                 raise OSError(f"{url} returned HTTP {response.status_code}")
-            body = b""
-            async for part in aiter_decoded(response):
-                body += part
-                if len(body) > limit:
-                    raise OSError(f"{url} is larger than {limit} bytes")
-            return body
+            return await _read(response, limit, OSError(f"{url} is larger than {limit} bytes"))
     except httpx.HTTPError as error:
         raise OSError(f"{url}: {why_unreachable(error)}") from None
 

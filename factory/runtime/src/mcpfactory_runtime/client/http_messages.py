@@ -148,18 +148,13 @@ _LIST: Final = re.compile(r"[\t -~]*")
 _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # characters, by the two specifications
 
 
-def is_loaded() -> bool:
-    """Return True if the program has loaded OpenTelemetry, so that a current span is possible."""
-    return "opentelemetry.context" in sys.modules
-
-
 def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Return the trace metadata for a request: OpenTelemetry's current span and baggage, or {} without them.
 
     Args:
         given: the existing `_meta`; if it names a trace, the current span is left out.
     """
-    if not is_loaded():
+    if "opentelemetry.context" not in sys.modules:  # the program has no current span
         return {}
     from opentelemetry.baggage.propagation import W3CBaggagePropagator  # noqa: PLC0415 - the program has loaded the library
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415 - likewise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Protocol
@@ -124,10 +124,7 @@ def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tok
     device, code = data.get("device_code"), data.get("user_code")
     page = data.get("verification_uri")
     if answer.status != 200 or not (isinstance(device, str) and isinstance(code, str) and isinstance(page, str)):
-        wrong = str(data.get("error") or "bad_response")
-        raise OAuthError(
-            wrong, f"{context.server.name} returned no device code: {data.get('error_description') or wrong}"
-        )
+        raise _refusal(data, f"{context.server.name} returned no device code")
     yield Visit(page, code)
     interval = data.get("interval", 5)
     pause = float(interval) if isinstance(interval, int | float) else 5.0
@@ -153,9 +150,7 @@ def _code(url: str, state: str, server: AuthorizationServer) -> str:
     if issuer is not None and server.issuer and issuer != server.issuer:
         raise OAuthError("issuer_mismatch", f"the response is not from {server.issuer} (RFC 9207)")
     if "error" in answered:
-        raise OAuthError(
-            answered["error"], f"{server.name} refused: {answered.get('error_description') or answered['error']}"
-        )
+        raise _refusal(answered, f"{server.name} refused")
     if not answered.get("code"):
         raise OAuthError("bad_response", f"{server.name} redirected the browser without a code")
     return answered["code"]
@@ -167,8 +162,7 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
     data = json_object(answer, f"the answer of {context.server.token_endpoint}")
     token = data.get("access_token")
     if answer.status != 200 or not isinstance(token, str) or not token:
-        code = str(data.get("error") or "bad_response")
-        raise OAuthError(code, f"{context.server.name} returned no token: {data.get('error_description') or code}")
+        raise _refusal(data, f"{context.server.name} returned no token")
     if str(data.get("token_type", "")).lower() != "bearer":
         raise OAuthError("bad_response", f"{context.server.name} returned a token of type {data.get('token_type')!r}")
     expires, scope, refresh = data.get("expires_in"), data.get("scope"), data.get("refresh_token")
@@ -178,6 +172,12 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
         float(expires) if isinstance(expires, int | float) else None,
         tuple(scope.split()) if isinstance(scope, str) else None,
     )
+
+
+def _refusal(data: Mapping[str, object], what: str, otherwise: str = "bad_response") -> OAuthError:
+    """Return the error in an answer, with its code and description; `otherwise` is the code of an answer without one."""
+    code = str(data.get("error") or otherwise)
+    return OAuthError(code, f"{what}: {data.get('error_description') or code}")
 
 
 def _authenticated(context: GrantContext, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -293,9 +293,7 @@ class IdentityProvider:
         data = json_object(answer, f"the answer of {self.token_endpoint}")
         grant = data.get("access_token")
         if answer.status != 200 or not isinstance(grant, str) or data.get("issued_token_type") != f"{_TOKEN}id-jag":
-            code = str(data.get("error") or "bad_response")
-            words = data.get("error_description") or code
-            raise OAuthError(code, f"the identity provider returned no grant for {resource}: {words}")
+            raise _refusal(data, f"the identity provider returned no grant for {resource}")
         return grant
 
 
@@ -399,10 +397,7 @@ def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Reg
     data = json_object(answer, f"the answer of {server.registration_endpoint}")
     client_id, secret = data.get("client_id"), str(data.get("client_secret") or "")
     if answer.status not in (200, 201) or not isinstance(client_id, str):
-        code = str(data.get("error") or "no_registration")
-        raise OAuthError(
-            code, f"{server.issuer} rejected the client registration: {data.get('error_description') or code}"
-        )
+        raise _refusal(data, f"{server.issuer} rejected the client registration", "no_registration")
     chosen = data.get("token_endpoint_auth_method")
     return Registration(client_id, secret, _method(secret, str(chosen or ""), server))
 

@@ -1,7 +1,7 @@
-"""One side of a message stream (a stdio process, an HTTP session) as a state machine without I/O, and its peer.
+"""The server's side of a message stream (stdio, an HTTP session) as a state machine without I/O, and its peer.
 
 Theory of operation: messages (decoded JSON) go into `receive`, events come out. What the application wants to send goes
-through `answer`, `request` and `notify`, which return bytes to send. Two connections can be piped into each other.
+through `answer`, `request` and `notify`, which return bytes to send.
 
 Rules for editors:
 1. What decides about lifecycles and states stands in the tables below, and only there.
@@ -14,7 +14,7 @@ Rules for editors:
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import (
@@ -174,12 +174,6 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
     (State.OPEN, _ANY): State.OPEN,
 }
 
-# role → attributes of a revision: what the other side may request and notify, what this side may.
-_ALLOWED: Final = {
-    "server": ("methods", "client_notifications", "client_requests", "notifications"),
-    "client": ("client_requests", "notifications", "methods", "client_notifications"),
-}
-
 
 class Call:
     """A request from the peer; `Connection.answer` must follow, unless a `Notice` cancels it.
@@ -234,7 +228,7 @@ Event = Call | Notice | Answer | Refusal | Batch
 
 
 class Connection:
-    """One side of a message stream.
+    """The server's side of a message stream.
 
     Attributes:
         state: of the handshake.
@@ -243,14 +237,12 @@ class Connection:
         limit: how many of them there may be; 0 while this side is ending.
     """
 
-    def __init__(self, role: Literal["server", "client"] = "server") -> None:
-        self.role = role
+    def __init__(self) -> None:
         self.state = State.FRESH
         self.peer: Peer | None = None
         self.in_flight: dict[RequestId, Call] = {}
         self.limit = MAX_IN_FLIGHT
-        self._requests, self._notifications, self._own_requests, self._own_notifications = _ALLOWED[role]
-        self._waiting: dict[RequestId, str] = {}
+        self._waiting: set[RequestId] = set()
         self._count = 0
 
     # -- in ------------------------------------------------------------------------------------------------------
@@ -278,11 +270,11 @@ class Connection:
         meta = params.get("_meta")
         if type(meta) is dict and META_VERSION in meta:
             peer = read_envelope(params).peer()
-        elif method == "initialize" and self.role == "server":
+        elif method == "initialize":
             peer = _handshake(params)
         else:
             peer = self._known_peer(method)
-        row = peer.revision.rows[self._requests].get(method)
+        row = peer.revision.rows["methods"].get(method)
         if row is None:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         if request_id in self.in_flight:
@@ -301,7 +293,7 @@ class Connection:
         """Return the peer of the handshake, if this state allows the method; ping needs none."""
         if (self.state, method) in _NEXT or (self.state, _ANY) in _NEXT:
             return self.peer or Peer(LATEST_LEGACY, {}, {})
-        if method not in getattr(LATEST_LEGACY, self._requests):
+        if method not in LATEST_LEGACY.methods:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         raise McpError(
             INVALID_REQUEST,
@@ -313,13 +305,12 @@ class Connection:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
-            if (
-                call is None or call.method == "initialize"
-            ):  # too late, or not allowed: ignored (utilities/cancellation)
+            # Too late, or not allowed: ignored (utilities/cancellation)
+            if call is None or call.method == "initialize":
                 return Refusal(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
             return Notice(method, params)
         peer = self.peer
-        row = None if peer is None else peer.revision.rows[self._notifications].get(method)
+        row = None if peer is None else peer.revision.rows["client_notifications"].get(method)
         if row is None:
             return Refusal(McpError(METHOD_NOT_FOUND, f"Unknown notification: {method}"), None)
         self.state = self._next(row)
@@ -327,19 +318,14 @@ class Connection:
 
     def _receive_answer(self, message: Json) -> Event:
         request_id = message.get("id")
-        method = self._waiting.pop(request_id, None) if jsonrpc.is_request_id(request_id) else None
-        if method is None:
+        if not jsonrpc.is_request_id(request_id) or request_id not in self._waiting:
             return Refusal(McpError(INVALID_REQUEST, f"Response to an unknown request: {request_id!r}"), None)
-        assert jsonrpc.is_request_id(request_id)
+        self._waiting.remove(request_id)
         if "error" in message:
             return Answer(request_id, None, jsonrpc.error_of(message))
         result = message["result"]
         if not isinstance(result, dict):
             return Answer(request_id, None, McpError(INVALID_REQUEST, "The peer's result is not an object"))
-        if method == "initialize":
-            self.state = State.OPENING
-            revision = negotiate(str(result.get("protocolVersion")))
-            self.peer = Peer(revision, result.get("serverInfo") or {}, result.get("capabilities") or {})
         return Answer(request_id, result, None)
 
     def _receive_batch(self, messages: list[Any]) -> Event:
@@ -396,15 +382,15 @@ class Connection:
             McpError: METHOD_NOT_FOUND when the negotiated revision does not have the method.
         """
         revision = self.peer.revision if self.peer else LATEST_LEGACY
-        if method not in getattr(revision, self._own_requests):
+        if method not in revision.client_requests:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
         self._count += 1
-        self._waiting[self._count] = method
+        self._waiting.add(self._count)
         return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
         """No longer wait for the response to a request of ours; it is ignored should it come."""
-        self._waiting.pop(request_id, None)
+        self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:
         """Return a notification to the peer, encoded.
@@ -413,10 +399,8 @@ class Connection:
             McpError: METHOD_NOT_FOUND when the negotiated revision does not have it.
         """
         revision = self.peer.revision if self.peer else LATEST_LEGACY
-        if method not in getattr(revision, self._own_notifications):
+        if method not in revision.notifications:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
-        if method == "notifications/initialized":
-            self.state = self._next(method)
         return jsonrpc.encode(jsonrpc.notification_message(revision.wire(method), params))
 
 

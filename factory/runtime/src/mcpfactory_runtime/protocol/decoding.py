@@ -41,9 +41,8 @@ class BodyDecoder:
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
-        self._head: bytes | None = (
-            b"" if self._coding == "deflate" else None
-        )  # until the format is known: zlib or raw deflate
+        # Until the format is known: zlib or raw deflate
+        self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Yield the decoded body in pieces; decompressed pieces have at most 256 KiB."""
@@ -57,9 +56,8 @@ class BodyDecoder:
             if self._head is not None:
                 return
             if data[0] & 15 != zlib.DEFLATED or int.from_bytes(data[:_HEADER]) % 31:
-                self._inflate = zlib.decompressobj(
-                    -zlib.MAX_WBITS
-                )  # without the header: what some servers take deflate for
+                # Without the header: what some servers take deflate for
+                self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         while data and not self._inflate.eof:
             yield self._decompressed(data)
             data = self._inflate.unconsumed_tail

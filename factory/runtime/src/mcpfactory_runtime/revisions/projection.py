@@ -93,7 +93,9 @@ def project(value: Any, wire_type: str, revision: Revision) -> Any:
             inner = nested.get(key)
             result[key] = project(item, inner, revision) if inner else item
     if wire_type == "Tool":
-        _fit_output_schema(result, revision)
+        schema = result.get("outputSchema")
+        if schema is not None and not revision.structured_any and schema.get("type") != "object":
+            del result["outputSchema"]  # structured content must be an object there
     return result
 
 
@@ -117,13 +119,6 @@ def project_tool_result(result: Json, revision: Revision) -> Json:
         return result
     projected: Json = project(result, "CallToolResult", revision)
     return projected
-
-
-def _fit_output_schema(tool: Json, revision: Revision) -> None:
-    """Take away an output schema that does not describe an object, where structured content must be one."""
-    schema = tool.get("outputSchema")
-    if schema is not None and not revision.structured_any and schema.get("type") != "object":
-        del tool["outputSchema"]
 
 
 def _note(block: Json) -> str:

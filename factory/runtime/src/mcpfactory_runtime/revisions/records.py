@@ -13,7 +13,7 @@ Sections cited are those of the specification's pages of that revision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
@@ -127,8 +127,8 @@ def successor(
     before: Revision,
     name: str,
     *,
-    add: Mapping[str, Iterable[str]] | None = None,
-    drop: Mapping[str, Iterable[str]] | None = None,
+    add: Mapping[str, str] | None = None,
+    drop: Mapping[str, str] | None = None,
     add_fields: Mapping[str, str] | None = None,
     drop_fields: Mapping[str, str] | None = None,
     **changes: Any,
@@ -138,25 +138,25 @@ def successor(
     Args:
         before: the revision from which this one differs.
         name: the new revision's name.
-        add: attribute → members that the set gains.
+        add: attribute → members that the set gains, separated by blanks.
         drop: attribute → members that the set loses; dropping a missing member is an error (AssertionError).
         add_fields: wire type → new fields, separated by blanks.
         drop_fields: wire type → lost fields, separated by blanks.
         changes: attributes with new values.
     """
     sets: dict[str, Names] = {}
-    for attribute, members in (add or {}).items():
-        sets[attribute] = getattr(before, attribute) | frozenset(members)
-    for attribute, members in (drop or {}).items():
+    for attribute, members in _words(add or {}).items():
+        sets[attribute] = getattr(before, attribute) | members
+    for attribute, members in _words(drop or {}).items():
         old: Names = sets.get(attribute, getattr(before, attribute))
         assert old.issuperset(members), f"{name}: {attribute} never had {set(members) - old}"
-        sets[attribute] = old - frozenset(members)
+        sets[attribute] = old - members
     fields = dict(before.fields)
-    for wire_type, names in (add_fields or {}).items():
-        fields[wire_type] = fields.get(wire_type, frozenset()) | frozenset(names.split())
-    for wire_type, names in (drop_fields or {}).items():
-        assert fields[wire_type].issuperset(names.split()), f"{name}: {wire_type} never had all of {names}"
-        fields[wire_type] -= frozenset(names.split())
+    for wire_type, names in _words(add_fields or {}).items():
+        fields[wire_type] = fields.get(wire_type, frozenset()) | names
+    for wire_type, names in _words(drop_fields or {}).items():
+        assert fields[wire_type].issuperset(names), f"{name}: {wire_type} never had {set(names) - fields[wire_type]}"
+        fields[wire_type] -= names
     changes.update(sets)
     return replace(before, name=name, fields=fields, **changes)
 
@@ -167,8 +167,12 @@ SKILLS: Final = "io.modelcontextprotocol/skills"
 APPS: Final = "io.modelcontextprotocol/ui"
 
 
-def _words(table: dict[str, str]) -> dict[str, frozenset[str]]:
-    return {key: frozenset(value.split()) for key, value in table.items()}
+def _names(text: str) -> Names:
+    return frozenset(text.split())
+
+
+def _words(table: Mapping[str, str]) -> dict[str, Names]:
+    return {key: _names(text) for key, text in table.items()}
 
 
 # Kinds of fields of an elicitation form and their keywords (client/elicitation, Requested Schema).
@@ -195,43 +199,18 @@ _TITLED_FIELDS: Final[dict[str, frozenset[str]]] = {
 R2024_11_05: Final = Revision(
     name="2024-11-05",
     modern=False,
-    requests=frozenset(
-        {
-            "initialize",
-            "ping",
-            "tools/list",
-            "tools/call",
-            "resources/list",
-            "resources/templates/list",
-            "resources/read",
-            "resources/subscribe",
-            "resources/unsubscribe",
-            "prompts/list",
-            "prompts/get",
-            "completion/complete",
-            "logging/setLevel",
-        }
-    ),
-    client_requests=frozenset({"ping", "sampling/createMessage", "roots/list"}),
-    notifications=frozenset(
-        {
-            "notifications/cancelled",
-            "notifications/progress",
-            "notifications/message",
-            "notifications/tools/list_changed",
-            "notifications/prompts/list_changed",
-            "notifications/resources/list_changed",
-            "notifications/resources/updated",
-        }
-    ),
-    client_notifications=frozenset(
-        {
-            "notifications/initialized",
-            "notifications/cancelled",
-            "notifications/progress",
-            "notifications/roots/list_changed",
-        }
-    ),
+    requests=_names("""
+        initialize ping tools/list tools/call resources/list resources/templates/list resources/read
+        resources/subscribe resources/unsubscribe prompts/list prompts/get completion/complete logging/setLevel
+    """),
+    client_requests=_names("ping sampling/createMessage roots/list"),
+    notifications=_names("""
+        notifications/cancelled notifications/progress notifications/message notifications/tools/list_changed
+        notifications/prompts/list_changed notifications/resources/list_changed notifications/resources/updated
+    """),
+    client_notifications=_names("""
+        notifications/initialized notifications/cancelled notifications/progress notifications/roots/list_changed
+    """),
     fields=_words(
         {
             "Annotations": "audience priority",
@@ -265,14 +244,14 @@ R2024_11_05: Final = Revision(
             "Tool": "name description inputSchema",
         }
     ),
-    content=frozenset({"text", "image", "resource"}),
-    client_capabilities=frozenset({"experimental", "roots", "sampling"}),
+    content=_names("text image resource"),
+    client_capabilities=_names("experimental roots sampling"),
 )
 
 R2025_03_26: Final = successor(
     R2024_11_05,
     "2025-03-26",
-    add={"content": {"audio"}},  # server/tools, Audio Content
+    add={"content": "audio"},  # server/tools, Audio Content
     batches=True,  # basic/index, Batching: MUST support receiving
     add_fields={
         "AudioContent": "type data mimeType annotations",
@@ -290,10 +269,10 @@ R2025_06_18: Final = successor(
     version_header=True,  # basic/transports, Protocol Version Header
     form_fields=_PLAIN_FIELDS,  # client/elicitation
     add={
-        "client_requests": {"elicitation/create"},  # client/elicitation
-        "client_capabilities": {"elicitation"},
-        "elicitation_modes": {"form"},
-        "content": {"resource_link"},  # server/tools, Resource Links
+        "client_requests": "elicitation/create",  # client/elicitation
+        "client_capabilities": "elicitation",
+        "elicitation_modes": "form",
+        "content": "resource_link",  # server/tools, Resource Links
     },
     add_fields={
         "Annotations": "lastModified",
@@ -322,12 +301,12 @@ R2025_11_25: Final = successor(
     form_fields=_TITLED_FIELDS,  # client/elicitation: titled choices, choices of several, defaults
     priming=True,  # basic/transports, Sending Messages to the Server, 6
     add={
-        "requests": {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"},  # basic/utilities/tasks
-        "client_requests": {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"},
-        "notifications": {"notifications/tasks/status", "notifications/elicitation/complete"},
-        "client_notifications": {"notifications/tasks/status"},
-        "client_capabilities": {"tasks"},
-        "elicitation_modes": {"url"},  # client/elicitation, URL Mode
+        "requests": "tasks/get tasks/result tasks/list tasks/cancel",  # basic/utilities/tasks
+        "client_requests": "tasks/get tasks/result tasks/list tasks/cancel",
+        "notifications": "notifications/tasks/status notifications/elicitation/complete",
+        "client_notifications": "notifications/tasks/status",
+        "client_capabilities": "tasks",
+        "elicitation_modes": "url",  # client/elicitation, URL Mode
     },
     add_fields={
         "CreateMessageRequestParams": "_meta task tools toolChoice",  # client/sampling, Tools
@@ -367,39 +346,24 @@ R2026_07_28: Final = successor(
         }
     ),
     add={
-        "requests": {"server/discover", "subscriptions/listen"},
-        "notifications": {"notifications/subscriptions/acknowledged"},
-        "client_capabilities": {"extensions"},
-        "cacheable": {  # server/utilities/caching
-            "server/discover",
-            "tools/list",
-            "prompts/list",
-            "resources/list",
-            "resources/templates/list",
-            "resources/read",
-        },
+        "requests": "server/discover subscriptions/listen",
+        "notifications": "notifications/subscriptions/acknowledged",
+        "client_capabilities": "extensions",
+        # server/utilities/caching
+        "cacheable": "server/discover tools/list prompts/list resources/list resources/templates/list resources/read",
     },
     drop={
-        "requests": {
-            "initialize",
-            "ping",
-            "logging/setLevel",
-            "resources/subscribe",
-            "resources/unsubscribe",
-            "tasks/get",
-            "tasks/result",
-            "tasks/list",
-            "tasks/cancel",
-        },
-        "client_requests": {"ping", "tasks/get", "tasks/result", "tasks/list", "tasks/cancel"},
-        "notifications": {"notifications/tasks/status", "notifications/elicitation/complete"},
-        "client_notifications": {
-            "notifications/initialized",
-            "notifications/progress",
-            "notifications/roots/list_changed",
-            "notifications/tasks/status",
-        },
-        "client_capabilities": {"tasks"},
+        "requests": """
+            initialize ping logging/setLevel resources/subscribe resources/unsubscribe
+            tasks/get tasks/result tasks/list tasks/cancel
+        """,
+        "client_requests": "ping tasks/get tasks/result tasks/list tasks/cancel",
+        "notifications": "notifications/tasks/status notifications/elicitation/complete",
+        "client_notifications": """
+            notifications/initialized notifications/progress notifications/roots/list_changed
+            notifications/tasks/status
+        """,
+        "client_capabilities": "tasks",
     },
     add_fields={
         "CallToolResult": "resultType",

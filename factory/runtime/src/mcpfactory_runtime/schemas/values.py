@@ -143,16 +143,12 @@ def _name(place: Place) -> str:
     return f"the name {name}" if place[-1:] == ("[key]",) else name
 
 
-def _label_at(place: Place) -> int:
-    return next((at for at, part in enumerate(place) if isinstance(part, str) and part.startswith("\0")), -1)
-
-
 def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
     """Take the labels out: per union, the errors of its closest branch, or one that sums the branches up."""
     plain: list[_FoundProblem] = []
     unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:
-        at = _label_at(one.place)
+        at = next((at for at, part in enumerate(one.place) if isinstance(part, str) and part.startswith("\0")), -1)
         if at < 0:
             plain.append(one)
         else:

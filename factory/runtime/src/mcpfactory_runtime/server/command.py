@@ -43,9 +43,8 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     catalogue = server.extensions.catalogue
-    if not given and not (
-        catalogue and catalogue.environment_error
-    ):  # the usual way, and the one that has to start fast
+    # The usual way, and the one that has to start fast
+    if not given and not (catalogue and catalogue.environment_error):
         server.run_stdio()
         return
     if given[:1] in (["login"], ["logout"]):

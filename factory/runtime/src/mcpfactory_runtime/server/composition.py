@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from mcpfactory_runtime.revisions import APPS
@@ -19,8 +20,6 @@ from mcpfactory_runtime.server.registry import (
     Completer,
     Prompt,
     Registry,
-    Resource,
-    Template,
     Tool,
     check_tool_name,
     key_of,
@@ -239,7 +238,7 @@ class Mounted:
         self.before = f"{prefix}_" if prefix else ""
         self._registry = registry
         self._transform = transform
-        self._taken: dict[str, dict[str, _Offered]] = {kind: {} for kind in _MAKERS}
+        self._taken: dict[str, dict[str, _Offered]] = {kind: {} for kind in _LISTS}
         self._completing = False
 
     def check(self) -> None:
@@ -249,7 +248,7 @@ class Mounted:
             ValueError: it has.
         """
         for kind, inner in self._inner():
-            key = _outer_key(kind, inner, self.before)
+            key = key_of(_outer(self.part, inner, self.before))
             if key in getattr(self._registry, kind):
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
@@ -290,14 +289,14 @@ class Mounted:
         return False
 
     def _inner(self) -> Iterator[tuple[str, Any]]:
-        for kind in _MAKERS:
+        for kind in _LISTS:
             for inner in tuple(self.part.registry.offered(kind).values()):
                 yield kind, inner
 
     def _offer(self, kind: str, inner: Any, before: _Offered | None) -> _Offered:
         """Register an item of the part with the whole, in place of its previous version."""
-        outer = _MAKERS[kind](self.part, inner, self.before)
-        key = _outer_key(kind, inner, self.before)
+        outer = _outer(self.part, inner, self.before)
+        key = key_of(outer)
         collection = getattr(self._registry, kind)
         if kind == "tools":
             outer = self._transform(outer)
@@ -353,42 +352,26 @@ def _tool(part: Host, inner: Tool, before: str) -> Tool:
         return await run_through(part.registry, inner, arguments, _PartContext(ctx, part))
 
     tool = Tool.passing_on(f"{before}{inner.name}", inner.wire, handler)
-    tool.scopes, tool.task, tool.defer_task, tool.resolve_target = (
-        inner.scopes,
-        inner.task,
-        inner.defer_task,
-        inner.resolve_target,
-    )
+    tool.scopes, tool.task, tool.defer_task = inner.scopes, inner.task, inner.defer_task
+    tool.resolve_target = inner.resolve_target
     return tool
 
 
-def _resource(part: Host, inner: Resource, _before: str) -> Resource:
-    return Resource(inner.uri, _in_part(part, inner.handler, inner.signature.context), inner.signature, inner.wire)
+def _outer(part: Host, inner: Any, before: str) -> Any:
+    """Return an item of a part as an item of the whole."""
+    if isinstance(inner, Tool):
+        return _tool(part, inner, before)
+    outer = copy(inner)
+    outer.handler = _in_part(part, inner.handler, inner.signature.context)
+    outer.is_async = is_async(outer.handler)
+    if isinstance(inner, Prompt):
+        outer.name = f"{before}{inner.name}"
+        outer.wire = {**inner.wire, "name": outer.name}
+    return outer
 
 
-def _template(part: Host, inner: Template, _before: str) -> Template:
-    handler = _in_part(part, inner.handler, inner.signature.context)
-    return Template(inner.template, handler, inner.signature, inner.wire, inner.exempt_params)
-
-
-def _prompt(part: Host, inner: Prompt, before: str) -> Prompt:
-    handler = _in_part(part, inner.handler, inner.signature.context)
-    return Prompt(handler, inner.signature, {**inner.wire, "name": f"{before}{inner.name}"})
-
-
-# collection of a registry → what makes one of the whole of one of the part's
-_MAKERS: Final[dict[str, Callable[[Host, Any, str], Any]]] = {
-    "tools": _tool,
-    "resources": _resource,
-    "templates": _template,
-    "prompts": _prompt,
-}
-# Collection → the list in change notifications to clients.
+# Collection of a registry → the list in change notifications to clients.
 _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts"}
-
-
-def _outer_key(kind: str, inner: Any, before: str) -> str:
-    return f"{before}{inner.name}" if kind in ("tools", "prompts") else key_of(inner)
 
 
 def _in_part(part: Host, handler: Handler, context_name: str | None) -> Handler:

@@ -192,9 +192,8 @@ class Context(Injected):
             raise ValueError(f"unknown log level {level!r}\nhint: use one of {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
-        if peer.revision.modern and (
-            least is None or self._ended
-        ):  # only a client that asked gets them, on the request's stream
+        # Only a client that asked gets them, on the request's stream
+        if peer.revision.modern and (least is None or self._ended):
             return _DONE
         if least is None:
             least = _DEFAULT_LEVEL

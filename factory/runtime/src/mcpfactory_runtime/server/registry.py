@@ -108,7 +108,7 @@ class Tool:
     def passing_on(cls, name: str, wire: Json, handler: Handler) -> Tool:
         """Return a tool whose handler gets `arguments` as they came and `ctx`, and returns a whole result: both are somebody else's to check."""
         tool = cls(name, {**wire, "name": name})
-        tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, _as_it_is
+        tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, unchanged
         return tool
 
     @classmethod
@@ -464,7 +464,8 @@ def _as_arguments(arguments: Json) -> Json:
     return {"arguments": arguments}
 
 
-def _as_it_is(result: Json) -> Json:
+def unchanged(result: Json) -> Json:
+    """Return a result that is complete already: the `convert` of tools whose handlers return one."""
     return result
 
 

@@ -147,9 +147,8 @@ class Session:
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
-            self._tasks.pop(
-                call, None
-            )  # here and not in a callback of the task, which is a round of the loop for every call
+            # Here and not in a callback of the task, which is a round of the loop for every call
+            self._tasks.pop(call, None)
         if self.connection.in_flight.get(call.id) is call:
             self.reply(call, answer)
 

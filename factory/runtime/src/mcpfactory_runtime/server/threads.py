@@ -1,4 +1,4 @@
-"""Worker threads for `def` handlers, so that a blocking handler does not delay other calls.
+"""Worker threads for `def` handlers, so that a blocking handler does not delay other calls; and tasks in the background.
 
 The threads are daemons, unlike those of `concurrent.futures`: a handler that never returns does not keep the process
 alive.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context, copy_context
 from queue import SimpleQueue
@@ -32,6 +32,13 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
     future = loop.create_future()
     _workers.put(_Work(loop, future, copy_context(), handler, arguments))
     return future
+
+
+def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> None:
+    """Begin work for which nobody waits; `tasks` has its task until it ends, because an event loop keeps none."""
+    task = asyncio.get_running_loop().create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
 
 
 def busy() -> bool:

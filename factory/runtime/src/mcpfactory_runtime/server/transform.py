@@ -13,7 +13,7 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.execution import run_handler
 from mcpfactory_runtime.server.output import Converter, read_output
-from mcpfactory_runtime.server.registry import Tool, check_tool_name
+from mcpfactory_runtime.server.registry import Tool, check_tool_name, unchanged
 from mcpfactory_runtime.server.signature import (
     ArgumentsError,
     Injected,
@@ -92,7 +92,7 @@ def transformed_tool(
     name = check_tool_name(rename) if rename else inner.name
     wire = {**inner.wire, "name": name, "inputSchema": schema}
     wire |= {key: text for key, text in (("title", title), ("description", description)) if text is not None}
-    convert: Converter = _unchanged
+    convert: Converter = unchanged
     if result is not None:
         signature = read_signature(result)
         if len(signature.names) != 1:
@@ -102,10 +102,8 @@ def transformed_tool(
         convert, output = read_output(returned(signature.returns), None)
         wire = {key: value for key, value in wire.items() if key != "outputSchema"}
         wire |= {} if output is None else {"outputSchema": output}
-    tool = Tool(name, wire)
-    tool.handler = _Handler(inner, result, convert)
+    tool = Tool.passing_on(name, wire, _Handler(inner, result, convert))
     tool.bind = _binder(schema, changes, passed)
-    tool.context, tool.convert, tool.is_async = "ctx", _unchanged, True
     tool.scopes, tool.task, tool.defer_task = inner.scopes, inner.task, inner.defer_task
     return tool
 
@@ -146,11 +144,6 @@ def _returned(tool: Tool, result: Json) -> Any:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
     wrapped = list(properties_of(tool.wire.get("outputSchema"))) == ["result"]
     return value["result"] if wrapped and list(value) == ["result"] else value
-
-
-def _unchanged(result: Any) -> Json:
-    found: Json = result
-    return found
 
 
 def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:

@@ -6,7 +6,9 @@ server is spoken to; the cluster protocol is not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mcpfactory_runtime.storage.base import Changes, Expected, SharedStore, StoreError
@@ -22,49 +24,9 @@ Value = TypeVar("Value")
 _MOST: Final = 1024  # messages that are taken out of a mailbox at once
 _CONNECTIONS: Final = 64
 _PATIENCE: Final = 10.0  # seconds for an answer
-_WRITE: Final = """
-local space, order = KEYS[1], KEYS[2]
-if ARGV[2] ~= '' then
-  local held = redis.call('HGET', space, ARGV[3])
-  if ARGV[2] == 'missing' then
-    if held then return 0 end
-  elseif held ~= ARGV[4] then return 0 end
-end
-for at = 5, #ARGV, 3 do
-  local verb, key, value = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  if verb == 'put' then
-    redis.call('HSET', space, key, value)
-    redis.call('ZADD', order, 0, key)
-  elseif verb == 'remove' then
-    redis.call('HDEL', space, key)
-    redis.call('ZREM', order, key)
-  else
-    for _, one in ipairs(redis.call('ZRANGEBYLEX', order, '[' .. key, '(' .. key .. '\\255')) do
-      redis.call('HDEL', space, one)
-      redis.call('ZREM', order, one)
-    end
-  end
-end
-local now = redis.call('TIME')
-local ends = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[1])
-redis.call('PEXPIREAT', space, ends) -- PEXPIRE reads the clock for each key, and one would be gone before the other
-redis.call('PEXPIREAT', order, ends)
-return 1
-"""
-_SCAN: Final = """
-local keys = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
-local found = {}
-for at, key in ipairs(keys) do
-  found[2 * at - 1] = key
-  found[2 * at] = redis.call('HGET', KEYS[1], key)
-end
-return found
-"""
-_SEND: Final = """
-redis.call('RPUSH', KEYS[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return 1
-"""
+_SCRIPTS: Final = dict(
+    re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", Path(__file__).with_suffix(".lua").read_text("utf-8"), re.M | re.S)
+)
 
 
 class RedisStore(SharedStore):
@@ -101,7 +63,7 @@ class RedisStore(SharedStore):
         """Return entries in the order of their keys."""
         first = f"({after}" if after >= prefix and after else f"[{prefix}"
         last = b"(" + prefix.encode() + b"\xff" if prefix else b"+"
-        flat = await self._run(_SCAN, self._names(space), [first, last, limit or -1])
+        flat = await self._run("scan", self._names(space), [first, last, limit or -1])
         return [(key.decode(), value) for key, value in zip(flat[::2], flat[1::2], strict=True)]
 
     async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
@@ -116,7 +78,7 @@ class RedisStore(SharedStore):
                 arguments += ["put", key, value]
             else:
                 arguments += ["clear", key[:-1], ""] if key.endswith("*") else ["remove", key, ""]
-        return bool(await self._run(_WRITE, self._names(space), arguments))
+        return bool(await self._run("write", self._names(space), arguments))
 
     async def drop(self, space: str) -> None:
         """Forget a space."""
@@ -124,7 +86,7 @@ class RedisStore(SharedStore):
 
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
         """Add a message to a mailbox."""
-        await self._run(_SEND, [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
+        await self._run("send", [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
         """Take the messages of a mailbox; a connection waits for it."""
@@ -162,7 +124,7 @@ class RedisStore(SharedStore):
     async def _run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
         client = self._connected()
         if script not in self._scripts:
-            self._scripts[script] = client.register_script(script)
+            self._scripts[script] = client.register_script(_SCRIPTS[script])
         return await self._do(self._scripts[script](keys=keys, args=arguments))
 
     async def _do(self, work: Awaitable[Value]) -> Value:

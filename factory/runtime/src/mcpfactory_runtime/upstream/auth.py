@@ -208,9 +208,8 @@ def collect(
                 pair = b64encode(":".join(values).encode()).decode("ascii")
                 headers.append(("Authorization", f"Basic {pair}"))
                 secrets.append(pair)
-                if (
-                    len(values[1]) >= _SHORTEST_SECRET and values[1] not in _NO_PASSWORDS
-                ):  # else the user name is the key
+                # Otherwise the user name is the key
+                if len(values[1]) >= _SHORTEST_SECRET and values[1] not in _NO_PASSWORDS:
                     values = values[1:]
             case "bearer" | "oauth2":
                 token = values[0].removeprefix("Bearer ").strip()

@@ -54,6 +54,7 @@ _VERSION: Final = version("mcpfactory-runtime")
 _LONGEST_WAIT: Final = 10.0  # seconds; an API that wants more is reported instead
 _CONNECT_TIMEOUT: Final = 10.0
 _CONNECTIONS: Final = 32
+_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # a TimeoutError is an OSError
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
 
@@ -266,9 +267,8 @@ class Upstream:
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
-                timeout=httpx.Timeout(
-                    None, connect=_CONNECT_TIMEOUT
-                ),  # the rest is bounded by the deadline of the call
+                # The deadline of the call bounds the rest
+                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookies are not another's
                 follow_redirects=False,
                 trust_env=False,
@@ -283,9 +283,7 @@ class Upstream:
         try:
             async with asyncio.timeout(_FETCH_TIME):
                 status, headers, content, cut = await self._exchange(request, None, _FETCH_SIZE)
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpx.HTTPError) as error:
-            raise OAuthError("unreachable", f"no answer from {urlsplit(fetch.url).netloc} ({_cause(error)})") from None
-        except (httpx.InvalidURL, OSError) as error:  # a TimeoutError is one
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, *_FAULTS) as error:
             raise OAuthError("unreachable", f"no answer from {urlsplit(fetch.url).netloc} ({_cause(error)})") from None
         if cut:
             raise OAuthError(

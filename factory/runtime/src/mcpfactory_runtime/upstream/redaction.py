@@ -44,14 +44,14 @@ class Redaction:
 
     def result(self, result: ToolResult) -> ToolResult:
         """Return a tool result without the secrets, in its texts and in its structured content."""
-        content = [self._block(block) for block in result.content]
+        content = [
+            {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
+            for block in result.content
+        ]
         if content == result.content:  # the structured content is what the first text says
             return result
         structured, meta = self._value(result.structured), self._value(result.meta)
         return ToolResult(content, structured=structured, is_error=result.is_error, meta=meta)
-
-    def _block(self, block: dict[str, Any]) -> dict[str, Any]:
-        return {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):

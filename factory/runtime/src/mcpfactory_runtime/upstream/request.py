@@ -51,9 +51,8 @@ from mcpfactory_runtime.urls import Redirect
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
 _LITERAL: Final = ":/?@!$&'()*+,;=%"
-_NAMED_ELSEWHERE: Final = frozenset(
-    {"accept", "content-type", "authorization"}
-)  # §4.8.12.1: such parameters are ignored
+# §4.8.12.1: such parameters are ignored
+_NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -205,19 +205,15 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the value; NaN and the infinities, which JSON does not have, are null."""
+    """Return the value; NaN and the infinities, which JSON does not have and clients cannot read, are null."""
     try:
         return from_json(content, allow_inf_nan=False)  # the fast way; it refuses what follows
     except ValueError:  # another charset, a mark at the beginning, halves of surrogate pairs, or no JSON at all
         pass
     try:
-        return json.loads(_decode(content, headers, controls=True), parse_constant=_null)
+        return json.loads(_decode(content, headers, controls=True), parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return _NOT_JSON
-
-
-def _null(_: str) -> None:
-    """Replace NaN and the infinities by null, because clients cannot read them."""
 
 
 def _json(
@@ -493,9 +489,8 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
         for one in value[:20]:
             yield from _messages_in(one, depth + 1)
     elif isinstance(value, dict) and depth < 4:
-        by_field = bool(depth and value) and all(
-            isinstance(one, list) for one in value.values()
-        )  # {"title": ["is empty"]}
+        # {"title": ["is empty"]}
+        by_field = bool(depth and value) and all(isinstance(one, list) for one in value.values())
         members = () if by_field else _MESSAGE_MEMBERS
         messages = [text for name in members if name in value for text in _messages_in(value[name], depth + 1)]
         where = next((value[name] for name in _FIELD_MEMBERS if value.get(name)), "")

@@ -193,7 +193,7 @@ class TokenManager:
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                task.add_done_callback(_mark_retrieved)
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio need not report it
             try:
                 grant = await asyncio.shield(task)
             except OAuthError:
@@ -420,12 +420,6 @@ class TokenManager:
         value = {**dataclasses.asdict(grant), "scopes": list(grant.scopes)}
         await asyncio.to_thread(store.write, self._key, value)
         return grant
-
-
-def _mark_retrieved(task: asyncio.Task[StoredToken]) -> None:
-    """Retrieve the error of a renewal without waiters, so that asyncio does not report it."""
-    if not task.cancelled():
-        task.exception()
 
 
 class OAuthCredentials:

@@ -29,7 +29,7 @@ from mcpfactory_runtime.schemas.walk import (
 )
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.execution import run_through
-from mcpfactory_runtime.server.registry import GeneratedTool, Tool
+from mcpfactory_runtime.server.registry import GeneratedTool, Tool, unchanged
 from mcpfactory_runtime.server.signature import ArgumentsError, argument_binder
 from mcpfactory_runtime.types import Json
 
@@ -224,7 +224,7 @@ class _Search:
         )
         tool.wire["_meta"] = {CALLS: True}
         tool.context = "ctx"
-        tool.convert = _unchanged
+        tool.convert = unchanged
         tool.resolve_target = self._target
         return tool
 
@@ -282,10 +282,6 @@ def _tool(
     tool = Tool(name, wire, load)
     tool.handler = handler
     return tool
-
-
-def _unchanged(result: Json) -> Json:
-    return result
 
 
 def _line(row: GeneratedTool) -> str:

@@ -2,8 +2,8 @@
 
 This module covers questions in general, independent of the available tools.
 
-Add a row only if it helps in many APIs. The index learns names that a single API uses from the API's own
-descriptions. The notation of a row:
+Its tables are in `search_words.txt`. Add a row only if it helps in many APIs. The index learns names that a single API
+uses from the API's own descriptions. The notation of a row of `[relations]`:
 
 - `a b c`: each word may mean any other.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
@@ -16,136 +16,41 @@ cut into pairs of characters.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-STOP_WORDS: Final = frozenset(
-    re.findall(
-        "[a-z]+",
-        """a about again all already also am an and any anybody anymore anyone anything are as at be because been before being but by can cannot
-    certain could did do does doing don done each else every everybody everyone everything for from had has have having he her here him his how i
-    if in into is isn it its itself just kind kinds left let like lot made main make makes making many may me might mine more most
-    much must my need needs no nobody not now of off ok on one ones only or other others our ours out own per please possible really
-    s same see she should show so some somebody someone something somewhere still such t tell than thank thanks that the their them
-    then there these they thing things this those through to together too try under up upon us use used using ve very via want wants
-    was way we were what when where which while who whom whose why will with within without would you your yours""",
-    )
-)
-"""Words without meaning for a search, or with meaning only as a part of a phrase."""
 
+def _sections() -> dict[str, list[str]]:
+    """Return the rows of each table in search_words.txt, by its name."""
+    sections: dict[str, list[str]] = {}
+    for row in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
+        if row.startswith("["):
+            sections[row.strip("[]")] = rows = []
+        elif row and not row.startswith("#"):
+            rows.append(row)
+    return sections
+
+
+_SECTIONS: Final = _sections()
+
+
+def _rows(table: str, sign: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the rows of a table, divided at a sign."""
+    return (row.partition(sign) for row in _SECTIONS[table])
+
+
+STOP_WORDS: Final = frozenset(" ".join(_SECTIONS["stop-words"]).split())
 METHODS: Final[dict[str, frozenset[str]]] = {
-    word: frozenset(methods.split())
-    for words, methods in {
-        """what which who whose whom how where when why is are does did has have was were can show list get read find look see view
-        fetch retrieve display check download search count give tell know describe browse query lookup inspect print""": "GET",
-        """create add make new open post put write start begin register invite send set upload attach publish sign enable buy order book
-        reserve rent launch run trigger build generate issue give save keep store remember submit share apply assign grant allow invite
-        connect link join subscribe follow star pin request ask schedule report pay propose charge refund transfer call dial ring
-        mail email notify alert warn log record copy clone fork duplicate import try test comment reply react answer vote deploy merge
-        accept approve confirm submit fill authorize""": "POST PUT",
-        """change update edit modify rename switch replace adjust move turn mark close set reset configure toggle lock unlock archive reject
-        decline refuse block ban forbid prevent limit protect convert upgrade downgrade restart reboot play skip
-        enable disable pause resume extend scale resize correct fix restore hide mute""": "PATCH PUT POST",
-        """delete remove forget drop erase destroy kick detach revoke unlink undo throw wipe discard unfollow unsubscribe unstar
-        unpin leave clear unset unassign unblock unban unmute clean empty prune purge flush""": "DELETE",
-        "stop cancel abort end halt terminate kill disable": "POST DELETE PUT",
-    }.items()
-    for word in words.split()
+    word: frozenset(methods.split()) for methods, _, words in _rows("methods", ":") for word in words.split()
 }
 """Words of a question → methods of the operations that it is probably about."""
-
 PHRASES: Final[dict[str, str]] = {
-    said: meant
-    for line in """
-    get rid of|throw away|do away with|wipe out > delete
-    throw out|kick out|take out|take off|cut off > remove
-    take back|taken back|call back > revert delete
-    give back|money back|pay back|paid back > refund
-    get back|bring back|put back|gets back > restore
-    go back to the|go back|goes back|the one before > previous back
-    roll back|rolled back|rolling back > rollback revert
-    back up|backs up|backing up > backup snapshot
-    sign up|set up|setting up|spin up > create
-    sign in|log in|logged in|logged on > login current authenticated
-    sign out|log out|sign off > logout session
-    look for|looking for|hunt for > search
-    look up|find out > get search
-    look over|looked over|go over|look at > review
-    look after > manage
-    turn off|switch off|shut off > stop disable
-    turn on|switch on > start enable
-    shut down|power off|power down > stop shutdown terminate
-    power on|boot up|bring up|start up > start
-    off and on > restart
-    hang up|hung up > end call
-    hand over|pass on|hand to > assign transfer
-    write down|note down|jot down > create log
-    fill in|fill out > submit
-    give up > close
-    carry on|go on|keep going > resume
-    keep out|lock out|shut out|blacklist|black list|block list|ban > block list
-    white list|allow list > allow list
-    step down|walk out of > leave
-    over and over|in a loop|on repeat > repeat
-    by hand > manual dispatch
-    at once > bulk
-    for good|once and for all|for ever|forever > permanently
-    to the world|to everyone|to everybody|to anyone|to the public > public
-    not paid|hasn t paid|haven t paid|didn t pay > unpaid
-    how many|number of > count
-    how much money|money left > balance
-    how much > amount
-    who am i|about me|about myself > current user me
-    who are you > info
-    who can|who may|allowed to|right to|rights to|able to > permission access
-    has access|have access|give access|gives access|let in > access permission
-    as text|in text|in words|word for word > text transcription
-    over time|what happened to|what happened|what changed|went on|goes on|going on > history event activity
-    what s new|lately|catch up|catch up on|missed > recent history
-    next step|do next > transition next
-    due date > due
-    every day|every night|every hour|every week|each night|each day > schedule cron recurring
-    every month|each month > recurring subscription
-    once a day|once a week|once a month > schedule recurring
-    tomorrow|next week|later on > schedule
-    on vacation|on holiday|out of office > status away
-    do not disturb|leave me alone > snooze dnd
-    go wrong|went wrong > error failure
-    come up|came up > start status
-    hooked up to|plugged into > attached
-    phone number|telephone number > phone number
-    mail address|e mail address|e mail > email
-    web address|web link > url link
-    zip code|post code|postal code > postal address
-    data base|data bases > database
-    time zone > timezone
-    data center|data centre > region datacenter
-    real time > stream realtime
-    two factor|2fa|second factor > mfa factor
-    single sign on > sso saml
-    merge request|merge requests > pull request
-    to do|to dos|todo|todos > task
-    credit card|bank card|debit card > card
-    voice mail|voice message > voicemail recording
-    short message|short messages > sms message
-    """.strip().splitlines()
-    for said, meant in [(said.strip(), line.partition(">")[2].strip()) for said in line.partition(">")[0].split("|")]
+    said.strip(): meant.strip() for phrases, _, meant in _rows("phrases", ">") for said in phrases.split("|")
 }
 """Words that mean something else together than each alone."""
-
-
-def relations(normal: Callable[[str], str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield who may mean what: (word, other, whether that is far), both as `normal` writes them."""
-    for row in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
-        said, arrow, meant = row.partition(">")
-        words = [normal(word) for word in said.split()]
-        others = [normal(word) for word in meant.lstrip(">").split()] if arrow else words
-        far = meant.startswith(">")
-        yield from ((word, other, far) for word in words for other in others if word != other)
-
 
 SELF: Final = "me"
 """Stands for the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
@@ -155,89 +60,10 @@ _TEXT: Final = re.compile(r"[^\W\d_]+|\d+")
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LONGEST: Final = 40  # letters; a longer string is not a word
 
-_IRREGULAR: Final = {
-    form: word
-    for line in """
-    index: indices indexes
-    person: people persons
-    child: children
-    man: men
-    woman: women
-    run: ran
-    send: sent
-    pay: paid
-    sell: sold
-    buy: bought
-    make: made
-    get: got gotten
-    write: wrote written
-    tell: told
-    say: said
-    give: gave given
-    take: took taken
-    see: saw seen
-    hold: held
-    keep: kept
-    spend: spent
-    build: built
-    go: went gone
-    come: came
-    steal: stole stolen
-    choose: chose chosen
-    lose: lost
-    find: found
-    leave: left
-    begin: began begun
-    hear: heard
-    speak: spoke spoken
-    throw: threw thrown
-    freeze: froze frozen
-    forget: forgot forgotten
-    hide: hid hidden
-    choice: choices
-    analysis: analyses
-    datum: data
-    medium: media
-    hang: hung
-    bring: brought
-    delete: deletion deletions
-    describe: description
-    receive: reception
-    subscribe: subscription subscriptions
-    """.strip().splitlines()
-    for word, _, forms in [line.strip().partition(": ")]
-    for form in forms.split()
-}
-_WHOLE: Final = frozenset(
-    re.findall(
-        "[a-z]+",
-        """alias atlas bias canvas gas lens news series species listing booking setting rating tracking recording always https kubernetes redis ios speed feed seed need
-    region version station union million opinion comment moment segment element king thing string spring pants texas""",
-    )
-)
-"""Words whose last letters only look like an ending."""
+_IRREGULAR: Final = {form: word for word, _, forms in _rows("irregular", ":") for form in forms.split()}
+_WHOLE: Final = frozenset(" ".join(_SECTIONS["whole"]).split())
 
-_ENDINGS: Final = (
-    ("ational", "ate"),
-    ("ization", "ize"),
-    ("isation", "ize"),
-    ("ations", "ate"),
-    ("ation", "ate"),
-    ("ments", ""),
-    ("ment", ""),
-    ("ities", "ity"),
-    ("ings", ""),
-    ("ing", ""),
-    ("ions", ""),
-    ("ion", ""),
-    ("ied", "y"),
-    ("ies", "y"),
-    ("sses", "ss"),
-    ("ed", ""),
-    ("es", ""),
-    ("s", ""),
-    ("e", ""),
-)
+_ENDINGS: Final = [(ending.strip(), instead.strip()) for ending, _, instead in _rows("endings", ">")]
 _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
@@ -303,30 +129,9 @@ _STATEMENT: Final = re.compile(
 
 _CLAUSE: Final = re.compile(r"[,;:.!?]\s+")
 
-_PARTED: Final = tuple(
-    (re.compile(rf"\b{pattern}\b"), instead)
-    for pattern, instead in (
-        (r"(?:take|throw|get|put) ((?:\w+ ){1,3})(?:out of|off of|off|out)", r"remove \1from"),
-        (r"kick ((?:\w+ ){1,3})(?:out of|off of|off|out)", r"kick \1from"),
-        (r"bring ((?:\w+ ){1,4})into", r"add \1to"),
-        (r"(?:turn|switch|power|shut) ((?:\w+ ){1,4})(?:off|down)", r"disable \1"),
-        (r"(?:turn|switch|power) ((?:\w+ ){1,4})on", r"enable \1"),
-        (r"(?:bring|get|put|go) ((?:\w+ ){1,4})back", r"restore \1"),
-        (r"give ((?:\w+ ){1,4})back", r"refund \1"),
-        (r"take ((?:\w+ ){1,3})back", r"revert \1"),
-        (r"roll ((?:\w+ ){1,3})back", r"rollback \1"),
-        (r"hand ((?:\w+ ){1,3})over", r"assign \1"),
-        (r"write ((?:\w+ ){1,3})down", r"create \1"),
-        (r"look ((?:\w+ ){1,3})up", r"get \1"),
-        (
-            r"(?:tell|inform|notify|warn|alert|message|let) (?:\w+ ){1,4}(?:know )?(?:when|whenever|if|as soon as)",
-            "create alert notification webhook",
-        ),
-        (r"(?:have|get) (?:\w+ ){1,4}called (?:when|whenever|if|as soon as)", "create alert notification webhook"),
-        (r"(?:be|get) (?:told|informed|notified|warned|alerted|called)", "create alert notification webhook"),
-    )
-)
-"""Verbs in separate parts: `take songs out of a playlist` means removing."""
+_PARTED: Final = [
+    (re.compile(rf"\b{pattern.strip()}\b"), instead.strip()) for pattern, _, instead in _rows("parted", ">")
+]
 
 _ASIDES: Final = {
     word: distance
@@ -469,7 +274,10 @@ VERBS: Final = frozenset(_VERB_METHODS)
 def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     """Return near and distant related words for each stem."""
     tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
-    for word, other, far in relations(stem):
-        tables[far].setdefault(word, set()).add(other)
+    for said, arrow, meant in _rows("relations", ">"):
+        stems = [stem(word) for word in said.split()]
+        others = [stem(word) for word in meant.lstrip(">").split()] if arrow else stems
+        for word in stems:
+            tables[meant.startswith(">")].setdefault(word, set()).update(other for other in others if other != word)
     near, far_off = ({word: frozenset(others) for word, others in table.items()} for table in tables)
     return near, far_off

@@ -16,6 +16,7 @@ from mcpfactory_runtime.revisions import MODERN
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.remote.relay import abilities, forwarded_question
+from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class RemoteConnections:
         for connection in (self._first, *self._others):
             if connection.client is client:
                 connection.client = None
-                self._close(client)
+                in_background(self._closing, client.aclose())
 
     async def aclose(self) -> None:
         """Close all."""
@@ -212,7 +213,7 @@ class RemoteConnections:
     def _drop(self, connection: _Connection) -> None:
         self._others.remove(connection)
         if connection.client is not None:
-            self._close(connection.client)
+            in_background(self._closing, connection.client.aclose())
 
     async def _opened(self, connection: _Connection) -> Client:
         """Return the connection's client; who waits for it while it is connected gets it, or why not, together."""
@@ -257,8 +258,3 @@ class RemoteConnections:
             notified=notified,
             kept=0,
         )
-
-    def _close(self, client: Client) -> None:
-        task = asyncio.create_task(client.aclose())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)

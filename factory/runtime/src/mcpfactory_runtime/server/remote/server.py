@@ -225,29 +225,26 @@ class RemoteServer(Server):
     async def _update_listing(self, client: Client) -> None:
         """Ask what there is, and offer that, one question after the other. Raises what a client raises."""
         async with self._listing:
-            await self._list_all(client)
-
-    async def _list_all(self, client: Client) -> None:
-        able = client.capabilities
-        found = {
-            "tools": await client.list_tools() if "tools" in able else [],
-            "resources": await client.list_resources() if "resources" in able else [],
-            "templates": await _templates(client) if "resources" in able else [],
-            "prompts": await client.list_prompts() if "prompts" in able else [],
-        }
-        self._problem = ""
-        registry = self.registry
-        if APPS in (able.get("extensions") or {}):
-            registry.extensions[APPS] = {}
-        if "completions" in able and registry.completion is None:
-            registry.completion = Completer(self._complete)
-        self.instructions = client.instructions or None
-        changed = {_KINDS[kind][1] for kind, wires in found.items() if self._list(kind, wires)}
-        first, self.listed = not self.listed, True
-        self._settled.set()
-        registry.version += 1
-        for kind in _LIST_KINDS if first else [one for one in _LIST_KINDS if one in changed]:
-            self.notify_changed(kind)
+            able = client.capabilities
+            found = {
+                "tools": await client.list_tools() if "tools" in able else [],
+                "resources": await client.list_resources() if "resources" in able else [],
+                "templates": await _templates(client) if "resources" in able else [],
+                "prompts": await client.list_prompts() if "prompts" in able else [],
+            }
+            self._problem = ""
+            registry = self.registry
+            if APPS in (able.get("extensions") or {}):
+                registry.extensions[APPS] = {}
+            if "completions" in able and registry.completion is None:
+                registry.completion = Completer(self._complete)
+            self.instructions = client.instructions or None
+            changed = {_KINDS[kind][1] for kind, wires in found.items() if self._list(kind, wires)}
+            first, self.listed = not self.listed, True
+            self._settled.set()
+            registry.version += 1
+            for kind in _LIST_KINDS if first else [one for one in _LIST_KINDS if one in changed]:
+                self.notify_changed(kind)
 
     def _list(self, kind: str, wires: list[Json]) -> bool:
         """Offer the things of one kind; what is as before stays the same object. Return whether something changed."""
@@ -319,9 +316,8 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        self._connections.forget(
-                            exchange.client
-                        )  # of a session that it does not know, it has done nothing
+                        # It does not know the session, so it has done nothing
+                        self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None
         except ToolError:

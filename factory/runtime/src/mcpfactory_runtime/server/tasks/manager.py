@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.revisions import TASKS, Revision
 from mcpfactory_runtime.revisions.projection import project_tool_result
+from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.tasks import Change, MemoryTaskStore, SqliteTaskStore, Task, TaskStore
 from mcpfactory_runtime.types import Json
 
@@ -89,11 +90,6 @@ def no_result(task: Task) -> McpError:
     if task.error is not None:
         return McpError(task.error["code"], task.error["message"], task.error.get("data"))
     return McpError(INVALID_REQUEST, f"The task was cancelled and has no result: {task.message}")
-
-
-def unknown_task() -> McpError:
-    """Return the error for a missing, expired or foreign task; it does not reveal which."""
-    return McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
 
 
 def _form(task: Task, state: tuple[str, str | None], times: Json) -> Json:
@@ -224,7 +220,7 @@ class TaskManager:
         self.options = options
         self.store = options.store
         self._runs: dict[str, TaskRun] = {}
-        self._supervisors: set[asyncio.Task[object]] = set()
+        self._supervisors: set[asyncio.Task[Any]] = set()
         self._watches: dict[str, _Watch] = {}
         self._poller: asyncio.Task[None] | None = None
         self._claims: set[tuple[str, str]] = set()
@@ -253,13 +249,9 @@ class TaskManager:
         try:
             return await self.store.create(task)
         except asyncio.CancelledError:  # the call was given up, but the store may keep the task all the same
-            self._spawn(self.store.update(task.id, lambda kept: kept.cancelled("The call was given up.")))
+            given_up = self.store.update(task.id, lambda kept: kept.cancelled("The call was given up."))
+            in_background(self._supervisors, given_up)
             raise
-
-    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._supervisors.add(task)
-        task.add_done_callback(self._supervisors.discard)
 
     def attach_handler(self, task: Task, handler: asyncio.Task[Json]) -> TaskRun:
         """Let `handler`, which makes the result in the newest form, work on a task; the task ends when it does."""
@@ -271,7 +263,7 @@ class TaskManager:
                 handler.cancel()
 
         self.watch(task, watch)
-        self._spawn(self._supervise(run, watch))
+        in_background(self._supervisors, self._supervise(run, watch))
         return run
 
     def run(self, task_id: str) -> TaskRun:
@@ -302,7 +294,8 @@ class TaskManager:
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
         task = await self.store.get(task_id)
         if task is None or task.owner != owner:
-            raise unknown_task()
+            # The same error for a missing, expired or foreign task does not reveal which.
+            raise McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
         return task
 
     async def change(self, task_id: str, change: Change) -> Task | None:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.registry import Tool
-    from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskRun
 
 
 class TaskChannel:

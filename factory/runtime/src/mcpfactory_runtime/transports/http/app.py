@@ -33,6 +33,7 @@ from mcpfactory_runtime.protocol.http import (
     route,
 )
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
+from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.events import Journal
 from mcpfactory_runtime.transports.http.authentication import create_gate
 from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
@@ -137,7 +138,7 @@ class HttpApp:
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse is not None else frozenset())
         self._pages = pages or {}
         self._reviving = asyncio.Lock()
-        self._ending: set[asyncio.Future[None]] = set()
+        self._ending: set[asyncio.Task[Any]] = set()
         self._life = Life(self._enter)
         self._probes = Probes(server, self._life, self._gate)
         self._probed = PROBES - self._paths - self._pages.keys()
@@ -455,9 +456,7 @@ class HttpApp:
     def _lose_session(self, session: HttpSession) -> None:
         """End a session here that another process has taken over; it continues there."""
         if self._sessions.pop(session.id, None) is session:  # now: the next request goes where the session is
-            ending = asyncio.ensure_future(self._end_session(session))
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            in_background(self._ending, self._end_session(session))
 
     async def _open_stream(self, chosen: OpenStream, receive: Receive, send: Send) -> None:
         session = self._sessions[chosen.session]

@@ -73,18 +73,15 @@ class Probes:
         if self.draining or (self._life.started and self._server.closing.is_set()):
             return {"status": "draining"}
         if not self._life.started:
-            self._begin()
+            # Mounted without a lifespan: who waits for "ready" sends no first request.
+            if self._beginning is None or self._beginning.done():
+                self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}
         found = await self._server.readiness.look()
         answer: dict[str, Any] = {"status": "ready" if all(found.values()) else "unavailable"}
         if found and await _refused(self._gate, scope, headers) is None:
             answer["checks"] = {name: "ok" if succeeded else "failed" for name, succeeded in found.items()}
         return answer
-
-    def _begin(self) -> None:
-        """Begin the lifespan where nothing else did (mounted without it): who waits for "ready" sends no first request."""
-        if self._beginning is None or self._beginning.done():
-            self._beginning = asyncio.create_task(self._enter())
 
     async def _enter(self) -> None:
         try:

@@ -23,6 +23,7 @@ from mcpfactory_runtime.protocol.http import Rejection, is_json
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.revisions import LEGACY, Revision
 from mcpfactory_runtime.server.session import DROPPABLE, Session
+from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.transports.http.wire import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
 from mcpfactory_runtime.types import Json
@@ -344,9 +345,7 @@ class SseEndpoints:
         """End every stream as soon as its requests are answered."""
         for session in self._sessions.values():
             session.refuse_requests()
-            task = asyncio.ensure_future(_end(session))
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            in_background(self._ending, _end(session))
 
     async def _open(self, root: str, principal: str, receive: Receive, send: Send) -> None:
         if len(self._sessions) >= self._max_sessions:

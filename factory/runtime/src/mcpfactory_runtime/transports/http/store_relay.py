@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.base import Processes, StoreError
 from mcpfactory_runtime.storage.events import Journal, SharedSessions
 from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_stream, read_body, reject
@@ -211,7 +212,7 @@ class StoreRelay:
     def publish(self, method: str, params: Json) -> None:
         """Forward a change to the other processes: some of their clients may listen for it."""
         if not self._relaying:
-            self._spawn(self._publish(method, params))
+            in_background(self._tasks, self._publish(method, params))
 
     async def _publish(self, method: str, params: Json) -> None:
         try:
@@ -263,7 +264,7 @@ class StoreRelay:
                 self._relaying = False
         elif kind == "request":
             if not self._ending:
-                self._spawn(self._serve(name, head, data))
+                in_background(self._tasks, self._serve(name, head, data))
         elif kind == "gone" and name in self._incoming:
             self._incoming[name].lose()
         elif kind == "read" and name in self._incoming:
@@ -324,11 +325,6 @@ class StoreRelay:
                 for exchange in exchanges:
                     if dead and exchange.peer == peer:
                         exchange.lose()
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _head(scope: Scope) -> Json:

@@ -261,9 +261,8 @@ class Life:
             async with AsyncExitStack() as stack:
                 await self._enter(stack)
                 started.set_result(None)
-                with suppress(
-                    asyncio.CancelledError
-                ):  # the event loop ends: what is entered is left as at any other end
+                # The event loop ends: what is entered is left as at any other end
+                with suppress(asyncio.CancelledError):
                     await self._over.wait()
         except BaseException as error:
             if started.done():
