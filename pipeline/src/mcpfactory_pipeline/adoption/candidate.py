@@ -24,7 +24,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.isolation.levels import foreign_path
 from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
 
-MakeReady = Callable[..., None]  # files of the candidate, their names, an empty folder, whether to log
+MakeReady = Callable[..., None]  # arguments: files of the candidate, their names, an empty folder, whether to log
 Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 
 
@@ -147,8 +147,8 @@ def build_adopted(sources: Sources, environment: tuple[str, ...]) -> BuiltCandid
     return BuiltCandidate(candidate_id(hashes), folder, hashes, version=made.version, facts=facts)
 
 
-_MARK: Final = "ready.json"  # written last
-_PATIENCE: Final = 600  # seconds for another process that makes the same
+_MARK: Final = "ready.json"  # written last, so a folder with this file is complete
+_PATIENCE: Final = 600  # seconds to wait for another process that prepares the same folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
-    assert make is not None  # the caller looked
+    assert make is not None  # callers skip kinds without `make_ready`
     # Use a private copy, so that the installed bytes are exactly those that were hashed.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 
-_BUNDLE: Final = "files.tar"  # not compressed: its bytes depend on no compression library
+_BUNDLE: Final = "files.tar"  # uncompressed, so that its bytes do not depend on the version of a compression library
 _RUNS: Final = 0o755
 
 
@@ -61,7 +61,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
             if member.isfile() and target.is_relative_to(inside.resolve()):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 stream = archive.extractfile(member)
-                assert stream is not None  # it is a file
+                assert stream is not None  # not None for regular files
                 target.write_bytes(stream.read())
                 target.chmod(member.mode & _RUNS)
 
@@ -76,18 +76,18 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the program that it makes: mcpfactory adopt --command './PROGRAM …'"
-# Programs that fetch the program they start, some only with a subcommand, and the replacement to adopt.
+# Programs that download the program they start, some only with a subcommand, and the replacement to adopt.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
     **dict.fromkeys(("docker", "podman", "nerdctl"), NO_IMAGE),
     **dict.fromkeys(("dnx", "wget", "curl"), _PROGRAM),
 }
-# Programs that fetch if the word behind their subcommand is an address.
+# Programs that download if the argument after their subcommand is an address.
 _ADDRESSES: Final = {"deno": re.compile(r"(npm|jsr|https?):"), "go": re.compile(r"[^@]+@")}
 _PROJECT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "poetry", "pdm", "hatch", "pipenv", "cargo", "dotnet"})
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "fish", "ksh", "ash", "cmd", "powershell", "pwsh"})
-_SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)  # an option of a shell, before a command
+_SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)  # shell options that take a command line
 _STARTERS: Final = frozenset(
     {
         "env", "nohup", "time", "timeout", "setsid", "exec", "caffeinate", "nice", "ionice", "stdbuf", "arch", "xvfb-run",
@@ -97,8 +97,8 @@ _STARTERS: Final = frozenset(
 )  # fmt: skip
 _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
-_PLACES: Final = ("file", "path", "dir", "url")  # endings of names that say where a secret is
-# Values of credential-like names that are not secrets: short ones, numbers, words, references and paths.
+_PLACES: Final = ("file", "path", "dir", "url")  # suffixes of variables that hold a secret's location
+# Values of credential-like names that are not secrets: short values, numbers, words, references and paths.
 _ORDINARY: Final = re.compile(
     r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
 )

@@ -21,13 +21,13 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
 
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # for npm in a sandbox: no update check
+QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's update check, which needs the network
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
-_PATIENCE: Final = 300  # seconds
+_PATIENCE: Final = 300  # seconds until npm must finish
 _MACHINERY_BROKE: Final = re.compile(
     r"\b(E?NOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENOSPC|ENETUNREACH|ERR_SOCKET_TIMEOUT|FETCH_ERROR|E50\d|E429)\b|network"
 )
-_TARBALL: Final = "package.tgz"  # the tarball's name in a candidate, which its lock refers to
+_TARBALL: Final = "package.tgz"  # file name of the tarball in a candidate; the lock file refers to it
 
 
 def find_npm() -> str:
@@ -53,7 +53,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
     """
     command = [find_npm(), *arguments, *_QUIET]
     if log:
-        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     try:
         done = subprocess.run(
             command,
@@ -71,7 +71,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
             f"npm {arguments[0]} did not finish: {error}", hint="run again when the registry answers"
         ) from error
     if log:
-        print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - as above
+        print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     if done.returncode == 0:
         return done.stdout
     said = last_lines(

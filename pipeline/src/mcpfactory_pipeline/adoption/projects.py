@@ -40,8 +40,8 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_UNPACKED: Final = "package"  # the folder that every tarball of npm has its files in
-_LARGEST: Final = 512 * 1024 * 1024  # bytes of a tarball when it is unpacked
+_UNPACKED: Final = "package"  # top-level folder in every npm tarball
+_LARGEST: Final = 512 * 1024 * 1024  # maximum unpacked size of a tarball in bytes
 
 
 def own_files(sources: Sources) -> tuple[Path, list[str]]:
@@ -84,7 +84,7 @@ def collect_node(sources: Sources) -> Collected:
     if sources.adopted.build:
         run_npm("ci" if locked else "install", cwd=bench, log=sources.log)
         _run_build(sources.adopted.build, bench, sandbox, log=sources.log)
-    # Scripts of the project (prepare, prepack) are not run by this: npm gets --ignore-scripts.
+    # npm runs no scripts of the project (prepare, prepack) here, because it gets --ignore-scripts.
     said = json.loads(run_npm("pack", "--json", "--pack-destination", str(sources.work), cwd=bench, log=sources.log))
     row = said[0] if isinstance(said, list) else next(iter(said.values()))
     tarball = sources.work / Path(str(row["filename"])).name
@@ -143,8 +143,8 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
             raise ProgramRefusedError(f"package.tgz has more than {_LARGEST} bytes")
         if hasattr(tarfile, "data_filter"):
             archive.extractall(place, members, filter="data")
-        else:  # Python 3.11.0 to 3.11.3
-            archive.extractall(place, members)  # noqa: S202 - it was packed here
+        else:  # Python 3.11.0 to 3.11.3 have no `filter`
+            archive.extractall(place, members)  # noqa: S202 - the tarball was packed here
     if LOCKS["node"] in names:
         shutil.copyfile(files / LOCKS["node"], place / _UNPACKED / LOCKS["node"])
         check_project_lock(place / _UNPACKED)
@@ -158,7 +158,7 @@ def package_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
 
 
 _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
-_NO_TESTS: Final = "no test specified"  # what `npm init` writes
+_NO_TESTS: Final = "no test specified"  # the text of the test script that `npm init` writes
 
 
 def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path) -> Recognised:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_file, read_toml
 
-_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have written otherwise
+_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have edited
 _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
 
 
@@ -140,11 +140,11 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, place)
             written.append(path)
-        if proposal.changes:  # the known drift belongs to the previous adoption
+        if proposal.changes:  # recorded drift belongs to the previous adoption
             (workspace.root / "servers" / proposal.server / DRIFT).unlink(missing_ok=True)
         for one in sorted(
             proposal.files, key=lambda row: row.path.endswith(CONFIG)
-        ):  # last: it makes the folder a server
+        ):  # written last, because this file turns the folder into a server
             if one.change != "same":
                 place = workspace.root / one.path
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
             hint=f"use --name NAME, or run mcpfactory remove {server} first",
         )
     head, mark, rest = file.read_text(encoding="utf-8").partition("\n[adopted]\n")
-    body, end, after = re.match(r"(.*?)(\n\[|\Z)(.*)", rest, re.S).groups() if mark else ("", "", "")  # type: ignore[union-attr] # it matches anything
+    body, end, after = re.match(r"(.*?)(\n\[|\Z)(.*)", rest, re.S).groups() if mark else ("", "", "")  # type: ignore[union-attr] # it matches any text
     table = config["adopted"]
     kept = {key for key in _PERSONS if key in table} - found.decided
     rows = {key: value for key, value in _rows(found).items() if key not in kept}
@@ -212,7 +212,7 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
 
 
 def _toml(value: str | Sequence[str]) -> str:
-    return json.dumps(value, ensure_ascii=False)  # a list of texts is written alike in both
+    return json.dumps(value, ensure_ascii=False)  # JSON and TOML write strings and lists of strings alike
 
 
 def _read(file: Path) -> str | None:
@@ -233,7 +233,7 @@ _READS: Final = re.compile(
 _COMMON: Final = re.compile(
     r"HOME|PATH|USER|SHELL|TERM|TMPDIR|TEMP|TMP|LANG|LC_\w+|XDG_\w+|PYTHON\w*|NODE_\w+|NPM_\w+|CI|DEBUG|NO_COLOR|FORCE_COLOR|TZ|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COLUMNS|PORT|HOSTNAME|EDITOR|VIRTUAL_ENV"
 )
-_LARGEST: Final = 1 << 21  # bytes of one file that are looked at
+_LARGEST: Final = 1 << 21  # maximum size in bytes of a file that is searched
 _FRAMEWORKS: Final = {
     "fastmcp": "FastMCP",
     "mcp": "the official SDK",

@@ -24,15 +24,15 @@ from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 
-_LARGEST: Final = 512 * 1024 * 1024  # bytes of a wheel
-_PATIENCE: Final = 120  # seconds between two bytes of it
+_LARGEST: Final = 512 * 1024 * 1024  # maximum size of a wheel in bytes
+_PATIENCE: Final = 120  # seconds; socket timeout of the download
 ONLY_WHEELS: Final = ("--only-binary", ":all:")
-# uv's messages for packages that it would have to build.
+# uv's messages about packages that it would have to build.
 _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
     r"(?:has|have) no usable wheels"
 )
-# Parts that uv accepts in a line in addition to a requirement: further lines, and variables that it expands.
+# Text that uv accepts in addition to a requirement: further lines, and variables that it expands.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
@@ -64,7 +64,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
-    answer.unlink(missing_ok=True)  # uv would keep the version of an earlier answer
+    answer.unlink(missing_ok=True)  # uv would reuse the version in an existing output file
     options = ("--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "--output-file")
     run_uv("pip", "compile", *options, str(answer), str(asked), cwd=work, log=False)
     package: Mapping[str, Any] = tomllib.loads(answer.read_text(encoding="utf-8"))["packages"][0]

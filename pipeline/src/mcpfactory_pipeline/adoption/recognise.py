@@ -41,9 +41,9 @@ _PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)
 _NPM: Final = re.compile(
     r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*)(?:@(?P<version>[A-Za-z0-9.+-]+))?"
 )
-# Programs that run others: they are of the machine, and no part of a candidate.
+# Interpreters belong to the machine, not to a candidate.
 _INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|python(3(\.\d+)?)?|sh|bash")
-_LARGEST: Final = 1 << 21  # bytes of a file whose code is looked at
+_LARGEST: Final = 1 << 21  # maximum size in bytes of a file whose code is searched
 
 
 def recognise(workspace: Workspace, wish: Wish) -> Recognised:
@@ -309,7 +309,7 @@ def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> t
     try:
         known = remote.read_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
     except (OSError, ProgramRefusedError):
-        known = None  # it will be rewritten
+        known = None  # an unreadable lock will be rewritten
     changes = remote.changed_offers(known, offers) if known else []
     return (f"it offers something else than was adopted: {remote.shorten(changes)}",) if changes else ()
 

@@ -17,10 +17,10 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds for each request
-# A server may show a client named after the factory a different list. Claude Desktop and claude.ai use this name.
+# A server may hide tools from a client named after the factory, so this is the name that Claude Desktop sends.
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
-_ENOUGH: Final = 60.0  # seconds for all of them
-_SHOWN: Final = 5  # differences that a message names
+_ENOUGH: Final = 60.0  # seconds for all requests together
+_SHOWN: Final = 5  # differences that a message lists
 
 Offers = Mapping[str, Any]
 
@@ -33,8 +33,8 @@ async def ask_offers(url: str) -> dict[str, Any]:
     Raises:
         ServerError: it does not answer, or does not speak MCP.
     """
-    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only asked for where a server is asked
-    from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - as above
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only servers at a URL need it
+    from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - heavy, and only servers at a URL need it
 
     try:
         async with asyncio.timeout(_ENOUGH), connect_http(url, timeout=_PATIENCE, info=_CLIENT) as client:

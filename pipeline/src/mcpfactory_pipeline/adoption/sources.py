@@ -19,7 +19,7 @@ from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS
 
-# Lock files next to `mcpfactory.toml`, by the tool that reads them.
+# Tool → the lock file next to `mcpfactory.toml` that it reads.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
 
 
@@ -90,7 +90,7 @@ class Wish:
     here: Path = Path()
 
 
-SHRINKWRAP: Final = "npm-shrinkwrap.json"  # what npm takes before a `package-lock.json`
+SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
     "do not write into it by hand: mcpfactory adopt overwrites it; for a project npm install --package-lock-only "
     "there does, once the old one is removed"
@@ -98,17 +98,17 @@ _HINT: Final = (
 _VERSIONS: Final = (
     2,
     3,
-)  # of the form of a `package-lock.json`: the earlier ones have neither integrity nor place for each
-_SHOWN: Final = 120  # characters of an entry
+)  # versions of the `package-lock.json` format; version 1 lacks an integrity hash for some packages
+_SHOWN: Final = 120  # characters of an entry that a message shows
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
-# One or several hashes in npm's format. Bytes are compared with the strongest; weaker ones are ignored.
+# One or several hashes in npm's format. Only the strongest is compared.
 _INTEGRITY: Final = re.compile(
     r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
 )
 _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _WHEEL_SCHEMES: Final = frozenset({"https", "http", "file"})
-_ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # no line of uv's has them
+_ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # characters that uv never writes
 
 
 def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, where: str = LOCKS["node"]) -> None:
