@@ -81,4 +81,4 @@ class JsonRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain data."""
-        return asdict(self)  # type: ignore[call-overload,no-any-return] # who derives from it is a dataclass
+        return asdict(self)  # type: ignore[call-overload,no-any-return] # subclasses are dataclasses

@@ -18,12 +18,12 @@ from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.text import on_one_line
 
 _DIGITS: Final = (
-    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
+    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: IDs sort like the numbers that they encode
 )
 _RANDOM_BITS: Final = 80
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
-AUTOMATION: Final = "automation"  # the actor if no person acts
+AUTOMATION: Final = "automation"  # actor of events that no person caused
 
 Clock = Callable[[], datetime]
 

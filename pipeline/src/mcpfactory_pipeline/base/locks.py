@@ -19,8 +19,8 @@ from mcpfactory_pipeline.base.errors import StateError
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
-_HOLDER: Final = ".running"  # what the name of a note ends in that says who holds a server
-_WAITS: Final = ".waits"  # what the name of a note ends in that says that a run waits for a server
+_HOLDER: Final = ".running"  # suffix of the file that records which run holds a server
+_WAITS: Final = ".waits"  # suffix of the file that records that a run waits for a server
 
 Holder = dict[str, Any]
 
@@ -85,7 +85,7 @@ def run_lock(
             if not waited:
                 waiting(read_holder(folder, server))
                 waited = True
-                with suppress(OSError):  # nothing depends on the note
+                with suppress(OSError):  # the note is informational, so failing to write it is harmless
                     wait.parent.mkdir(parents=True, exist_ok=True)
                     wait.touch()
     finally:
@@ -97,7 +97,7 @@ def run_lock(
 
     try:
         yield announce
-        note.unlink(missing_ok=True)  # not in `finally`: a run that broke off leaves its mark to be found
+        note.unlink(missing_ok=True)  # not in `finally`, so that the note of a crashed run stays
     finally:
         lock.release()
 
@@ -149,11 +149,11 @@ def register_run(folder: Path, run: str) -> Iterator[None]:
         for other in note.parent.glob(f"*{_WAITS}"):
             if other.name.partition(".")[0] not in going:
                 other.unlink(missing_ok=True)
-        for other in note.parent.glob("*.tmp"):  # of a run that died before its note was in place
+        for other in note.parent.glob("*.tmp"):  # left by runs that died before they renamed their note
             owner = other.name.split(".")[-2]
             if not (owner.isdecimal() and _alive(int(owner))):
                 other.unlink(missing_ok=True)
-        # A note that is half written would be taken for that of a dead run; whose it is stands in its name.
+        # Write and rename: a half-written note would look like that of a dead run. The temporary name has our PID.
         beside = note.with_name(f"{run}.{os.getpid()}.tmp")
         beside.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
         beside.replace(note)
@@ -188,7 +188,7 @@ def _holder_note(folder: Path, server: str) -> Path:
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
     """Write who holds a server's run lock, at once: who reads half of it would take a stage at work for one that broke off."""
     holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
-    beside = note.with_name(f"{note.name}.tmp")  # of this process alone: it holds the lock
+    beside = note.with_name(f"{note.name}.tmp")  # no other process writes this name, because this one holds the lock
     try:
         beside.write_text(json.dumps(holder), encoding="utf-8")
         beside.replace(note)
@@ -220,5 +220,5 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # it is there and not ours
+        return True  # the process exists but belongs to another user
     return True

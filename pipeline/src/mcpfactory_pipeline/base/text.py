@@ -11,22 +11,22 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_runtime.errors import Exit
 
-# Characters that move the cursor, ring, reorder text or are only read by programs; line ends and tabs are kept.
+# Characters that move the cursor, ring the bell, reorder text or are invisible; line ends and tabs are kept.
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e01ef]"
 )
 _LINE_ENDS: Final = str.maketrans({"\n": r"\n", "\t": r"\t"})
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
-# Colours and weights, but neither black nor backgrounds nor "concealed": what is printed stays readable.
+# Colors and weights, but not black, backgrounds or "concealed", so that output stays readable.
 _PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
-# What a CI reads as an order to itself: `::error …::` first in a line (GitHub), `##[error]` and `##vso[` (GitHub, Azure), `##teamcity[`.
+# CI commands in output: `::error …::` at the start of a line (GitHub), `##[error]`, `##vso[` (Azure), `##teamcity[`.
 _ORDER_TO_CI: Final = re.compile(
     r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
 )
-# Characters that a person does not see and a model reads, and that no script needs. Ranges are inclusive.
+# Characters that people cannot see but models read, and that no script needs. Ranges are inclusive.
 _NEVER: Final = (
-    (0x115F, 0x1160),  # fillers
+    (0x115F, 0x1160),  # Hangul fillers
     (0x17B4, 0x17B5),
     (0x180E, 0x180E),
     (0x200B, 0x200B),  # zero width space
@@ -38,13 +38,13 @@ _NEVER: Final = (
     (0xFFF0, 0xFFFB),
     (0x1BCA0, 0x1BCA3),
     (0x1D173, 0x1D17A),
-    (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors: whole hidden sentences
+    (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors; they can encode whole hidden sentences
 )
-# Joiners and variation selectors: Persian, Hindi, Mongolian and emoji need one at a time, and none of them between two
-# letters of ASCII. Soft hyphens and marks of direction are needed there, but not many in a row.
+# Persian, Hindi, Mongolian and emoji need single joiners and variation selectors, but never between two ASCII
+# letters. They also need soft hyphens and direction marks, but not many in a row.
 _JOINERS: Final = "\u034f\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f"
 _MARKS: Final = f"\xad\u061c\u200e\u200f{_JOINERS}"
-_EMOJI: Final = "\ufe0f\u200d"  # the only such pair used inside emoji
+_EMOJI: Final = "\ufe0f\u200d"  # the only pair of joiners that emoji contain
 HIDDEN: Final = re.compile(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}]"
     f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
@@ -52,7 +52,7 @@ HIDDEN: Final = re.compile(
 """Characters that a model reads and a person does not see."""
 UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
-_LONGEST_TEXT: Final = 100_000  # characters of one text that are searched
+_LONGEST_TEXT: Final = 100_000  # maximum number of characters of a text that are searched
 
 
 _INVISIBLE: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
@@ -61,7 +61,7 @@ _PERHAPS: Final = re.compile(
     f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
 )
 _GAP: Final = 2
-_WORD: Final = 20  # columns up to which a word is not broken as long as there is room
+_WORD: Final = 20  # columns; shorter words are not split if the line has room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -102,9 +102,7 @@ def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> s
 
     `escape` returns the escaped form of one character; by default Python's.
     """
-    if not _PERHAPS.search(
-        "".join(_RARE.findall(text))
-    ):  # as nearly always; the other expression takes a hundred times as long
+    if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern takes a hundred times as long
         return text
     return _INVISIBLE.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
 
@@ -237,8 +235,8 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-LONGEST_REASON: Final = 500  # characters
-_BLANK_BRAILLE: Final = "\u2800"  # a sign by its category
+LONGEST_REASON: Final = 500  # maximum number of characters of a reason
+_BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is blank
 
 
 class ReasonError(ConfigError):
