@@ -35,7 +35,7 @@ from mcpfactory_pipeline.build.wheels import (
 )
 
 RUNTIME: Final = "mcpfactory-runtime"
-DISTRIBUTIONS: Final = (RUNTIME, "mcpfactory-codegen", "mcpfactory-pipeline", "mcpfactory")  # dependencies come first
+DISTRIBUTIONS: Final = (RUNTIME, "mcpfactory-codegen", "mcpfactory-pipeline", "mcpfactory")  # build order
 _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
@@ -107,7 +107,7 @@ def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _build_into(folder: Path, source: Path) -> None:
-    for leftover in folder.parent.glob(".building-*"):  # of a process that was killed; we hold the lock
+    for leftover in folder.parent.glob(".building-*"):  # left by killed processes; this one holds the lock
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
         write_wheel(build_files(source, log=True), Path(work) / "made").parent.rename(folder)
@@ -174,7 +174,7 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 def _reinstall_hint(name: str) -> str:
     """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
-        # uv links files from its cache, where a change has changed the copy that it would install again.
+        # uv hard-links files from its cache, so a changed file is also changed there and would be installed again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return (
         f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip "
@@ -237,15 +237,15 @@ def write_packages(source: Path, into: Path) -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Write the packages of each folder, and print each with the hash of its bytes."""
     if len(arguments) < 2:
-        print("usage: python -m mcpfactory_pipeline.build.distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - a program for the Makefile
+        print("usage: python -m mcpfactory_pipeline.build.distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - output for the Makefile
         return 2
     into, *folders = map(Path, arguments)
     try:
         for folder in folders:
             for name, content in write_packages(folder.resolve(), into).items():
-                print(f"{content.removeprefix('sha256:')}  {into / name}", flush=True)  # noqa: T201 - a program for the Makefile
+                print(f"{content.removeprefix('sha256:')}  {into / name}", flush=True)  # noqa: T201 - output for the Makefile
     except PipelineError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)  # noqa: T201 - a program for the Makefile
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)  # noqa: T201 - output for the Makefile
         return 5
     return 0
 

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-_SKIPPED: Final = "__pycache__"  # never read: Python's caches of sandboxes are elsewhere
+_SKIPPED: Final = "__pycache__"  # not checked, because sandboxed Python keeps its caches elsewhere
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3
 
@@ -116,7 +116,7 @@ def _record(file: Path) -> Iterator[tuple[str, str]]:
 
 UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or make the package index reachable"
 _REBUILD: Final = "build it again: mcpfactory pipeline run NAME --until build --force"
-_READY: Final = "ready.json"  # written last
+_READY: Final = "ready.json"  # written last, so an environment with this file is complete
 _TEST: Final = "test"
 _CHECKED: Final = "validate"
 _MODEL: Final = "model"
@@ -193,8 +193,8 @@ def _environment(
     try:
         holds = _made(inputs, folder, wheel, packages)
     except ChangedFilesError as error:
-        # uv links files from its cache: who wrote into such a file elsewhere (a certificate added to certifi, say) changed it for all.
-        print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        # uv hard-links files from its cache: an edit of one installed file (such as certifi's) changes all copies.
+        print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
         holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")
     return Environment(folder, venv_python(folder), holds)

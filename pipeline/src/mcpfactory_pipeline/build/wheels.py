@@ -116,7 +116,7 @@ def wheel_version(wheel: str) -> str:
     return wheel.split("-")[1]
 
 
-# Metadata files written by a build backend. Installers add INSTALLER, REQUESTED, direct_url.json and others.
+# Metadata files that a build backend writes. Installers add INSTALLER, REQUESTED, direct_url.json and others.
 _BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+")
 
 
