@@ -106,7 +106,7 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
     refuse_foreign_project(workspace, channel, project, artifact.folder.parent.name)
-    needed = offered.name.endswith(".whl")  # adopted servers have dependencies in their own lock
+    needed = offered.name.endswith(".whl")  # adopted servers list their dependencies in their own lock
     runtime = runtime_wheel(workspace.artifacts, build=False) if needed else None
     if needed and runtime is None and build:
         with contextlib.redirect_stdout(io.StringIO()):  # hide uv's build output; errors carry their own message
@@ -143,7 +143,7 @@ def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
 
 
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # other folders are logs, reports and evidence
-_PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then it is left alone
+_PATIENCE: Final = 0.05  # seconds to wait for a server that is running; then it is skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +183,12 @@ def prune(
         if not folder.is_dir():
             continue
         try:
-            # The locks prevent a stage from writing here, and a decision from restoring files that are about to be
-            # deleted.
+            # The locks stop stages from writing here, and decisions from restoring files that are about to be deleted.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
                 forgotten = _unreferenced(folder, referenced(store.state(server.name), newest))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
     if not names:
         found += _old_runtimes(workspace, dry_run=dry_run)

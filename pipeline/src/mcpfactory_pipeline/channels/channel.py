@@ -144,7 +144,7 @@ def page_faults(channels: Path, channel: str, project: str) -> list[str]:
     Every link must have a hash, and its file must match it.
     """
     folder = channels / channel / "simple" / project
-    if not (page := _page(folder)):  # a channel without a runtime, or none of it in this clone
+    if not (page := _page(folder)):  # the channel has no runtime, or this clone lacks its files
         return []
     links = [(html.unescape(target), html.unescape(text)) for target, text in _LINK.findall(page)]
     if page.splitlines() != _page_text(project, links).splitlines():
@@ -210,7 +210,7 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
     _write_page(page, project, links)
     now, prefix = _linked_folders(page), next(iter(files)).split("-", maxsplit=1)[0]
     for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
-        if old.name not in now | before:  # keep the previous release: an installation may be in progress
+        if old.name not in now | before:  # keep the previous release, because an installation may be in progress
             shutil.rmtree(old, ignore_errors=True)
 
 

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
-_LARGEST: Final = 50_000_000  # bytes of a manifest in a wheel that are read
+_LARGEST: Final = 50_000_000  # maximum size in bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
@@ -102,11 +102,11 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     Raises:
         ServerError: it does not start, or does not list its tools.
     """
-    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - only who compares sources starts a server
-    from mcpfactory_runtime import McpError  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - heavy; only commands that compare sources start a server
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    offer |= {"MCPFACTORY_DEMO": "1"}  # as `validate`, which keeps the contracts that this one is compared with
+    offer |= {"MCPFACTORY_DEMO": "1"}  # the compared contracts come from `validate`, which sets the same
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
