@@ -31,8 +31,8 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import case_content
 
 _BLOCK: Final = 1 << 20
-_BLOCKS: Final = 1024  # a gigabyte
-_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gigabyte of zeros, which takes half a second to compute
+_BLOCKS: Final = 1024  # blocks of one mebibyte; together one gibibyte
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros, because computing it takes half a second
 _DRIP: Final = 0.05  # seconds between two bytes
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
@@ -102,7 +102,7 @@ class FailingApi:
             writer.close()
         except asyncio.CancelledError:
             writer.transport.abort()
-        # A reset that is not awaited is reported by the interpreter, whenever the connection is collected.
+        # asyncio logs an error about a reset connection that nobody awaited.
         with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()
         self._tasks.discard(task)
@@ -176,7 +176,7 @@ async def _reset(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     writer.write(_unfinished(hostile, _NO_JSON))
     await writer.drain()
     plug = writer.get_extra_info("socket")
-    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the close is then a reset
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # linger 0: close sends a reset
     writer.transport.abort()
 
 
@@ -235,7 +235,7 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
-    last = b"\x03\x00"  # an empty block that says that it is the last one
+    last = b"\x03\x00"  # an empty deflate block marked as the last
     size = _BLOCK * _BLOCKS
     if encoding == "deflate":
         return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
@@ -264,12 +264,12 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # extra seconds, for servers with their own timeout
-_START: Final = 20.0  # seconds that a process may take to answer
-_TRIES: Final = 4  # calls until one works again; a busy machine needs more than one
+_GRACE: Final = 4.0  # seconds added for servers with their own timeout
+_START: Final = 20.0  # seconds until a started process must answer
+_TRIES: Final = 4  # calls until one succeeds again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
-_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # where there is neither of the others
+_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used if no tool has another method
 
 
 async def observe_failures(
@@ -329,7 +329,7 @@ class _ToolUnderFailures:
         self._evidence = evidence
         self._target = target
         self._planned = planned
-        self._modern = "legacy" not in evidence.lifecycles  # the per-request lifecycle, for servers without a handshake
+        self._modern = "legacy" not in evidence.lifecycles  # servers without a handshake use the per-request lifecycle
         self._api = api_variables(target.cases.parent if target.cases is not None else None)
         self._environ = self._api.with_settings(environ, TIMEOUT=f"{target.api_timeout:g}")
         self._ids = itertools.count(1)
@@ -345,7 +345,7 @@ class _ToolUnderFailures:
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
                 if (await self._call_until_success()).failed:  # also triggers lazy loading at the first call
-                    return  # fails with a healthy API, which behavior.cases reports
+                    return  # behavior.cases reports tools that fail with a healthy API
                 for failure in FAILURES:
                     self._evidence.failures.append(await self._fail(api, failure))
             finally:
@@ -357,7 +357,7 @@ class _ToolUnderFailures:
         before = self._memory() if failure.heavy else None
         exchange = await self._call()
         if failure.status and exchange.failed and str(failure.status) not in answer_text(exchange):
-            await api.begin(failure)  # it may have been the machine that was too slow: asked again before it is judged
+            await api.begin(failure)  # retry once, because the machine may have been too slow
             exchange = await self._call()
         after = self._memory() if failure.heavy else None
         requests, elsewhere = tuple(api.requests), api.elsewhere
@@ -389,9 +389,9 @@ class _ToolUnderFailures:
         assert self._process is not None
         params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
-        if exchange.received is None:  # ended or still busy: the next call gets a new process
+        if exchange.received is None:  # ended or still busy: the next call starts a new process
             await self._end()
-        # Equal servers give equal reports: the ports are others each time.
+        # Ports differ in each run, but equal servers must give equal reports.
         text = json.dumps(exchange.received)
         for port in self._ports:
             text = text.replace(port, "")

@@ -24,7 +24,7 @@ from mcpfactory_runtime.upstream.secrets import SHARED, Settings, stand_in
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-MAX_CALLS: Final = 50  # calls without cases; with cases all are made
+MAX_CALLS: Final = 50  # calls without cases; calls from cases have no limit
 MAX_VARIED: Final = 20  # tools that are also called with varied arguments
 MAX_WRONG: Final = 5  # tools that are called with arguments that break their schema
 
@@ -108,8 +108,7 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "there is no case for it"
     if not safe:
-        # The path may belong to a separate server that is not redirected to the stub; a call could then reach the
-        # real API.
+        # The call may use a server URL that is not redirected to the stub, and so reach the real API.
         return "its case does not say the path, so it may not reach the stub upstream"
     return [
         PlannedCall(
@@ -150,7 +149,7 @@ def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
 
 def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return calls of the same tools with other arguments: of those that read only and whose arguments were made up."""
-    counts = Counter(name for name, _ in tools)  # with duplicate names, any of the tools may answer
+    counts = Counter(name for name, _ in tools)  # if names are duplicate, it is unknown which tool answers
     reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
     schemas = {name: tool.get("inputSchema") for name, tool in reading}
     varied = [planned for planned in plan if planned.origin != "case" and planned.tool in schemas][:MAX_VARIED]
@@ -271,7 +270,7 @@ def required_variables(start: Path | None) -> dict[str, bool]:
         wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
     except (TypeError, KeyError, AttributeError) as error:
         raise _unreadable(file, error) from error
-    addresses = api_variables(start).all_at("")  # where the API lives is the stub's or the caller's to say
+    addresses = api_variables(start).all_at("")  # the stub or the caller sets the API's address
     return {name: secret for name, secret in wanted.items() if name not in addresses}
 
 

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, Expect
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
 
-_SHOWN: Final = 200  # characters of an answer
+_SHOWN: Final = 200  # characters of an answer that a message shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     return []
 
 
-_AT_ONCE: Final = 2  # cases: each has two processes
+_AT_ONCE: Final = 2  # cases run in parallel; each needs two processes
 _ANSWER: Final = 30.0  # seconds for one answer
-_REFUSED: Final = 300  # first status that does not return data
-_PROBE: Final = 10.0  # seconds that a model has to refuse what no API has
+_REFUSED: Final = 300  # lowest HTTP status that does not return data
+_PROBE: Final = 10.0  # seconds until a model of the API must reject an unknown request
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
     "status": 404,

@@ -44,7 +44,7 @@ class Person:
         schema = params.get("requestedSchema")
         if self.answer == "declines" or not isinstance(
             schema, dict
-        ):  # a page to open is nothing that anybody sees here
+        ):  # without a schema it is a URL to open, which a test cannot do
             return dict(_DECLINES)
         content = dict(agreeing(schema) if self.answer == "agrees" else self.answer)
         if error := instance_error(content, schema):

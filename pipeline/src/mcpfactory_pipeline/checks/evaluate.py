@@ -141,7 +141,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # rules that cannot be judged, which a finding names; the report has all of them
+_NAMED: Final = 5  # rules without a result that a finding names; the report lists all
 
 
 def evaluate(
@@ -151,7 +151,7 @@ def evaluate(
     target: str = "",
     secrets: Mapping[str, str] | None = None,
     waivers: Sequence[Waiver] = (),
-    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - it is frozen
+    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date = date.min,
 ) -> Report:
     """Apply `rules` to `evidence`. `secrets` (name → value) are masked wherever the report shows an exchange.
@@ -329,7 +329,7 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
 
 
 def _applies_to(rule: Rule, revision: str) -> bool:
-    # Revisions are dates, so their order is that of their texts.
+    # Revisions are ISO dates, so comparing strings compares dates.
     return (not rule.since or rule.since <= revision) and (not rule.until or revision <= rule.until)
 
 

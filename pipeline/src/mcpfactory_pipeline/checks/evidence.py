@@ -30,8 +30,8 @@ class ServerMessage:
 
     message: Json
     during: Json | None = None
-    modern: bool = False  # the session speaks the per-request lifecycle
-    initialized: bool = False  # the client had sent `notifications/initialized`
+    modern: bool = False  # the session uses the per-request lifecycle
+    initialized: bool = False  # the client had already sent `notifications/initialized`
 
     @property
     def method(self) -> str:
@@ -50,18 +50,18 @@ class Session:
     """One session with the server, filled by its `Conversation`. On stdio it is a process, from start to end."""
 
     purpose: str
-    answered: bool = False  # at least one JSON-RPC message came
-    milliseconds: int = 0  # until the first answer
-    problem: str = ""  # why it could not be started or ended early
+    answered: bool = False  # the server sent at least one JSON-RPC message
+    milliseconds: int = 0  # milliseconds until the first answer
+    problem: str = ""  # why it did not start or ended early
     pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
-    pollution_causes: dict[str, None] = field(default_factory=dict)  # their kinds, without duplicates
-    notifications: list[str] = field(default_factory=list)  # their lines, unchanged
-    stderr: str = ""  # its beginning, up to a megabyte
-    ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
-    memory: int | None = None  # peak kilobytes of the process, if the system reports it
-    terminated: bool = False  # ended by SIGTERM, not by the end of its stdin
-    busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
-    exchanges: list[WireExchange] = field(default_factory=list)  # requests, in order
+    pollution_causes: dict[str, None] = field(default_factory=dict)  # kinds of pollution, as an ordered set
+    notifications: list[str] = field(default_factory=list)  # raw lines of notifications
+    stderr: str = ""  # beginning of stderr, at most 1 MiB
+    ended_after: int | None = None  # milliseconds from the end of stdin until the process exited; None if it was killed
+    memory: int | None = None  # peak memory of the process in kilobytes, if the system reports it
+    terminated: bool = False  # ended by SIGTERM instead of the end of stdin
+    busy: bool = False  # a request was pending at the end, so the process still had work
+    exchanges: list[WireExchange] = field(default_factory=list)  # requests in order of sending
     messages: list[ServerMessage] = field(default_factory=list)  # server messages that are not answers
 
 
@@ -76,7 +76,7 @@ class NotificationStream:
     request: Json
     heard: tuple[Json, ...] = ()
     answer: Json | None = None
-    ended: bool = False  # without an answer
+    ended: bool = False  # True if the stream ended without an answer
 
     def to_proof(self) -> dict[str, str]:
         """Return the sent and received messages as a finding shows them."""
@@ -91,9 +91,9 @@ class NotificationStream:
 class EventStream:
     """Answer received as server-sent events."""
 
-    ids: bool = False  # an event has an id
-    primed: bool = False  # the first event has an id and no data
-    ended: bool | None = None  # True if the stream ended soon after its answer; None: not observed
+    ids: bool = False  # True if an event has an id
+    primed: bool = False  # True if the first event has an id and no data
+    ended: bool | None = None  # True if the stream ended soon after its answer; None if this was not observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Listing:
     method: str
     items: tuple[Any, ...] = ()
     exchanges: tuple[WireExchange, ...] = ()
-    problem: str = ""  # why the list is not complete
+    problem: str = ""  # why the list is incomplete
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +145,11 @@ class RecordedCall:
     tool: str
     exchange: WireExchange
     origin: Literal["case", "example", "no arguments", "guess"]
-    title: str = ""  # the case's name
-    requests: tuple[Json, ...] = ()  # what reached the stub upstream: method, path, …
-    mismatches: tuple[str, ...] = ()  # what the stub found wrong with it
-    question: str = ""  # the request that reads by its document, although its method does not say so
-    response: Json | None = None  # what the case says that the stub answers
+    title: str = ""  # the name of the case
+    requests: tuple[Json, ...] = ()  # recorded requests to the stub upstream: method, path, …
+    mismatches: tuple[str, ...] = ()  # mismatches that the stub found in the requests
+    question: str = ""  # a request that only reads according to the API document, although its method suggests a change
+    response: Json | None = None  # the stub's response according to the case
 
     @property
     def failed(self) -> bool:
@@ -164,7 +164,7 @@ class EvaluatedCall:
     case: str
     call: RecordedCall
     faults: tuple[str, ...] = ()  # differences from the case
-    shows_nothing: str = ""  # why a right answer does not show that the tool works; "" where it does
+    shows_nothing: str = ""  # why a correct answer does not prove that the tool works; "" if it does
     slow: bool = False  # no answer came in time, which may be the machine's fault
 
 
@@ -199,11 +199,11 @@ class FailureOutcome:
 
     failure: ApiFailure
     tool: str
-    method: str  # of the documented request
+    method: str  # HTTP method of the documented request
     exchange: WireExchange
-    requests: tuple[str, ...] = ()  # the methods of what reached the API
-    elsewhere: int = 0  # requests that reached the host to which a redirect leads
-    grown: int | None = None  # megabytes that the process's highest use of memory grew by; None: not measured
+    requests: tuple[str, ...] = ()  # HTTP methods of the requests that reached the API
+    elsewhere: int = 0  # number of requests that followed the redirect to another host
+    grown: int | None = None  # growth of the process's peak memory in megabytes; None if it was not measured
     again: WireExchange = field(default_factory=lambda: WireExchange({}))
 
     @property
@@ -280,32 +280,32 @@ class Evidence:
     sessions: list[Session] = field(default_factory=list)
     handshakes: dict[str, WireExchange] = field(default_factory=dict)
     discover: WireExchange | None = None
-    revisions: tuple[str, ...] = ()  # what the server turned out to speak, oldest first
+    revisions: tuple[str, ...] = ()  # protocol revisions that the server supports, oldest first
     lifecycles: set[Lifecycle] = field(default_factory=set)
     capabilities: dict[str, Any] = field(default_factory=dict)
-    probes: dict[str, WireExchange] = field(default_factory=dict)  # by the name of the probe
+    probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
     further: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
     calls: list[RecordedCall] = field(default_factory=list)
-    others: list[RecordedCall] = field(default_factory=list)  # calls of the same tools with other arguments
-    wrong: list[RecordedCall] = field(default_factory=list)  # with arguments that break the schema; `title` says how
-    changed: list[RecordedCall] = field(default_factory=list)  # calls by cases, with other answers of the API
+    others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
+    wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` says how
+    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
-    older: list[RecordedCall] = field(default_factory=list)  # in sessions of older revisions (`title`)
+    older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
-    evaluated: list[EvaluatedCall] = field(default_factory=list)  # the right calls of evaluation cases
-    persons: list[AskedPerson] = field(default_factory=list)  # tools that ask first; `calls` has the agreed ones
+    evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
+    persons: list[AskedPerson] = field(default_factory=list)  # tools that ask a person; `calls` has confirmed ones
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
-    secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
-    package: PackageFacts | None = None  # of a server in a workspace
-    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    http: dict[str, HttpAnswer] = field(default_factory=dict)  # by the name of the probe; only at a URL
-    canaries: list[CanaryResult] = field(default_factory=list)  # only without a stub upstream
-    failures: list[FailureOutcome] = field(default_factory=list)  # what happened while the API failed
-    drift: tuple[str, ...] | None = None  # differences from the adopted server; None for others
+    secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
+    package: PackageFacts | None = None  # set for servers in a workspace
+    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * means all others
+    http: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
+    canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
+    failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
+    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if the server is not adopted
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
+    limits: Mapping[str, float] = field(default_factory=dict)  # limits of the policy, by the names in `gates.COSTS`
 
     @property
     def traffic(self) -> list[WireExchange]:

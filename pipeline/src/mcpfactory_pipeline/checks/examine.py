@@ -31,19 +31,19 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
+CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
-_A_CASE: Final = 2.0  # seconds that an evaluation case takes, with its processes
-_ITS_STARTS: Final = 12  # times as long as the first answer took, where that is more: on a busy machine
-_A_CALL: Final = 0.03  # seconds; a server of ten thousand tools is given the time to answer for each
+_A_CASE: Final = 2.0  # seconds for one evaluation case and its processes
+_ITS_STARTS: Final = 12  # multiple of the first answer's duration that a case gets on a slow machine
+_A_CALL: Final = 0.03  # seconds for each listed tool, so that a server with 10,000 tools gets enough time
 
 
 async def validate(
     target: ValidationTarget,
     *,
-    timeout: float = 60.0,  # noqa: ASYNC109  # part of the result: what there was no time for is reported
+    timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
     waivers: Sequence[Waiver] = (),
-    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - it is frozen
+    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date | None = None,
     evaluations: Evaluations | None = None,
 ) -> Report:
@@ -60,7 +60,7 @@ async def validate(
 async def observe(
     target: ValidationTarget,
     *,
-    timeout: float = 60.0,  # noqa: ASYNC109  # as above
+    timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
     connect: Connect | None = None,
     evaluations: Evaluations | None = None,
 ) -> tuple[Evidence, dict[str, str]]:

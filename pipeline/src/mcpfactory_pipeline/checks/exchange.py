@@ -88,13 +88,13 @@ class ValidationTarget:
 HANDSHAKES: Final = tuple(sorted(LEGACY))
 MODERNS: Final = tuple(sorted(MODERN))
 LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
-FIRST_MODERN: Final = min(MODERNS)  # first one with the current lifecycle
-LATEST_MODERN: Final = max(MODERNS)  # what a server is asked in first
-STRUCTURED: Final = R2025_06_18.name  # outputSchema and structuredContent
-COMPLETIONS: Final = R2025_03_26.name  # the capability; the method is older
-STREAMABLE: Final = R2025_03_26.name  # the HTTP transport of today
-DIALECT: Final = R2025_11_25.name  # which JSON Schema it is where nothing says so
-_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # of entries
+FIRST_MODERN: Final = min(MODERNS)  # first revision with the per-request lifecycle
+LATEST_MODERN: Final = max(MODERNS)  # revision that a server is tried with first
+STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and structuredContent
+COMPLETIONS: Final = R2025_03_26.name  # first revision with this capability; the method is older
+STREAMABLE: Final = R2025_03_26.name  # first revision with the streamable HTTP transport
+DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
+_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in entries
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 
@@ -122,8 +122,8 @@ def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists would make reports unreadable
-MAX_DEPTH: Final = 200  # no message nested deeper becomes evidence, so that what reads evidence may recurse
+TRIM: Final = 2_000  # characters of a message that a report shows; tool lists would make reports unreadable
+MAX_DEPTH: Final = 200  # messages nested deeper are rejected, so that code that reads evidence can recurse
 
 
 @dataclass(frozen=True, slots=True)

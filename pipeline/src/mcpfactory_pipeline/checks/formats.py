@@ -148,7 +148,7 @@ def _escape_html(text: str) -> str:
     return html.escape(printable(text))
 
 
-# XML 1.0 §2.2: these characters cannot be in a document, not even as references.
+# Characters that XML 1.0 (§2.2) forbids, even as references.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -230,7 +230,7 @@ def _xml_text(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", printable(text))
 
 
-_LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}  # §3.27.10
+_LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}  # severity → SARIF level (§3.27.10)
 
 
 def to_sarif(report: Report) -> str:
@@ -302,7 +302,7 @@ def _sarif_result(report: Report, index: Mapping[str, int], finding: Finding) ->
     return _about(report, index, finding.rule, finding.where) | {
         "level": level,
         "message": {"text": text},
-        "suppressions": [],  # §3.27.23: all results have some, or none has
+        "suppressions": [],  # all results must have this field, or none (§3.27.23)
         "properties": properties,
     }
 
@@ -359,12 +359,12 @@ def _location(report: Report, where: str) -> dict[str, Any]:
     return location
 
 
-_WIDTH: Final = 7  # of one character in pixels, with room to spare: the viewer's font decides
+_WIDTH: Final = 7  # pixels per character; generous, because the viewer chooses the font
 _COLOURS: Final = (
     (95, "#2e7d32"),
     (80, "#5d7a00"),
     (0, "#8a5a00"),
-)  # white text on each has a contrast of at least 4.5
+)  # white text on each color has a contrast of at least 4.5:1
 _BAD: Final = "#b3261e"
 
 
@@ -387,7 +387,7 @@ def to_badge(report: Report) -> str:
     )
 
 
-_MOST: Final = 20  # findings that a summary shows; the others are in the other formats
+_MOST: Final = 20  # findings that a summary shows; the other formats have all
 _PROOF: Final = 1_500  # characters of one proof
 _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 

@@ -20,11 +20,11 @@ from referencing.jsonschema import DRAFT202012
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 from mcpfactory_runtime.schemas.walk import APPLICATORS, children, pointer
 
-MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
+MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs five Python frames per level
 
 _UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
 
-_TEXTS: Final = frozenset({"description", "title"})  # one is as good as another
+_TEXTS: Final = frozenset({"description", "title"})  # blanked, because they do not affect validity
 
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:
@@ -56,7 +56,7 @@ def _error_in(dialect: Any, schema: Any, place: str) -> str:
                 outer[keyword] = ""
     try:
         found = _known_error(dialect, json.dumps(outer))
-    except (TypeError, ValueError):  # no JSON: it came from no server
+    except (TypeError, ValueError):  # not JSON, so it was not sent by a server
         found = _found_error(dialect, outer)
     return _sentence(place + found[0], found[1]) if found else ""
 
@@ -117,7 +117,7 @@ def _resolves(resolver: Any, reference: str) -> bool:
         ValueError,
         TypeError,
         AttributeError,
-    ):  # malformed schemas reach the library's own assumptions
+    ):  # malformed schemas violate the library's assumptions
         return False
     return True
 

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.build.wheels import backend_of, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
-_LARGEST_README: Final = 1_000_000  # bytes of a README that are read
+_LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or module that is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
         try:
             tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST_README else ast.Module([], [])
         except (OSError, ValueError, SyntaxError, RecursionError):
-            continue  # the import of such a module fails, and startup.starts says so
+            continue  # such a module cannot be imported, which startup.starts reports
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_tool(node) and _is_bare(node):
                 yield node.name, f"{file.relative_to(folder).as_posix()}:{node.lineno}"

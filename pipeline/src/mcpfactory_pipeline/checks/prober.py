@@ -62,10 +62,10 @@ from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-_ANSWER: Final = 10.0  # seconds that one answer may take
-_SLOWER: Final = 10  # an answer may take this many times as long as the first one, if that is longer
-_STARTS: Final = 10  # the time limit grows by this many times the duration of the first answer
-_TIRED: Final = 2.0  # seconds for one answer after three requests got none
+_ANSWER: Final = 10.0  # seconds for one answer
+_SLOWER: Final = 10  # multiple of the first answer's duration that an answer may take, if that is longer
+_STARTS: Final = 10  # multiple of the first answer's duration that is added to the time limit
+_TIRED: Final = 2.0  # seconds for one answer after three requests without one
 _CANARY: Final = 3.0  # seconds for the answer to a canary
 _OVER: Final = "the time for the examination was over"
 
@@ -110,11 +110,11 @@ class ServerProber:
         self._deadline = time.monotonic() + timeout
         self._ids = itertools.count(1)
         self._unanswered = 0
-        self._pace = 0.0  # seconds that the first answer took, with the start of the process
-        self._modern = LATEST_MODERN  # the per-request revision that is spoken
-        self._speaks: Lifecycle = "legacy"  # in the current session
+        self._pace = 0.0  # seconds until the first answer, including the start of the process
+        self._modern = LATEST_MODERN  # the per-request revision in use
+        self._speaks: Lifecycle = "legacy"  # lifecycle of the current session
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
-        self._url = target.url or ""  # after redirects
+        self._url = target.url or ""  # URL after redirects
 
     async def run(self) -> None:
         """Send all messages, until the time is over."""
@@ -176,7 +176,7 @@ class ServerProber:
             await self._probe_all(conversation, "unknown revision")
             if self._seconds_left() <= 0:
                 return
-            if self.evidence.probes["unknown-version"].result is None:  # it refused, as it may
+            if self.evidence.probes["unknown-version"].result is None:  # it may refuse
                 hello = await self._ask(conversation, self._message("initialize", initialize_params()))
                 if hello.result is None:
                     return
@@ -318,7 +318,7 @@ class ServerProber:
         patience = max(min(_ANSWER, self._seconds_left()), 0.5)
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
         answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
-        if alive.received is None and probe.session != "malformed":  # that finding needs no example
+        if alive.received is None and probe.session != "malformed":  # findings about malformed messages need no example
             alive = replace(alive, problem=f"{alive.problem} (after {printable(text)})")
         self.evidence.probes[probe.name] = answer
         if probe.after:
@@ -367,7 +367,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        unshown: list[PlannedCall] = []  # no value of the API's answer reached the model
+        unshown: list[PlannedCall] = []  # repeats of calls whose answers showed nothing of the API's response
         for planned in plan:
             last = evidence.calls[-1].exchange if evidence.calls else None
             if last is not None and last.problem.startswith("the server"):
@@ -376,7 +376,7 @@ class ServerProber:
             if self._seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = f"mcpfactory-progress-{next(self._ids)}"  # clients ask for progress
+            token = f"mcpfactory-progress-{next(self._ids)}"  # progress is only sent if a token asks for it
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             self._planned.append((planned, call))
@@ -426,7 +426,7 @@ class ServerProber:
         exchange = await conversation.ask(message, max(min(patience, self._seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         if self._pace == 0 and exchange.received is not None:
-            # The first answer shows how slow server and machine are: the whole examination gets that much more time.
+            # The first answer shows the speed of server and machine, so the time limit grows with it.
             self._pace = exchange.milliseconds / 1000
             self._deadline += _STARTS * self._pace
         return exchange

@@ -28,9 +28,9 @@ _DROPPED: Final = frozenset(
 )
 _TELLING: Final = ("key", "token", "secret", "password", "signature", "credential", "auth")
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
-_LARGEST: Final = 5_000_000  # bytes of a body
+_LARGEST: Final = 5_000_000  # maximum size of a body in bytes
 _SHORTEST: Final = 4  # characters; shorter values also occur in ordinary text, so they are not treated as secrets
-_PATIENCE: Final = 60.0  # seconds
+_PATIENCE: Final = 60.0  # seconds for a request to the API
 
 
 def recording_path(file: Path) -> Path:
@@ -181,7 +181,7 @@ class RequestRecorder:
                 if self.command != "HEAD":
                     self.wfile.write(content)
 
-            do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _forward  # noqa: N815 - names of http.server
+            do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _forward  # noqa: N815 - names required by http.server
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
                 """Say nothing: a request line may hold a secret."""

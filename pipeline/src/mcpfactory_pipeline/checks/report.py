@@ -13,16 +13,15 @@ from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
-_FOLLOWS: Final = 5  # lines of what follows from a finding
-_NAMED: Final = 12  # rules that do not apply, before they are counted
+_FOLLOWS: Final = 5  # consequences of a finding that the report lists
+_NAMED: Final = 12  # rules that do not apply and are named; more are counted
 _LINE: Final = 400  # characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
-PLACES_SHOWN: Final = 3  # where a finding was, before "and n more"
-# Increase it whenever a rule is added or removed, or its weight, gate or applicability changes (a test compares the
-# table with this number).
+PLACES_SHOWN: Final = 3  # places of a finding that are listed before "and n more"
+# Increase this if a rule is added or removed, or its weight, gate or applicability changes. A test enforces it.
 RULES_VERSION: Final = 14
 
 Verdict = Literal["passed", "not shown", "refused"]

@@ -141,7 +141,7 @@ class RuleTable(list[Rule]):
 
     def rule(
         self,
-        id: str,  # noqa: A002 - the field of `Rule`
+        id: str,  # noqa: A002 - the name of the field of `Rule`
         severity: Severity,
         *,
         over: Scope[Any] | None = None,
@@ -157,7 +157,7 @@ class RuleTable(list[Rule]):
 
         return decorate
 
-    def row(self, id: str, severity: Severity, *, over: Expected[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - as above
+    def row(self, id: str, severity: Severity, *, over: Expected[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name of the field of `Rule`
         """Add a rule that its scope checks."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 

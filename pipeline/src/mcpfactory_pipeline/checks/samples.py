@@ -15,7 +15,7 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 
 Origin = Literal["example", "no arguments", "guess"]
 
-_MAX_DEPTH: Final = 60  # of a schema that values are made from
+_MAX_DEPTH: Final = 60  # maximum depth of schemas that values are generated for
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
@@ -128,7 +128,7 @@ def arrival(call: RecordedCall) -> Arrival:
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
-    places = {there for there, _ in got if there}  # a text as a whole says nothing of where a value would be in it
+    places = {there for there, _ in got if there}  # an unstructured text has only the place ""
     return Arrival(len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places))
 
 

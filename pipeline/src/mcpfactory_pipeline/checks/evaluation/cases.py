@@ -69,8 +69,8 @@ def _without_texts(schema: Any) -> Any:
 LISTS: Final = ("own", *DAMAGES)
 """The words that lists are asked with: the server's own, and those of `DAMAGES`."""
 
-_NEAR: Final = 3  # places within which a tool counts as found
-_HALF: Final = 0.5  # of the times that a case must pass, so that it counts as passed
+_NEAR: Final = 3  # a tool among this many first results counts as found
+_HALF: Final = 0.5  # share of attempts that must pass, so that a case counts as passed
 
 
 @dataclass(frozen=True, slots=True)

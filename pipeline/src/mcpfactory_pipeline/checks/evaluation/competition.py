@@ -15,14 +15,14 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 
 Tool = Mapping[str, Any]
 
-_SAME: Final = 0.9  # threshold if each name has a distinct word
-_ALIKE: Final = 0.75  # part of the words of two tools that both have
-_FEWEST: Final = 5  # words that can be compared
-_COMMON: Final = 0.2  # a word that a larger part of the tools has tells none of them from another
-_SEVERAL: Final = 2  # tools that may have one in any case
-_NEAR: Final = 3  # places among which a tool must be found by its own description
-_SHARE: Final = 3.0  # times an even share of the list
-_SMALL: Final = 300  # tokens that no tool is blamed for
+_SAME: Final = 0.9  # similarity threshold if each name has a distinct word
+_ALIKE: Final = 0.75  # similarity threshold otherwise: share of words that two tools have in common
+_FEWEST: Final = 5  # minimum number of words to compare
+_COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
+_SEVERAL: Final = 2  # words in at most this many tools are never ignored
+_NEAR: Final = 3  # a tool must be among this many results of a search with its own description
+_SHARE: Final = 3.0  # a tool that takes this many times an even share of the list's tokens is reported
+_SMALL: Final = 300  # tools with fewer tokens are never reported
 
 
 @dataclass(frozen=True, slots=True)

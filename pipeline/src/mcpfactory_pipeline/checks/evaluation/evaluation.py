@@ -165,8 +165,8 @@ class Evaluation:
         }
 
 
-_ASKED: Final = 50  # tools that one search may name
-_AT_ONCE: Final = 2  # cases: each has two processes
+_ASKED: Final = 50  # limit of results that a search is asked for
+_AT_ONCE: Final = 2  # cases run in parallel; each needs two processes
 
 
 async def evaluate_server(
@@ -174,7 +174,7 @@ async def evaluate_server(
     cases: Sequence[EvaluationCase],
     *,
     profile: str = "full",
-    timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
+    timeout: float = 60.0,  # noqa: ASYNC109 - seconds for one request; passed to the client
     on_case: Callable[[CaseOutcome], None] = lambda _: None,
 ) -> Evaluation:
     """Return the results of the cases in mode full and, if the server has it, in mode search.

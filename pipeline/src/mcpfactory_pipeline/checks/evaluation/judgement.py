@@ -151,8 +151,8 @@ class Attempt:
 
 Tools = Mapping[str, Mapping[str, Any]]
 
-_SHOWN: Final = 120  # characters of a value
-_TOOLS: Final = 5  # tools that a sentence, or a list of them, names
+_SHOWN: Final = 120  # characters of a value that a message shows
+_TOOLS: Final = 5  # tools that a message names
 _ABSENT: Final = object()
 
 

@@ -20,7 +20,7 @@ KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANT
 """Forms of an endpoint, and the variable that has its key unless another is named."""
 
 _NO_KEY: Final = "none"  # placeholder for self-hosted endpoints that need no key
-_SHORTEST: Final = 8  # characters of a key that is worth hiding: `none` in a text is a word
+_SHORTEST: Final = 8  # characters; shorter keys are not masked, because they can be ordinary words such as `none`
 
 
 class EndpointError(Exception):

@@ -93,7 +93,7 @@ def difference(before: Sequence[float], after: Sequence[float]) -> RateDifferenc
         return RateDifference(0.0, -1.0, 1.0, 0)
     try:
         tied = correlation(before, after)
-    except StatisticsError:  # of one question, or one of the rows never changes
+    except StatisticsError:  # undefined for a single question, or if one of the rows is constant
         tied = 0.0
     change = new.rate - old.rate
     down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)
@@ -113,7 +113,7 @@ _SEEN: Final = (
     "description",
     "inputSchema",
     "annotations",
-)  # what a client has of a tool before a call
+)  # fields of a tool that a client sees before a call
 _MILLION: Final = 1_000_000
 
 
@@ -158,7 +158,7 @@ def read_prices(settings: EndpointSettings) -> ModelPrices | None:
     return ModelPrices(settings.read, settings.written, cached, settings.currency)
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because of cached properties
 class ModelReport:
     """Results of asking a model.
 

@@ -86,7 +86,7 @@ class SearchTools:
         calls = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get(CALLS) is True]
         self.call: str | None = calls[0] if calls else None
         """The tool that calls others; None where the server has no search mode."""
-        # The three always have names of one kind: call_tool, search_tools, describe_tools.
+        # The three tools share a naming scheme: call_tool, search_tools, describe_tools.
         kind = self.call.removeprefix("call_").removesuffix("tool") if self.call else ""
         self.search: str | None = f"search_{kind}tools" if self.call else None
         """The tool that finds others."""

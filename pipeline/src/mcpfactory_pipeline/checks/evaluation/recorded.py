@@ -107,7 +107,7 @@ SETTING_HEADER: Final = (
 CASE_HEADER: Final = ("case", "passed", "interval", "what else")
 CONFUSION_HEADER: Final = ("expected", "chosen", "times")
 WRONG_HEADER: Final = ("tool", "argument", "is", "times")
-_SHOWN: Final = 40  # failures
+_SHOWN: Final = 40  # failures that the report shows
 
 
 def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:

@@ -99,8 +99,7 @@ def _survives(evidence: Evidence) -> RuleOutcome:
     if not made:
         return not_checked(evidence.why_missing("after-malformed"))
     words = "after a message that no client sends the next request got no answer: "
-    # On stdio, clients must not write invalid messages, and only harm their own session; over HTTP all sessions are
-    # lost.
+    # On stdio, clients must not write invalid messages and harm only their own session. Over HTTP, all sessions end.
     lesser: Severity | None = 3 if evidence.transport == "stdio" else None
     return RuleOutcome(
         tuple(Fault(words + exchange.problem, "malformed message", exchange, lesser=lesser) for exchange in dead[:1])

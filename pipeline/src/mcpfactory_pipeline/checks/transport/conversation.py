@@ -12,17 +12,17 @@ from mcpfactory_runtime.types import Json
 
 _MOST_HEARD: Final = 10_000  # messages kept while streams are open
 _MAX_MESSAGES: Final = 1_000  # messages of the server that are kept
-MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum size of a message in bytes; the server is at fault if it sends more
 
 
 class MessageLog:
     """The messages of a session: pending requests of the client, and messages of the server that are not answers."""
 
     def __init__(self, session: Session) -> None:
-        self.heard: list[Json] | None = None  # notifications and answers, as long as streams are open
+        self.heard: list[Json] | None = None  # notifications and answers while streams are open
         self._session = session
         self._pending: Json | None = None
-        self._open: dict[str, Json] = {}  # requests without an answer, those that were given up included
+        self._open: dict[str, Json] = {}  # requests without an answer, including those that timed out
         self._modern = True
         self._initialized = False
 

@@ -68,7 +68,7 @@ class HttpConversation:
             self.session.answered, self.session.milliseconds = True, round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
-            self._revision = agreed if agreed in HANDSHAKES else ""  # a client would send no other as header
+            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send no other value as header
         self.session.exchanges.append(exchange)
         return exchange
 
@@ -127,7 +127,7 @@ class HttpConversation:
         if received is None and time.monotonic() - began >= patience:
             problem = f"no answer within {patience:g} s"
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
-            return WireExchange(message, None, "", status)  # a notification has no answer
+            return WireExchange(message, None, "", status)  # notifications get no answer
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
         return WireExchange(
             message, received, problem, status, round(1000 * (time.monotonic() - began)), tuple(came[1:])
@@ -195,7 +195,7 @@ class HttpConversation:
                 connection.request("DELETE", self._path, headers=self._headers(""))
                 connection.getresponse().read(_LINE)
         except (OSError, http.client.HTTPException):
-            pass  # the session is the server's to forget
+            pass  # the server is free to keep the session
 
 
 class _OpenStream:
@@ -265,7 +265,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # The socket is taken here because the connection forgets it where the server announces that it will close.
+        # Keep the socket now: `connection` drops it when the server announces that it will close the connection.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:
@@ -281,7 +281,7 @@ def _messages(value: object) -> list[Json]:
 
 
 def _shut_down(sock: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # closed already
+    with contextlib.suppress(OSError):  # already closed
         sock.shutdown(socket.SHUT_RDWR)
 
 
