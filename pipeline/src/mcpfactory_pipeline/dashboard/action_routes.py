@@ -44,17 +44,17 @@ from mcpfactory_pipeline.decisions.precondition import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _COOKIE: Final = "mcpfactory_session"
-_MAX_BODY: Final = 64 * 1024  # bytes of a body
-_BODY_SECONDS: Final = 30.0  # seconds in which a body comes
+_MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
+_BODY_SECONDS: Final = 30.0  # seconds until a body must be complete
 _FORM: Final = "The form again"
-_MAX_QUERY: Final = 4000  # characters of what a link fills in
+_MAX_QUERY: Final = 4000  # characters of a query that fills in a form
 _WEIGHED: Final = {
     "approve",
     "reject",
     "promote",
     "rollback",
-}  # actions about a candidate, with what speaks for and against it
-_TRIALS_AT_ONCE: Final = 2  # tools that are tried at a time
+}  # actions about a candidate, whose page shows the facts for and against it
+_TRIALS_AT_ONCE: Final = 2  # tools that can be tried at the same time
 
 
 class ActionRoutes:
@@ -129,7 +129,7 @@ class ActionRoutes:
         """Refuses a request that another site's page made. Browsers say which it was with every POST; programs need not."""
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
-        if self._origin and not _caller(request).proxied:  # somebody on this machine, past the proxy
+        if self._origin and not _caller(request).proxied:  # a local user who bypasses the proxy
             ours.add(f"{request.url.scheme}://{request.headers.get('host', '')}")
         silent = origin is None and (program or request.method in {"GET", "HEAD"})
         elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
@@ -173,7 +173,7 @@ class ActionRoutes:
             if wants_json(request):
                 raise
             return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
-        # One browser is one person: the one before is gone.
+        # End the previous session, so that a browser has only one person.
         self.access.logout(request.cookies.get(_cookie(request), ""))
         answer = RedirectResponse(_next_path(given), 303)
         secure = request.headers.get("origin", "").startswith("https:")
@@ -333,7 +333,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     try:
         if kind == "application/json":
             found = json.loads(body)
-            json.dumps(found, ensure_ascii=False).encode()  # half a character cannot be kept or shown
+            json.dumps(found, ensure_ascii=False).encode()  # raises for lone surrogates, which cannot be stored
             if isinstance(found, dict):
                 return found
         elif kind == "application/x-www-form-urlencoded":

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-ABOUT: Final = ("channel", "stage")  # fields that an action is about
+ABOUT: Final = ("channel", "stage")  # fields that identify the subject of an action
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +165,10 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
     steps = wanted.plan(OperationContext(workspace))
     due = [step for step in steps if step.verdict == "run"]
     if start:
-        if not due:  # such a run leaves no trace, so it has no page to go to
+        if not due:  # such a run leaves no events, so it has no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    if held := next((step for step in steps if step.verdict == HELD), None):  # all are, and the first says why
+    if held := next((step for step in steps if step.verdict == HELD), None):  # one held step means all are held
         raise RefusedError(f"{server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')
@@ -281,7 +281,7 @@ def action_page(
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
     changes: tuple[FactChange, ...] = ()
-    if broken := detail.facts.row.get("problem"):  # nothing of it is known to be so: nothing is decided about it
+    if broken := detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         problem, hint = broken["message"], broken["hint"]
     elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
@@ -355,7 +355,7 @@ def possible_actions(
     `goes_through` tries a command in the name of a permitted person. Decisions that must be signed are left to a
     terminal; the policy determines these (`decision_refusal`), and they are not tried.
     """
-    if detail.facts.row.get("problem"):  # nothing of it is known to be so
+    if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         return {}
     server = detail.facts.name
     if detail.state.retired:

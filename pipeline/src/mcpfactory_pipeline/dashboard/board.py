@@ -20,8 +20,8 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_places
 
-_REASONS: Final = 2  # of one cell that the board shows; the server's page has all
-_SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB
+_REASONS: Final = 2  # reasons that the board shows per cell; the server's page has all
+_SIZE: Final = 40  # rows per page, so that a page with the longest texts stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "waiting": lambda brief: len(brief.server.items),
 }
 
-# What rows can be grouped by.
+# Criterion → the group of a server.
 GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
     "template": lambda server: server.template or "no template",
     "prefix": lambda server: server.name.replace("_", "-").partition("-")[0],

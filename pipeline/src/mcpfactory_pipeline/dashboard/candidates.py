@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, rollbacks
 
-_SHOWN: Final = 12  # characters of a hash, where the whole would say no more
+_SHOWN: Final = 12  # characters of a hash that are enough to identify it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def candidates_of(state: ServerState, history: Sequence[Event]) -> tuple[Candida
         (event["event"], event.get("channel"), event.get("candidate"), event["actor"]): event for event in history
     }
     back = rollbacks(history)
-    # The first build event counts: building the same bytes again does not create another candidate.
+    # The first build event counts, because building the same bytes again does not create another candidate.
     built = {str(event["candidate"]): event for event in reversed(history) if event.get("built")}
     known = sorted(state.candidates.items(), key=lambda item: item[1].number, reverse=True)
     return tuple(
@@ -154,8 +154,8 @@ def _decisions(
             yield str(event["id"]), DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
 
 
-_MAX_FINDINGS: Final = 20  # findings of a page; the report has all
-_ROOM: Final = 16_000  # bytes of evidence on a page
+_MAX_FINDINGS: Final = 20  # findings per page; the report has all
+_ROOM: Final = 16_000  # bytes of evidence per page
 _PLACES: Final = 12
 _TEXT: Final = 300  # characters of one text
 

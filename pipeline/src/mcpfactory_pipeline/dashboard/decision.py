@@ -27,10 +27,10 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Tries a command: the command that works instead, and the error that refused the first one.
+# Tries a command and returns the command that works, and the error of the first one if it was refused.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
-_CHANGES: Final = 40  # of one kind that are shown
+_CHANGES: Final = 40  # changes of one kind that are shown
 _TEXT: Final = 240  # characters of a change
 _TESTS: Final = (
     ("passed", "tests passed"),
@@ -400,7 +400,7 @@ def _source(
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))
         if event.get("built") and commit != ABSENT and ("+" in commits.get(candidate, "+") or "+" not in commit):
-            commits[candidate] = commit  # a commit in which all of it is says more than one in which it is not
+            commits[candidate] = commit  # a clean commit is preferred to one with uncommitted changes
     pair = [one for one in (old, new) if one and one.id in commits]
     uncommitted = tuple(one.version for one in pair if "+" in commits[one.id])
     made = [commits[one.id][:12] for one in pair]

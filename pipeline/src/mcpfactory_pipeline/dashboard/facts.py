@@ -35,7 +35,7 @@ class ServerFacts:
     tokens: int | None = None
     items: tuple[InboxItem, ...] = ()  # pending items
     owners: tuple[str, ...] = ()
-    logs: tuple[str, ...] = ()  # stages that failed and whose log is on this machine
+    logs: tuple[str, ...] = ()  # failed stages whose log is on this machine
     approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # channel → approvers of its next candidate
 
 
@@ -64,9 +64,9 @@ class ServerDetail:
     state: ServerState = field(default_factory=lambda: ServerState(""))
     history: Sequence[Event] = ()
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment
-    manifest: Mapping[str, Any] = field(default_factory=dict)  # what `tools/list` is served from
+    manifest: Mapping[str, Any] = field(default_factory=dict)  # manifest.json, from which `tools/list` is answered
     validation: Mapping[str, Any] = field(default_factory=dict)  # the report of the last validation
-    contract: Sequence[Mapping[str, Any]] = ()  # the tools that the newest candidate listed when it was validated
+    contract: Sequence[Mapping[str, Any]] = ()  # tools that the newest candidate listed in its validation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +82,7 @@ class RunFacts:
     workspace: str
     run: str
     events: Mapping[str, Sequence[Event]]
-    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → the stages that are at work now
+    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → stages that are running
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     going: bool = False
     now: float = 0.0

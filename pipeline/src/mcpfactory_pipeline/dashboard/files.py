@@ -31,9 +31,9 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_REPORT: Final = 32 * 1024 * 1024  # bytes of one report that are read
-_MAX_LOG: Final = 12_000  # bytes of one log that are shown, from its end
-# Commands of a terminal, and control characters.
+_MAX_REPORT: Final = 32 * 1024 * 1024  # maximum size in bytes of a report that is read
+_MAX_LOG: Final = 12_000  # bytes from the end of a log that are shown
+# Terminal escape sequences and control characters.
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
     r"-/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
@@ -99,7 +99,7 @@ def _object(data: bytes) -> Mapping[str, Any]:
 Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
-_SUFFIXES: Final = (".json", ".jsonl", ".running")  # a lock that is only held says nothing
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # lock files are ignored, because they do not change the view
 _IGNORED: Final = frozenset(
     {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )
@@ -110,7 +110,7 @@ def workspace_digest(pipeline: Path) -> str:
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
-    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # a run that is killed changes no file
+    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # a killed run changes no file
     return digest.hexdigest()[:16]
 
 
@@ -157,10 +157,10 @@ def stamps_of(paths: Iterable[str]) -> Stamps:
 
 
 _READ: Final = 4 * 1024 * 1024  # bytes read from the end of a log; longer logs can be downloaded
-_PAGE: Final = 12_000  # characters of a page: below 100 kB with the longest escapes
-_LEAST: Final = 40  # characters that a line counts for at least: its markup takes as much
-_LINE: Final = 1_000  # characters of a line that are shown; a longer line is data and reports nothing
-_QUERY: Final = 200  # characters
+_PAGE: Final = 12_000  # characters per page, so that a page with escapes stays below 100 kB
+_LEAST: Final = 40  # characters that each line counts for, because its markup is that long
+_LINE: Final = 1_000  # characters of a line that are shown; longer lines are data, not messages
+_QUERY: Final = 200  # maximum length of a search text in characters
 _WRONG: Final = re.compile(
     r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE
 )

@@ -22,11 +22,11 @@ from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 from mcpfactory_pipeline.views.waiting import decided_channel
 
-_SIZE: Final = 60  # items of a page
+_SIZE: Final = 60  # items per page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# Icon and tone of each kind, and whom an item waits for if no policy names people.
+# Icon, tone, and the people who must act if the policy names nobody, by kind.
 _KINDS: Final = {
     "problem": ("alert", "bad", _OPERATORS),
     "failed": ("cross", "bad", _AUTHORS),
@@ -195,7 +195,7 @@ _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")  # a version 
 
 
 def _cause(message: str, server: str) -> str:
-    # One pattern for all servers: to make one of each name costs more than all else of the page.
+    # One pattern for all servers, because compiling one per name would dominate the time of the page.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")
     return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
@@ -237,9 +237,9 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
     )
 
 
-BATCHED: Final = ("approve", "promote", "reject")  # actions that can be done to several candidates at once
-_MAX: Final = 60  # candidates at once: as many as the inbox shows on a page
-_TOLD: Final = 5  # decisions that the next page names
+BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
+_MAX: Final = 60  # maximum number of candidates per action: one full page of the inbox
+_TOLD: Final = 5  # decisions that the next page lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render_state
 from mcpfactory_pipeline.dashboard.runs import RunPage
 
-_MAX_LOG: Final = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
+_MAX_LOG: Final = 12_000  # bytes of a log that a browser gets first, or after it missed more than that
 _MAX_STEPS: Final = 16  # logs that one page follows
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all of them end a line of an event stream: a lone \r would end the data
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event stream, so a lone \r would end the data
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,9 @@ def read_tail(step: str, file: Path) -> Tail:
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
-_IDLE_POLLS: Final = 8  # polls without a listener before it ends: people who change pages come back
-_HEARTBEAT: Final = 15.0  # seconds after which a silent connection is given a comment: one that is dead is noticed then
-_MAX_LISTENERS: Final = 500  # listeners
+_IDLE_POLLS: Final = 8  # polls without a listener before polling stops; people who change pages come back
+_HEARTBEAT: Final = 15.0  # seconds of silence before a comment is sent, which detects dead connections
+_MAX_LISTENERS: Final = 500  # maximum number of listeners
 _RENEWED: Final = 2.0  # seconds between updates of the duration of a running run
 _FIRST: Final = b"retry: 1500\n\n"
 
@@ -166,7 +166,7 @@ class _Follower:
                 idle = 0 if self.listeners else idle + 1
                 if idle > _IDLE_POLLS or self._ended():
                     return
-                with suppress(PipelineError, OSError):  # a file in the middle of a change: the next poll sees it whole
+                with suppress(PipelineError, OSError):  # a file may be half-written; the next poll reads it again
                     if (now := await asyncio.to_thread(self._poll)) is not None:
                         self._publish(now)
         finally:
@@ -216,12 +216,12 @@ class Followers:
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
                 hint="close some, or reload the page to update it",
             )
-        async with self._joining:  # of many who come at once, one polls
+        async with self._joining:  # concurrent requests share one first poll
             follower = self._known.get(name)
             if follower is None or follower.closed:
                 poll = make()
                 first = await asyncio.to_thread(poll)
-                assert first is not None  # a first poll always sees something
+                assert first is not None  # the first poll never returns None
                 follower = self._known[name] = _Follower(first, poll, self._ended)
                 self._start(name, follower)
         return self._listen(follower, Position.read(position))
@@ -295,7 +295,7 @@ class RunPoll:
         except NotFoundError:
             if self._last is None:
                 raise
-            return replace(self._last, tails=(), over=True)  # it ended, and nothing had been due
+            return replace(self._last, tails=(), over=True)  # the run ended without any stage to run
         return Snapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
     def _tails(self, view: RunPage) -> tuple[Tail, ...]:

@@ -111,9 +111,9 @@ def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
     while True:
         rows = reader.from_histories("runs", partial(runs_of, at_work=at_work), also=at_work)
         now = reader.steps_at_work()
-        if now <= at_work:  # what ended while the histories were read is at work in them
+        if now <= at_work:  # a stage that ended during the read still counts as running
             return rows
-        at_work = now  # something began meanwhile: its beginning may be in them, and it would have broken off
+        at_work = now  # stages began during the read; without a new read, they would look crashed
 
 
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -122,7 +122,7 @@ def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, 
 
 
 def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
-    for name, events in reader.histories().items():  # also of servers that are no more
+    for name, events in reader.histories().items():  # includes deleted servers
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
 

@@ -62,13 +62,13 @@ from mcpfactory_pipeline.workspace.workspace import (
 )
 
 T = TypeVar("T")
-Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage
+Steps = frozenset[tuple[str, str, str]]  # (run, server, stage)
 
-_SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
-_WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose logs say why
+_SOAK_STEP: Final = 60  # seconds after which soak time is computed again
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes that are explained by logs
 _UNFINISHED: Final = frozenset({BEGINS, "stage.interrupted"})  # last events of an unfinished stage
 _STEP_EVENTS: Final = ENDS | {BEGINS}
-_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # pages about many servers do not show them
+_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # large, and not shown on pages about servers
 
 
 class _KnownServer(NamedTuple):
@@ -98,7 +98,7 @@ class WorkspaceReader:
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
         self._guard = threading.Lock()  # requests come from several threads
-        self.seen = ""  # the `digest` that the last answer about many servers is not older than
+        self.seen = ""  # `digest` of the workspace before the last read about many servers
 
     def workspace_name(self) -> str:
         """Return the name of the workspace."""
@@ -150,7 +150,7 @@ class WorkspaceReader:
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
-        if name not in self._entries:  # the name comes from a URL: read only folders of servers
+        if name not in self._entries:  # the name comes from a URL, so only known servers are read
             _refuse_unknown(workspace, name)
         with self._guard:
             facts = self._server(workspace, inbox, name)
@@ -223,7 +223,7 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="mcpfactory pipeline history NAME lists the runs of a server",
             )
-        # A step that ends while the history is read counts as running, and so does one that starts meanwhile.
+        # A stage that starts or ends during the read counts as running.
         steps = before | self.steps_at_work()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}
@@ -313,7 +313,7 @@ class WorkspaceReader:
         known = self._entries.get(name)
         if known is not None and known.stamps == stamps_of(known.paths):
             return known.facts
-        # What was read is not older than its stamp: a file that changed meanwhile is read again the next time.
+        # Take the stamps first, so that a file that changes during the read is read again.
         places = tuple(_own_files(workspace, inbox.store, name))
         before = stamps_of(places)
         try:
@@ -322,7 +322,7 @@ class WorkspaceReader:
             items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             return ServerFacts(workspace.name, name, broken_row(explain_broken(name, error)))
         facts = ServerFacts(
             workspace.name,
@@ -336,7 +336,7 @@ class WorkspaceReader:
             approved=dict(_approvers(inbox.channels, state)),
             **_size(workspace, server, state),
         )
-        if not row["at_work"]:  # else the process may end without a word
+        if not row["at_work"]:  # not cached while running, because a killed process changes no file
             watched = tuple(map(str, _watched(workspace, server, state)))
             self._entries[name] = _KnownServer((*places, *watched), (*before, *stamps_of(watched)), facts)
         return facts
@@ -446,7 +446,7 @@ def _events(store: Store, name: str) -> list[Event]:
     try:
         return store.history(name)
     except PipelineError:
-        return []  # the server's own page says what repairs it
+        return []  # the server's own page explains the repair
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:

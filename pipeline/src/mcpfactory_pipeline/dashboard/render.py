@@ -56,7 +56,7 @@ _templates = jinja2.Environment(
 )
 _templates.filters["thousands"] = lambda number: f"{number:,}"
 _templates.filters["exact"] = _exact
-_templates.filters["shorten"] = shorten  # Jinja's own leaves out the whole of a last word, however long
+_templates.filters["shorten"] = shorten  # Jinja's `truncate` drops the last word, however long it is
 del _templates.filters["truncate"]
 _templates.globals |= {
     "ACTIONS": ACTIONS,

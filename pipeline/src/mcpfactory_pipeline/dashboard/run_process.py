@@ -21,9 +21,9 @@ from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_MAX_RUNS: Final = 4  # runs at a time
-_START_TIMEOUT: Final = 20.0  # seconds until a run notes that it is under way
-_STOP_TIMEOUT: Final = 15.0  # seconds in which a run ends in order
+_MAX_RUNS: Final = 4  # maximum number of simultaneous runs
+_START_TIMEOUT: Final = 20.0  # seconds until a started run must record its start
+_STOP_TIMEOUT: Final = 15.0  # seconds until a stopped run must have ended
 
 
 class RunProcesses:
@@ -102,7 +102,7 @@ class RunProcesses:
         process.terminate()
 
     def _wait(self, run: str, process: subprocess.Popen[bytes]) -> None:
-        process.wait()  # reap the process, or it stays as a zombie
+        process.wait()  # reap the process, otherwise it stays as a zombie
         with self._guard:
             self._processes.pop(run, None)
 
@@ -124,7 +124,7 @@ def main() -> None:
     root, run, wanted = sys.argv[1:]
     try:
         Run.model_validate_json(wanted).carry_out(OperationContext(Workspace.find(Path(root)), run_id=run))
-    except PipelineError as error:  # people read the log
+    except PipelineError as error:  # written to the log, which people read
         sys.exit(f"error: {error}\nhint: {error.hint}")
 
 

@@ -39,7 +39,7 @@ from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
 
-_SIZE: Final = 8  # tools with their schemas of a page
+_SIZE: Final = 8  # tools per page, with their schemas
 _TOOL_TEXT: Final = 2_000  # characters of a description that are shown
 
 
@@ -128,10 +128,10 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, ow
 
 
 _HISTORY: Final = 30  # events shown; the file has all
-_TOOLS: Final = 40  # tools shown; their own page has all
-_LEFT_OUT: Final = 40  # operations shown
-_TEXT: Final = 240  # characters of one text among many
-_WHOLE: Final = 4_000  # characters of all texts together that are shown in full although they are cut elsewhere
+_TOOLS: Final = 40  # tools shown; a separate page has all
+_LEFT_OUT: Final = 40  # skipped operations shown
+_TEXT: Final = 240  # characters of one text in a list
+_WHOLE: Final = 4_000  # total characters of full texts on a page; truncated texts expand to them
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",

@@ -31,8 +31,8 @@ from mcpfactory_runtime.schemas.values import value_from_text
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
-_TIMEOUT: Final = 20.0  # seconds of a call
-_TEXT: Final = 20_000  # characters of an answer, or of the body of a request, that are shown
+_TIMEOUT: Final = 20.0  # seconds until a call must return
+_TEXT: Final = 20_000  # characters of an answer or a request body that are shown
 _CHOICES: Final = 60
 
 
