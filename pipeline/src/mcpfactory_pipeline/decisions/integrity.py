@@ -74,7 +74,7 @@ def require_integrity(workspace: Workspace, server: str) -> None:
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
         return
-    with store.transaction(server):  # a crashed run leaves an older state file, which this updates
+    with store.transaction(server):  # completes an older state file that a crashed run left
         pass
     refuse_faults(workspace, server)
 

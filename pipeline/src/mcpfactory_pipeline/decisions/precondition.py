@@ -20,7 +20,7 @@ from mcpfactory_pipeline.plan.stage import current_decision
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 
-_DIGITS: Final = 8  # hexadecimal digits of a part in a token
+_DIGITS: Final = 8  # hexadecimal digits of each part of a token
 _NOTHING: Final = "nothing"
 
 
@@ -185,7 +185,7 @@ def _plain(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-_WAIVED: Final = 5  # rules that a line names
+_WAIVED: Final = 5  # rules that a line lists
 
 
 def proof_lines(candidate: Candidate) -> list[str]:

@@ -137,9 +137,9 @@ def promote_due(
                     clock=clock,
                 )
             )
-        except (NotFoundError, ConfigError):  # of the channel, which is every server's
+        except (NotFoundError, ConfigError):  # errors about the channel concern all servers
             raise
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             broke = explain_broken(server.name, error)
             done.append({"server": server.name, "channel": channel, "error": broke.message, "hint": broke.hint})
     return done

@@ -43,7 +43,7 @@ from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer, contain, read_file
 
-_COMMITS: Final = 200  # so many commits of a server are searched for the sources of a candidate
+_COMMITS: Final = 200  # commits of a server that are searched for a candidate's sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +205,10 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
                 continue
             try:
                 with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                    # The filter is not in Python before 3.11.4; what git itself archived has no path that climbs.
+                    # Python before 3.11.4 has no filter; archives that git made have no path outside the folder.
                     files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
                     files.extractall(work)  # noqa: S202 - see above
-            except tarfile.TarError:  # a link that leads out of the folder: such sources never became a candidate
+            except tarfile.TarError:  # a link outside the folder; such sources never became a candidate
                 continue
             if _hash(Path(work), own) == wanted:
                 yield Path(work), f"commit {commit[:12]}"

@@ -28,7 +28,7 @@ from mcpfactory_pipeline.state.timeline import records_about
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-# What an approval stage shows that has a tool list, and the report that has it.
+# Content of an approval stage that has a tool list → the report with the list.
 _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate": f"generate/{contract.FILE}"}
 
 
@@ -61,7 +61,7 @@ class _StageQuestion:
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items, tools = shown_items(self.stage, state), self._tools()
-        # Only the list that enough people approved; a file of this machine, as all artifacts are.
+        # Compare only with the last approved list. Like all artifacts, it exists on this machine only.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
         before = _read_tools(approved)
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
