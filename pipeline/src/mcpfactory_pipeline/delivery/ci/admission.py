@@ -23,7 +23,7 @@ from mcpfactory_pipeline.state.schema import Event, step_of
 from mcpfactory_pipeline.state.state import ServerState, extend, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# code → message; docs/how-to/run-in-ci.md lists them.
+# Code → message; docs/how-to/run-in-ci.md lists them.
 REFUSALS: Final[Mapping[str, str]] = {
     "server": "a history of a server that the job was not assigned",
     "history": "a history that cannot be read, or has an event of the future",
@@ -39,7 +39,7 @@ REFUSALS: Final[Mapping[str, str]] = {
 }
 RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})
 RELEASE_EVENTS: Final = RUN_EVENTS | {"promoted", "publish.started", "published"}
-_SKEW: Final = 600.0  # seconds by which the clocks of a provider's machines may differ
+_SKEW: Final = 600.0  # seconds by which the clocks of CI machines may differ
 HINT: Final = "take nothing from this job: look at what ran in it, and at its log"
 
 

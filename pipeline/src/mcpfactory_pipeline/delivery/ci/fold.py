@@ -183,7 +183,7 @@ def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], ter
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
-        write_files(files)  # first: a candidate without its files is of less use than files without an event
+        write_files(files)  # first, because a file without an event is harmless, but not the reverse
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))
             store.write_state(server, to_text(state))

@@ -31,7 +31,7 @@ from mcpfactory_pipeline.workspace.settings import CiSettings
 PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 RELEASE_PLACE: Final = Path(".github", "workflows", "mcpfactory-release.yml")
 
-# Pinned by commit: a tag can be moved, a commit cannot.
+# Pinned by commit, because tags can be moved.
 ACTIONS: Final = {
     "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
     "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
@@ -40,7 +40,7 @@ ACTIONS: Final = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
-# GitHub treats all later output of the step as text, so servers cannot send commands; it applies until the step ends.
+# GitHub then treats all output as text, so servers cannot send workflow commands. It applies until the step ends.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 

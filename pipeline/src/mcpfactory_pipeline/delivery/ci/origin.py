@@ -158,14 +158,14 @@ GIT: Final = "git"
 FOLDER: Final = "folder"
 FORMS: Final = "index, git+https://…@REF, or a folder of the workspace with a slash at its end (tools/mcpfactory/)"
 
-# Where each of our distributions lies in a repository of the factory; what one needs comes before it.
+# Our distribution → its folder in a repository of the factory, dependencies first.
 SUBFOLDERS: Final[Mapping[str, str]] = {
     "mcpfactory-runtime": "factory/runtime",
     "mcpfactory-codegen": "factory/codegen",
     "mcpfactory-pipeline": "pipeline",
     "mcpfactory": "factory/cli",
 }
-# What may stand in a script between quotes, and what in a pattern of a shell: the value becomes a part of both.
+# Restricted to characters that are safe in quotes in a shell script and in shell patterns, which the values become.
 _REPOSITORY: Final = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
 _REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
@@ -278,7 +278,7 @@ def uv_tables(origin: Origin) -> str:
 
 
 VENDORED: Final = Origin(FOLDER, "tools/mcpfactory/")
-_PATIENCE: Final = 15  # seconds that a repository has to answer
+_PATIENCE: Final = 15  # seconds until a repository must answer
 
 
 def choose_origin(text: str) -> Origin:
@@ -337,7 +337,7 @@ def is_public(url: str) -> bool:
 
 def is_readable(url: str) -> bool:
     """Return True if a repository is readable without credentials."""
-    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no settings
+    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no git settings
     try:
         done = subprocess.run(
             ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],
@@ -381,7 +381,7 @@ def apply_origin(root: Path, origin: Origin) -> list[str]:
         if project.is_file() and _rewrite(project, with_uv_tables(_read(project), origin)):
             changed.append(_PROJECT)
     except ConfigError:
-        pass  # `unconfigured_project` says what to add
+        pass  # `unconfigured_project` reports what to add
     return changed
 
 
@@ -467,7 +467,7 @@ def with_uv_tables(text: str, origin: Origin) -> str:
     if _BLOCK.search(text):
         edited = _BLOCK.sub(lambda found: (found[0][:1] if found[0][0] == "\n" else "") + block if block else "", text)
     elif not block or RUNTIME in _toml(text, "pyproject.toml").get("tool", {}).get("uv", {}).get("sources", {}):
-        return text  # the person has said where it is
+        return text  # the file already has a source for the runtime
     else:
         edited = f"{text.rstrip()}\n\n{block}" if text.strip() else block
     try:

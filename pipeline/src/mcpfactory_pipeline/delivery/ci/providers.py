@@ -22,7 +22,7 @@ class CiFile:
     text: Callable[[CiSettings], str]
 
 
-# provider → (what runs the pipeline, what publishes releases)
+# Provider → (file that runs the pipeline, file that publishes releases).
 PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
     "github": (CiFile(github.PLACE, github.workflow), CiFile(github.RELEASE_PLACE, github.release_workflow)),
     "gitlab": (CiFile(gitlab.PLACE, gitlab.gitlab_pipeline), CiFile(gitlab.RELEASE_PLACE, gitlab.gitlab_release)),

@@ -39,7 +39,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-_MOST: Final = 50  # promotions per server and push that are checked; more means a long gap between pushes
+_MOST: Final = 50  # promotions checked per server and push; more means a long gap between pushes
 
 
 def unpermitted(
@@ -161,7 +161,7 @@ def refusals(
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
-        signed = set()  # who brings a key could sign with it in anybody's name
+        signed = set()  # a branch that adds a key could forge signatures with it
     store = Store(workspace)
     for server, events in added(workspace, base).items():
         history = store.history(server)

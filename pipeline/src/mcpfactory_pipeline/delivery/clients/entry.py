@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.files import ClientError
 from mcpfactory_pipeline.delivery.clients.table import ClientProfile, Form
 
-PROJECT: Final = "<project>"  # in an argument of a launch: the folder of the project, as the client names it
+PROJECT: Final = "<project>"  # placeholder in a launch argument for the project folder, in the client's syntax
 _FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; servers made by the factory read it
 _DROP: Final = object()
 
@@ -76,7 +76,7 @@ def build_entry(
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
     elif (
         "<names>" not in form.stdio.values() and not shared
-    ):  # a file for its owner's eyes, not a secret in a configuration
+    ):  # so secrets go into private files, not into the configuration
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
         taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
         taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]

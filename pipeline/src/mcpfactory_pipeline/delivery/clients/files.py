@@ -29,8 +29,8 @@ class UnreadableError(ValueError):
     """A text is not what its format demands; the message says what and at which line."""
 
 
-_BACKUPS: Final = 10  # earlier texts of each file
-_ABSENT: Final = "absent"  # backup name that means: the file did not exist
+_BACKUPS: Final = 10  # earlier versions that are kept of each file
+_ABSENT: Final = "absent"  # backup name of a file that did not exist
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket. After an opening bracket, a colon or another comma it does not end a value and
-# stays an error. Blanks without a following comma are skipped at once, because long comments also become blanks.
+# A comma before a closing bracket. After an opening bracket, a colon or another comma it is an error. Blanks without
+# a following comma are skipped at once, because long comments also become blanks.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -81,7 +81,7 @@ class _Document:
             return cls(text, plain, strict, _DECODER.decode(strict))
         except json.JSONDecodeError as error:
             raise UnreadableError(f"line {error.lineno}: {error.msg}") from error
-        except ValueError as error:  # NaN, or a number of more digits than Python reads
+        except ValueError as error:  # NaN, or a number with too many digits for Python
             raise UnreadableError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
@@ -164,7 +164,7 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
     """Return a new last member: after the comments behind the last one, in the manner of its siblings."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
-    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # the end of the text before the closing brace
+    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # end of the text before the closing brace
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)
     if not spread:

@@ -116,7 +116,7 @@ def query_index(
     Raises:
         ClientError: it is not the promoted candidate, or the index does not respond.
     """
-    from mcpfactory_pipeline.delivery.publish.publish import (  # noqa: PLC0415 - heavy, and seldom asked for
+    from mcpfactory_pipeline.delivery.publish.publish import (  # noqa: PLC0415 - heavy, and rarely needed
         TARGETS,
         find_release,
         target_settings,
@@ -154,10 +154,10 @@ def query_index(
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
-_CLIENT_ID: Final = 1  # of a scheme's variables: access token, client id, client secret
+_CLIENT_ID: Final = 1  # index in a scheme's variables: access token, client id, client secret
 
 _NAME: Final = "mcpfactory"
-_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in the cache of uv, where `uvx mcpfactory` runs
+_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in uv's cache, where `uvx mcpfactory` runs
 
 _INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
@@ -353,13 +353,13 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     return tuple(row["name"] for row in rows if row["name"] not in spared)
 
 
-# --- the programs of this machine that entries start ---
+# --- programs on this machine that entries start ---
 
 
 def factory() -> Launch:
     """Return the running mcpfactory, preferring a link to it on the `PATH`, which survives a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
-    if beside is None:  # started as a module
+    if beside is None:  # started with `python -m`
         return Launch(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
     linked = shutil.which(_NAME)
     path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside

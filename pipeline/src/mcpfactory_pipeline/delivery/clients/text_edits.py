@@ -59,7 +59,7 @@ def remove(text: str, path: Sequence[str]) -> str:
         newline = "\r\n" if before.endswith("\r\n") else "\n"
         if before.endswith(("\n\n", "\n\r\n")) and (not after or after.startswith(("\n", "\r\n"))):
             before = before.removesuffix(newline)
-        if not after and not text.endswith("\n"):  # the last line has no end: neither had the one before
+        if not after and not text.endswith("\n"):  # keep the missing newline at the end of the file
             before = before.removesuffix(newline)
         text = before + after
     return text

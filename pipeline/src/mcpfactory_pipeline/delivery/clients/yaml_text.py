@@ -13,7 +13,7 @@ import yaml
 
 from mcpfactory_pipeline.delivery.clients.files import UnreadableError
 
-_NAME: Final = "name"  # what tells the entries of a list apart
+_NAME: Final = "name"  # key that identifies an entry of a list
 
 _NULL: Final = "tag:yaml.org,2002:null"
 
@@ -87,7 +87,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
         if rest.startswith(newline):
             rest = rest.removeprefix(newline)
             break
-    else:  # the last line has no end: neither has the one before
+    else:  # keep the missing newline at the end of the file
         start = len(text[:start].removesuffix("\n").removesuffix("\r"))
     if len(container.value) > 1:
         return text[:start] + rest

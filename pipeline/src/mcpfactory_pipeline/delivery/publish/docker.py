@@ -22,7 +22,7 @@ from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 from mcpfactory_pipeline.workspace.settings import DockerOptions
 
-USER: Final = 65532  # the usual number of the unprivileged user in images without a shell
+USER: Final = 65532  # UID of the unprivileged user in distroless images
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
 _PINNED: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 _LEAST: Final = re.compile(r">=\s*(3\.\d+)")

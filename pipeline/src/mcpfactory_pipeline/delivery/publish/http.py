@@ -49,7 +49,7 @@ def require_url(url: str, where: str) -> str:
     """
     try:
         parts = urlsplit(url)
-    except ValueError as error:  # as for `https://[::1`
+    except ValueError as error:  # raised for example for `https://[::1`
         raise ConfigError(f"{where} is not a valid URL: {url!r}: {error}", hint="https://…") from error
     if parts.username or parts.password:
         raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
@@ -61,7 +61,7 @@ def require_url(url: str, where: str) -> str:
 
 
 _PATIENCE: Final = 120.0  # seconds for each step of a request
-_LARGEST: Final = 50_000_000  # bytes of a response after decompression
+_LARGEST: Final = 50_000_000  # maximum size in bytes of a decompressed response
 
 
 class HttpClient:

@@ -33,8 +33,8 @@ from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetPro
 from mcpfactory_pipeline.workspace.settings import McpbOptions
 
 _ENTRY: Final = "server/main.py"
-_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # type of the server → version of the manifest
-# What a `python` bundle can be built for: uv's name of the platform → the manifest's.
+_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # server type → version of the manifest
+# Platforms of `python` bundles: uv's name → the manifest's.
 PLATFORMS: Final = {
     "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
@@ -114,7 +114,7 @@ def _key(variable: Variable) -> str:
 
 def _setting(variable: Variable) -> dict[str, Any]:
     words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
-    # A default, even an empty one: clients pass on the placeholder of a setting that has neither value nor default.
+    # Set a default, even an empty one: without it, clients pass the placeholder itself to the server.
     rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 
@@ -154,7 +154,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
         text = lock_requirements(release, platform, settings.folder)
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
-    # Wheels are compressed already: stored, the bytes of a `uv` bundle depend on no compression library.
+    # A stored (uncompressed) `uv` bundle has the same bytes with each compression library; wheels do not shrink anyway.
     return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
 
 

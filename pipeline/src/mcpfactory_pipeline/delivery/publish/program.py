@@ -23,7 +23,7 @@ from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 LIBRARY: Final = "lib"  # folder of installed packages, next to the launcher in bundles that contain them
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
-_ICON_BYTES: Final = 2_000_000  # what catalogues accept at most
+_ICON_BYTES: Final = 2_000_000  # maximum size of an icon in bytes in catalogs
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 _LAUNCHER: Final = '''\
@@ -110,7 +110,7 @@ def wheels(release: CandidateRelease) -> dict[str, bytes]:
     return own | {name: data for name, data in release.companions.items() if name.endswith(".whl")}
 
 
-EVERY: Final = "every"  # the platform of a lock whose packages are chosen where they are installed
+EVERY: Final = "every"  # platform of a lock that works on all platforms
 
 
 @dataclass(frozen=True, slots=True)

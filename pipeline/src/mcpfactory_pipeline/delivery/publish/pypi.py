@@ -46,9 +46,9 @@ from mcpfactory_pipeline.delivery.publish.target import (
 from mcpfactory_pipeline.workspace.settings import PypiOptions
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-# How `uv publish` says what an index answered.
+# The text in which `uv publish` reports an index's response.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
-_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
+_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that would extend a marker's name
 
 
 def marker(name: str) -> str:
@@ -172,7 +172,7 @@ class _Index:
     def __init__(self, wire: HttpClient, settings: TargetSettings) -> None:
         self._wire, self._settings = wire, settings
         self._url = require_url(settings["index"], "publish.pypi.index")
-        # Scheme and host that the token is for.
+        # Scheme and host that may receive the token.
         self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
@@ -269,7 +269,7 @@ def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index:
     if any(_satisfies(needed, _version(name)) for name in index.files(RUNTIME)):
         return []
     own = next((name for name in release.companions if _satisfies(needed, _version(name))), None)
-    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # there the project has its owners
+    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # only its owners publish there
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
     raise PublishError(

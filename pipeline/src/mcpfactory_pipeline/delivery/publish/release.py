@@ -26,7 +26,7 @@ from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.secrets import server_setting
 from mcpfactory_runtime.urls import describe_private
 
-_LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
+_LARGEST: Final = 50_000_000  # maximum size in bytes of a file in a package that is read
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())

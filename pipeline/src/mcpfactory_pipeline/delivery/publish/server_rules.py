@@ -224,7 +224,7 @@ _HOSTED: Final = {
 def _is_https(url: str) -> bool:
     try:
         return url.startswith("https://") and bool(urlsplit(url).hostname)
-    except ValueError:  # as for `https://[::1`
+    except ValueError:  # raised for example for `https://[::1`
         return False
 
 
@@ -272,7 +272,7 @@ _text_rule(
 
 # --- packages ---
 
-# Public indexes of each type of package.
+# Public indexes by type of package.
 _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "npm": ("https://registry.npmjs.org",),
     "pypi": ("https://pypi.org",),

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.delivery.releases.packages import Packages, read_packag
 from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Proposal, Reader, plan_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are named
+_SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
     """Return the generated files for the new version, made in a copy, because the manifest contains the version."""
-    from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy, and only these servers need it
-    from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only these servers need it
+    from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
+    from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy; only generated servers need it
 
     with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
         copy = Path(work) / server.name

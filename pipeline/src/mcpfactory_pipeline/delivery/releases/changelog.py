@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.text import escape_markdown
 from mcpfactory_pipeline.base.versions import STEPS, Step
 
 FOLDER: Final = "changes"
-# What a kind asks for, unless its file says another step.
+# Kind of change → its version step, unless the file name has another one.
 KINDS: Final[dict[str, Step]] = {
     "added": "minor",
     "changed": "patch",
@@ -29,7 +29,7 @@ KINDS: Final[dict[str, Step]] = {
 }
 _STATED: Final = tuple(step for step in STEPS if step != "none")
 _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
-_LONGEST: Final = 40  # characters of a file's name that come from the text
+_LONGEST: Final = 40  # characters of the text that become part of a file name
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def add_note(folder: Path, text: str, kind: str) -> Note:
     _check(kind, "", "the note")
     try:
         data = f"{text}\n".encode()
-    except UnicodeEncodeError as error:  # the shell gave bytes of another encoding
+    except UnicodeEncodeError as error:  # the shell passed bytes in another encoding
         raise ReleaseError("note", "the text is not in UTF-8", hint="set the terminal's encoding to UTF-8") from error
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
     place, number = folder / FOLDER, 1
@@ -112,7 +112,7 @@ FILE: Final = "CHANGELOG.md"
 _TITLE: Final = "# Changelog\n"
 _HEADING: Final = re.compile(r"^## .*$", re.MULTILINE)
 _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
-_MOST: Final = 50  # changes of the contract that are listed
+_MOST: Final = 50  # contract changes that are listed
 
 
 def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Change], *, first: bool = False) -> str:

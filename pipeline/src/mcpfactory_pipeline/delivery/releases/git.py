@@ -13,7 +13,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import Version
 
-TRAILER: Final = "Release"  # a line of the commit's message for each tag that belongs to it
+TRAILER: Final = "Release"  # trailer of a commit message, one for each tag
 _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9})")
 
 
@@ -93,7 +93,7 @@ class Repository:
         """Return the releases that commits of this branch say they are, by the name that their tag has or should have."""
         form = f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"
         found: dict[str, Tag] = {}
-        for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # the newest first
+        for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # newest first
             commit, *names = line.split()
             for name in names:
                 if tag := Tag.read(name, commit):

@@ -39,8 +39,8 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, explain_broken
 
-CONTRACT: Final = f"{FOLDER}/released.json"  # the tool list of the last release, below the server's folder
-_SHOWN: Final = 3  # changed files that are named
+CONTRACT: Final = f"{FOLDER}/released.json"  # tool list of the last release, below the server's folder
+_SHOWN: Final = 3  # changed files that are listed
 
 Reader = Callable[[WorkspaceServer], Contract]
 """Reader of the tool list in a server's folder, and of the version in its sources."""
@@ -101,7 +101,7 @@ def plan_releases(
     return found
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because of cached properties
 class _Planner:
     """Repository data for planning, queried once for all servers."""
 
@@ -140,7 +140,7 @@ class _Planner:
         """Return a proposal; where that fails, the error as a refusal."""
         try:
             return propose_one()
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             code, broke = str(getattr(error, "code", "broken")), explain_broken(name, error)
             message = broke.message.removeprefix(f"{code}: ")
             before = self.last[name].version if name in self.last else ""
