@@ -17,7 +17,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation import confine, contain
 
-# What a program needs from the caller's environment to work at all. Tokens and passwords of the caller are not among it.
+# Variables that any program needs. None of them holds tokens or passwords of the caller.
 PLAIN: Final = (
     "PATH",
     "LANG",
@@ -65,7 +65,7 @@ def clean_environ(home: Path) -> dict[str, str]:
 _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
     "/proc", "/sys/devices/system", "/sys/fs/cgroup",
-    # of /etc what libraries read; not passwords, keys, or the settings of package managers
+    # Files of /etc that libraries read; no passwords, keys, or settings of package managers.
     *(f"/etc/{name}" for name in (
         "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts", "gai.conf",
         "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf",
@@ -74,7 +74,7 @@ _SYSTEM: Final = (
     )),
 )  # fmt: skip
 _STARTS: Final = ("sitecustomize.py", "usercustomize.py")
-# Neither terminals nor shared memory: those of other programs of the user stand in the same folders.
+# No terminals and no shared memory, because other programs of the user share them.
 DEVICES: Final = tuple(f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero"))
 
 
@@ -98,7 +98,7 @@ def _start_files() -> set[str]:
 
 
 AUTO: Final = "auto"
-REQUIRED: Final = "required"  # as auto, and never none
+REQUIRED: Final = "required"  # like auto, but fails instead of using no isolation
 _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
 _INSTALL: Final = (
     'install bubblewrap, take a machine with Landlock, or run for people whom you trust with isolation = "none"'
@@ -214,7 +214,7 @@ def _container(reach: Reach, command: Sequence[str]) -> list[str]:
     return [
         sys.executable, "-I", "-S", contain.__file__, *client, "--",
         reach.container.program, "run", "--rm", "--interactive", "--init", "--network", "host", "--read-only",
-        "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--tmpfs", "/tmp", *user,  # noqa: S108 - a place inside the container
+        "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--tmpfs", "/tmp", *user,  # noqa: S108 - inside the container
         *mounts([path for path in reach.read if Path(path).exists()], ",readonly"),
         *mounts(reach.write, ""),
         "--workdir", reach.write[0],

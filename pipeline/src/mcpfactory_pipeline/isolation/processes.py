@@ -20,14 +20,14 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
-_PR_SET_DUMPABLE: Final = 4  # the same
-_PR_SET_CHILD_SUBREAPER: Final = 36  # the same
+_PR_SET_PDEATHSIG: Final = 1  # option of prctl(2)
+_PR_SET_DUMPABLE: Final = 4  # option of prctl(2)
+_PR_SET_CHILD_SUBREAPER: Final = 36  # option of prctl(2)
 _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
-_PATIENCE: Final = 10.0  # seconds for processes that were killed to be gone
-_PAUSE: Final = 0.01  # seconds between two looks
-_LOOKS: Final = 3  # looks in a row that find nothing
+_PATIENCE: Final = 10.0  # seconds until killed processes must be gone
+_PAUSE: Final = 0.01  # seconds between two scans
+_LOOKS: Final = 3  # consecutive scans without processes that are required
 
 
 def hide_process() -> None:
@@ -67,7 +67,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """
     ended: set[int] = set()
     seen: set[int] = set()
-    started: set[int] | None = None  # processes before the first signal: their starter waits for them
+    started: set[int] | None = None  # processes before the first signal; their parent reaps them
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:
         processes = _processes()
@@ -141,9 +141,9 @@ def _processes() -> dict[int, _Process]:
     """Return the processes of this machine, by their ids; none where the system does not say."""
     found: dict[int, _Process] = {}
     with contextlib.suppress(OSError):
-        for name in os.listdir(_PROC):  # noqa: PTH208 - read often
+        for name in os.listdir(_PROC):  # noqa: PTH208 - pathlib is slower
             with contextlib.suppress(OSError, ValueError):
-                with open(f"{_PROC}/{int(name)}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - read often
+                with open(f"{_PROC}/{int(name)}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - pathlib is slower
                     state, parent, group = file.read().rpartition(b")")[2].split()[:3]
                 found[int(name)] = _Process(int(parent), int(group), state in _ENDED)
     return found
