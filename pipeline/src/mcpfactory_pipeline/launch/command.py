@@ -20,7 +20,7 @@ from mcpfactory_pipeline.workspace.upstream import reported_variables, server_pr
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.upstream.secrets import SETTINGS, SHARED
 
-# What programs of a person need of the surroundings: where files are, which languages and certificates, the keyring and the browser of a login.
+# Variables that a person's programs need: file locations, locale, certificates, keyring and browser for logins.
 _OF_PROGRAMS: Final = (
     *PLAIN,
     *("HOME", "USER", "LOGNAME", "SHELL", "TERM", "USERNAME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA"),
@@ -50,7 +50,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
                 "mcpfactory options",
                 hint=f"add them to start in servers/{server.name}/mcpfactory.toml",
             )
-        from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy, and only such servers need it
+        from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy
 
         return source_command(server)
     return [*package_command(server_python(server, web=web), server.package, server.folder), *arguments]
@@ -81,12 +81,12 @@ def _own_variables(server: WorkspaceServer) -> Iterator[str]:
 
 
 _SCRIPT: Final = Path(start.__file__)
-STARTERS: Final = _SCRIPT.parent  # what `package_command` has to be able to read
+STARTERS: Final = _SCRIPT.parent  # folder that `package_command` must be able to read
 _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
 _RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
-_PATIENCE: Final = 15.0  # seconds until a server whose input has ended must have ended
+_PATIENCE: Final = 15.0  # seconds until a server must exit after the end of its input
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:

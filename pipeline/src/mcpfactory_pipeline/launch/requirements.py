@@ -165,7 +165,7 @@ def _applies(wanted: Requirement, extras: frozenset[str], environment: Environme
     return any(wanted.marker.evaluate({**values, "extra": extra}) for extra in (extras or {""}))
 
 
-READY: Final = "ready.json"  # written last
+READY: Final = "ready.json"  # written last, so an environment with this file is complete
 _MARKED: Final = 86_400  # seconds; resolution of the last-used time of an environment
 
 

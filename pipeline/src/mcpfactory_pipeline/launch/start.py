@@ -13,7 +13,7 @@ import runpy
 import sys
 from typing import Final
 
-START_FAILED: Final = 6  # as the command line's exit code for the same (docs/reference/exit-codes.md)
+START_FAILED: Final = 6  # the CLI's exit code for the same failure (docs/reference/exit-codes.md)
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     try:
         runpy.run_module(package, run_name="__main__", alter_sys=True)
     except Exception as error:  # noqa: BLE001 - any error of the server's code is explained
-        beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib before the server's own start
+        beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib yet
         sys.stderr.write(runpy.run_path(beside)["explain"](error, package, folder))
         sys.exit(START_FAILED)
 
