@@ -24,9 +24,9 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_PATIENCE: Final = 0.2  # seconds to wait for a run lock: a server that is worked on is left alone
+_PATIENCE: Final = 0.2  # seconds to wait for a run lock; servers that are running are not removed
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
-_SUBMODULE: Final = "160000 "  # the mode of a repository inside, in the index
+_SUBMODULE: Final = "160000 "  # mode of a submodule in git's index
 
 
 def remove(

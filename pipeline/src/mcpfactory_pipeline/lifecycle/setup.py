@@ -34,8 +34,7 @@ from mcpfactory_pipeline.delivery.ci.origin import (
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_file, read_toml
 
-# Lines to add to the files of an existing repository if they are missing; they must not affect files that are not
-# ours.
+# Lines to add to existing files of a repository, if missing. They must not affect files that are not ours.
 IGNORED: Final = (
     "/pipeline/artifacts/",
     "/pipeline/channels/",
@@ -48,9 +47,9 @@ IGNORED: Final = (
 )
 ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
 
-CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # where forges look
+CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by forges
 
-NOBODY: Final = "@OWNER"  # until a person names somebody
+NOBODY: Final = "@OWNER"  # placeholder until a person sets an owner
 
 
 def _template(name: str) -> str:
@@ -119,12 +118,12 @@ def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
-_HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
+_HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # files allowed in a folder that becomes a workspace
 _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")
-WRITE: Final = "write"  # a file that is not there
-ADD: Final = "add"  # lines at the end of a file that is there
-WHEELS: Final = "wheels"  # the factory's own, into a folder
-NOTE: Final = "tell"  # nothing is done: the person may want to
+WRITE: Final = "write"  # create a missing file
+ADD: Final = "add"  # append lines to an existing file
+WHEELS: Final = "wheels"  # put the factory's wheels into a folder
+NOTE: Final = "tell"  # only tell the person
 BLOCKED: Final = "blocked"  # prevents the setup until it is removed
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
@@ -368,7 +367,7 @@ def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
         )
     try:
         for change in setup.changes:
-            if change.action == WHEELS:  # before all others: it may fail
+            if change.action == WHEELS:  # first, because it may fail
                 refresh(setup.folder / change.path)
         for change in setup.changes:
             file = setup.folder / change.path
