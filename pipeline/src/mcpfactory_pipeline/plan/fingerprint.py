@@ -21,7 +21,7 @@ from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver
 from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, WorkspaceServer, is_evaluation, model_files
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because of cached properties
 class InputReader:
     """The inputs of one server, with its state. Each file is read once: create another reader to read again."""
 
@@ -63,7 +63,7 @@ def _document(subject: InputReader) -> str:
 
 
 def _documents_in(subject: InputReader, folder: str) -> str:
-    if not folder:  # no separate folder: any document here may belong to it, except generated files
+    if not folder:  # without a separate folder, any document here counts, except generated files
         files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
         return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
     return subject.hash_all(source_files(subject.server.folder / folder), f"{folder}/")
@@ -162,7 +162,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: part_version("mcpfactory-codegen"),
-    # What others wrote runs on no runtime of ours; a project that became one of it has its wheel among its own files.
+    # Adopted servers use none of our runtime. If one does, its wheel is among the server's files.
     "runtime": lambda subject: ABSENT if subject.server.adopted else part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
@@ -189,7 +189,7 @@ def _shown_artifact(state: ServerState, name: str) -> str:
     return next((value for path, value in kept.items() if path.partition("/")[2] == name), ABSENT)
 
 
-# Hash of the content that an approval stage shows, by the prefix before the colon.
+# Prefix of an approval stage's content, before the colon → function that hashes the content.
 _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
 SHOWN_FILE: Final = "file:"
 
@@ -227,7 +227,7 @@ def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
-        if "checks" in stage.reads:  # those that it needs: what is checked later, in a channel, changes nothing for it
+        if "checks" in stage.reads:  # only required checks count; later checks in a channel do not matter
             found[stage.name]["checks"] = _checks(subject, stage.needs)
     return found
 
@@ -245,8 +245,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_record(inputs)
 
 
-# A person who promotes need not have the Python version of the checks; drift is reported by the blockers
-# (`decisions.drift`).
+# The Python version of a person who promotes may differ, and the blockers report drift (`decisions.drift`).
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

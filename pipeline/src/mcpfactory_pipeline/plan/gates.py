@@ -102,7 +102,7 @@ def _at_most(value: Any, limit: Any) -> bool:
     return bool(value <= limit)
 
 
-# Which measured figure a limit bounds (`checks.evidence.measure`); the rules of the family performance judge by the same limits.
+# Limit → measured value (`checks.evidence.measure`). Rules of the family `performance` use the same limits.
 COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
 _TESTS: Final = "mcpfactory pipeline history {server} test"
 _LOOK: Final = "mcpfactory validate {server}"

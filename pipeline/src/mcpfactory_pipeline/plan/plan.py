@@ -167,7 +167,7 @@ def _unless_held(
     if hold := state.holds.get(channel.name):
         return HELD, (describe_decision("held", hold),)
     known = state.candidates.get(state.candidate or "")
-    if known is not None and RUN not in verdicts.values():  # else the checks are not known yet
+    if known is not None and RUN not in verdicts.values():  # before the stages have run, the checks are not known
         shut = tuple(closed_gates(channel.gates, known, state.channels.get(channel.name)).values())
         if shut:
             return BLOCKED, shut

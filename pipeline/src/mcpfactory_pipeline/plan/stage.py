@@ -32,7 +32,7 @@ def current_decision(made: StageDecision | None, shown: Mapping[str, str]) -> St
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:
     """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
     given = current.approvals if (current := current_decision(made, shown)) else ()
-    people = {person_key(who): who for who in sorted(given, reverse=True)}  # spellings of one name are one person
+    people = {person_key(who): who for who in sorted(given, reverse=True)}  # spellings of one name count as one person
     allowed = {person_key(who) for who in policy.approvers}
     return sorted(who for key, who in people.items() if not allowed or key in allowed)
 
@@ -53,8 +53,8 @@ def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: 
 # judgment is possible. Only errored and interrupted are retried automatically.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
-RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
+RUN_ENDED: Final = "the run was ended"  # message, or its beginning, of stages in a run that somebody ended
+RECORD: Final = ".mcp.json"  # suffix of an adopted candidate's record, which channels link to
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Artifact:
     def offered(self) -> Path:
         """The file that channels offer it by."""
         name = offered_name(self.files)
-        assert name is not None  # every candidate has a wheel, or a record
+        assert name is not None  # every candidate has a wheel or a record
         return self.folder / name
 
 
