@@ -22,7 +22,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
     """Return the reporter of that kind (`live`, `plain` or `json`) on a stream, stdout by default."""
     stream = stream or sys.stdout
     if kind == "live":
-        from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich, which the others do without
+        from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich
 
         return LiveReporter(stream)
     return JsonReporter(stream) if kind == "json" else PlainReporter(stream)
@@ -30,7 +30,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
 
 class _Receiver(Protocol):
     @property
-    def undelivered(self) -> Set[str]: ...  # ids of events that were sent and not delivered
+    def undelivered(self) -> Set[str]: ...  # ids of events that were sent but not delivered
 
     def send(self, notice: Mapping[str, Any]) -> None: ...
 
@@ -54,7 +54,7 @@ class Notifier:
         if settings.mail and settings.mail.problem:
             self._receivers["mail"] = (_Off(settings.mail.problem), settings.mail.kinds)
         elif settings.mail:
-            from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads what mail needs
+            from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads the mail modules
 
             self._receivers["mail"] = (Mail(settings.mail, settings.timeout), settings.mail.kinds)
 

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.base.events import (
 )
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, wrap
 
-# Every mark is readable without colour.
+# Marks must be readable without color.
 OUTCOME_LABELS: Final = {
     "passed": ("ok", "green"), "failed": ("FAILED", "red"), "errored": ("ERROR", "red"),
     "interrupted": ("interrupted", "yellow"), "inconclusive": ("unclear", "yellow"),

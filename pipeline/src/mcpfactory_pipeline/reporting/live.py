@@ -28,11 +28,11 @@ from mcpfactory_pipeline.base.events import (
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable
 from mcpfactory_pipeline.reporting.lines import OUTCOME_LABELS, event_lines
 
-_REFRESHES: Final = 4  # a second
+_REFRESHES: Final = 4  # refreshes per second
 _GAP: Final = 2
-_NAME: Final = 12  # columns that the name of a server has at least, else the stages are not shown one by one
+_NAME: Final = 12  # minimum columns for a server's name; with fewer, stages are not listed
 _FRAME: Final = 4  # lines that are not servers: header, count of hidden servers, total, cursor line
-_EVERY: Final = 100  # servers up to which the last table has every one, else those that did not pass
+_EVERY: Final = 100  # above this number of servers, the final table omits those that passed
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
@@ -91,8 +91,8 @@ class RunTable:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
-        self._notes: dict[str, str] = {}  # server → why it is not at work although nothing keeps it from that
-        self._newest: dict[str, int] = {}  # server → when something happened to it last
+        self._notes: dict[str, str] = {}  # server → why none of its stages is running
+        self._newest: dict[str, int] = {}  # server → number of its last event
 
     def update(self, event: RunEvent) -> None:
         """Enter one event."""

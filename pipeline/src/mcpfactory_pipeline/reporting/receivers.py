@@ -26,7 +26,7 @@ from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.workspace.settings import EventSettings, MailSettings
 from mcpfactory_runtime.errors import system_error, why_unreachable
 
-_LONGEST: Final = 1500  # characters of a line; chats refuse much more
+_LONGEST: Final = 1500  # characters of a line; chats reject much longer ones
 # Text after the server's name in the line about an event. For other events, the line shows the kind.
 _SENTENCES: Final = {
     "waits": "{kind}: {message}", "step.finished": "{stage} {outcome}: {message}", "trouble": "{message}",
@@ -137,7 +137,7 @@ def why_undelivered(error: Exception) -> str:
     return known or (why_unreachable(system) if system is not None else type(error).__name__)
 
 
-_WAITING: Final = 1000  # events that may wait; more are dropped
+_WAITING: Final = 1000  # maximum number of queued events; further ones are dropped
 _LEFT: Final = 10.0  # seconds that the end of a command waits for pending events
 _PAUSE: Final = 0.5  # seconds before the second attempt; doubled before each further one
 
@@ -155,7 +155,7 @@ class Webhook:
         self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
         self._why = ""
-        self._answered = ""  # what the receiver said last about the event that is being delivered
+        self._answered = ""  # the receiver's last response to the current event
         self._sent: set[str] = set()  # ids of accepted events that are not delivered yet
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
@@ -171,7 +171,7 @@ class Webhook:
     def close(self) -> str:
         """End within seconds; words when events were not delivered, else nothing."""
         deadline = time.monotonic() + _LEFT
-        with suppress(queue.Full):  # then the thread is not done in time, either
+        with suppress(queue.Full):  # if the queue is still full, the thread is too slow
             self._queue.put(None, timeout=_LEFT)
         self._thread.join(max(0.0, deadline - time.monotonic()))
         self._closing.set()
@@ -205,7 +205,7 @@ class Webhook:
             try:
                 headers = self._headers(notice, body)
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
-                    status = answer.status_code  # the body is not read: it may be of any size
+                    status = answer.status_code  # the body is not read, because it may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = why_undelivered(error)
                 continue
@@ -229,8 +229,8 @@ class Webhook:
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
-_MOST: Final = 200  # events that one mail tells; of more it says how many
-_SUBJECT: Final = 150  # characters
+_MOST: Final = 200  # events that one mail lists; it counts the rest
+_SUBJECT: Final = 150  # maximum length of a subject in characters
 
 
 class Mail:
