@@ -25,10 +25,10 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 from mcpfactory_pipeline.run.executor import LocalExecutor, available_slots
 
-_dask: Any = distributed  # its classes have no types
+_dask: Any = distributed  # dask has no type annotations
 _POLL: Final = 0.5  # seconds between two checks of a job
-_PATIENCE: Final = 60.0  # seconds without any worker
-_CONNECT: Final = 10.0  # seconds
+_PATIENCE: Final = 60.0  # seconds without any worker, after which jobs fail
+_CONNECT: Final = 10.0  # seconds to connect to a scheduler
 
 
 class DaskExecutor:
@@ -37,7 +37,7 @@ class DaskExecutor:
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()
         self._cancelled = threading.Event()
-        self._cluster: Any = None  # dask's own objects have no types
+        self._cluster: Any = None  # dask has no type annotations
         self._client: Any = None
         self._workers = jobs or available_slots()
         if address:
@@ -65,7 +65,7 @@ class DaskExecutor:
                     return StageOutputs("errored", f"the dask cluster had no worker for {_PATIENCE:g} seconds")
         except KilledWorker:
             return StageOutputs("interrupted", "the dask worker that ran the stage died")
-        except Exception as error:  # noqa: BLE001 - any failure between here and the worker is one of the machinery
+        except Exception as error:  # noqa: BLE001 - any failure on the way to the worker is a machinery failure
             if self._cancelled.is_set():
                 return StageOutputs("interrupted", RUN_ENDED)
             return StageOutputs("errored", f"dask: {type(error).__name__}: {error}")
@@ -103,7 +103,7 @@ class DaskExecutor:
                         silence_logs=60,
                         security=True
                         if find_spec("cryptography")
-                        else None,  # else any user of this machine may send it work
+                        else None,  # without TLS, any user of this machine could submit jobs
                     )
                 self._client = _dask.Client(self._cluster)
             return self._client

@@ -23,9 +23,9 @@ from mcpfactory_pipeline.build.programs import job_environ
 from mcpfactory_pipeline.isolation.processes import hide_process
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
-_ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
+_ROOM: Final = 512 * 2**20  # bytes of free memory required for each parallel job
 _POLL: Final = 0.25  # seconds between two checks of a job
-_ENDING: Final = 20.0  # seconds; a supervisor looks for processes for ten at most
+_ENDING: Final = 20.0  # seconds until a supervisor must exit; it needs at most ten to end processes
 _PROC: Final = Path("/proc")
 
 
@@ -83,7 +83,7 @@ class LocalExecutor:
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
-            hide_process()  # Where no level of isolation does it, this keeps our environment from the code of servers.
+            hide_process()  # Without isolation, this keeps our environment from the code of servers.
             process = subprocess.Popen(
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),
@@ -144,7 +144,7 @@ class LocalExecutor:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a job by closing the stdin of its supervisor, which ends all processes of the job."""
     if process.returncode is not None:
-        return  # its number may be somebody else's by now
+        return  # the PID may belong to another process by now
     assert process.stdin is not None
     process.stdin.close()
     try:
@@ -164,7 +164,7 @@ def memory_used(leader: int) -> int:
     sessions: dict[int, int] = {}
     resident: dict[int, int] = {}
     try:
-        names = os.listdir(_PROC)  # noqa: PTH208 - read several times a second for each job
+        names = os.listdir(_PROC)  # noqa: PTH208 - called several times a second for each job
     except OSError:
         return 0
     for name in names:
@@ -172,7 +172,7 @@ def memory_used(leader: int) -> int:
             try:
                 fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
             except OSError:
-                continue  # it ended meanwhile
+                continue  # the process has ended in the meantime
             pid = int(name)
             parents[pid], sessions[pid], resident[pid] = int(fields[1]), int(fields[3]), int(fields[21])
     ours = {pid for pid, session in sessions.items() if session == leader} | {leader}

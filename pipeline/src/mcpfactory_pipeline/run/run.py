@@ -192,7 +192,7 @@ def _run_all(
     runner: Runner, servers: Sequence[WorkspaceServer], forced: Sequence[str], jobs: int, stop: threading.Event
 ) -> list[ServerResult]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
-        # each in a copy of the context, which says who acts
+        # Each server runs in a copy of the context, which contains the actor.
         futures = {pool.submit(copy_context().run, runner.run, server, forced): server for server in servers}
         try:
             _wait_for(futures, stop)
@@ -270,7 +270,7 @@ def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | N
 
 def _dask(address: str, jobs: int | None) -> Executor:
     try:
-        from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - an optional extra, and a second to load
+        from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - optional extra, and a second to load
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"the executor dask needs {error.name}, which is not installed",

@@ -45,13 +45,13 @@ from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 15  # lines
+_SHOWN: Final = 15  # lines of a log that are shown
 
 
 def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
     """Return the lines about closed gates, each with its details, or the last lines if no gate is closed."""
     found: list[str] = []
-    about = False  # whether the lines are about a gate
+    about = False  # True while lines belong to a gate
     margin = 0
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -92,7 +92,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
         if release is None or release.candidate != record.candidate or stage.watches in state.holds:
             continue
         reason = f"{stage.name} failed on {release.version} ({release.candidate}): {record.message}"
-        reason = truncate(on_one_line(reason), LONGEST_REASON)  # what a stage says has no limit
+        reason = truncate(on_one_line(reason), LONGEST_REASON)  # messages of stages may be long
         with acting_as(AUTOMATION):
             try:
                 moved = rollback(
@@ -115,7 +115,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds; the pause before each further attempt is twice as long
+_LONGEST_PAUSE: Final = 60.0  # seconds; pauses double up to this
 
 
 @dataclass(slots=True)
@@ -251,7 +251,7 @@ class Runner:
         for step in steps:
             record = state.stages.get(step.stage)
             if step.stage in waiting and step.stage in result.ran:
-                continue  # time will tell
+                continue  # only time is missing
             if (
                 step.verdict != UP_TO_DATE
                 and record is not None
@@ -302,7 +302,7 @@ class Runner:
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
                 at_work.remove(stage.name)
-                with suppress(StateError):  # a note for onlookers: the other ends are recorded all the same
+                with suppress(StateError):  # only a note for other processes; the remaining ends must still be recorded
                     announce(at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)
