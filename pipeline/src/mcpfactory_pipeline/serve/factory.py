@@ -52,7 +52,7 @@ def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = Tru
 
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
-_SHORTEST: Final = 16  # characters of a token
+_SHORTEST: Final = 16  # minimum length of a token in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorizati
             return {"aud": made.resource, "sub": f"the holder of {place.token}"} if same else None
 
         made = Authorization(issuer=origin, resource=url, verify=verify)
-    except (AuthorizationError, RuntimeError) as error:  # or a library is missing
+    except (AuthorizationError, RuntimeError) as error:  # RuntimeError: a library is missing
         message, _, hint = str(error).partition("\nhint: ")
         raise ConfigError(message, hint=hint) from None
     return made
@@ -144,7 +144,7 @@ def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
         server.run_stdio()
         return
     auth = authorization(place, os.environ)
-    for name in secret_variables(place):  # it was read; no process that is started for a caller is to see it
+    for name in secret_variables(place):  # the secrets were read; child processes must not inherit them
         os.environ.pop(name, None)
     try:
         server.run_http(place.host, place.port, auth=auth, **options)

@@ -76,7 +76,7 @@ def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool]
     return page
 
 
-IDLE: Final = 600.0  # seconds
+IDLE: Final = 600.0  # seconds without calls, after which a server is stopped
 _MAX_INSTRUCTIONS: Final = 300  # characters of a server's own instructions
 _STARTS_AT_ONCE: Final = 2  # servers to start at a time for their listing, if none is recorded
 
@@ -130,7 +130,7 @@ class Gateway:
             title=f"Servers of {workspace.name}",
         )
         self.server.lifespan(self._lifespan)
-        self.server.registry.declares_tools = True  # it has tools by design, even while it knows of none
+        self.server.registry.declares_tools = True  # a gateway has tools by design, even before it knows any
         for one in known:
             if (found := recorded_listing(workspace, one)) is not None:
                 self._listings[one.name] = found
@@ -154,7 +154,7 @@ class Gateway:
             for name, child in self._children.items()
         ]
 
-    # -- life ------------------------------------------------------------------------------------------------------
+    # -- lifespan --------------------------------------------------------------------------------------------------
 
     async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
         """Ask those of whom nothing is recorded, before anybody is served; at the end, end all."""
@@ -164,7 +164,7 @@ class Gateway:
             async with gate:
                 try:
                     await child.probe()
-                except ToolError as error:  # it is `broken` on the health page, with the reason
+                except ToolError as error:  # the health page shows it as `broken`, with the reason
                     sys.stderr.write(f"{printable(str(error))}\n")
 
         try:
@@ -178,7 +178,7 @@ class Gateway:
     async def _update_listing(self, child: Child, client: Client) -> None:
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
-            return  # said by these very sources
+            return  # the listing comes from these sources
         found = await request_listing(client)
         if found == before:
             return
