@@ -82,7 +82,7 @@ _VALIDATE: Final = Stage(
     sandboxed=True,
     adopted=f"{_MODULE}.adopted:validate",
 )
-_EVALUATE: Final = Stage(  # only in workspaces that name models
+_EVALUATE: Final = Stage(  # only in workspaces that configure models
     name="evaluate",
     needs=("validate",),
     reads=("candidate", "evals", "reports"),
@@ -150,7 +150,7 @@ def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -
             )
     if not known.models:
         return None
-    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - heavy, and only for models
+    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - heavy
 
     settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
     places = {

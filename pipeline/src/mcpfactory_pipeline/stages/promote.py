@@ -19,7 +19,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         raise StageError("no candidate to promote", hint="run the stage build first")
     for name, content in candidate.files.items():
         read_verified(candidate.folder / name, content)
-    if candidate.offered.suffix == ".whl":  # an adopted server has its requirements in its own lock
+    if candidate.offered.suffix == ".whl":  # adopted servers list their dependencies in their own lock
         runtime_wheel(inputs.artifacts)
     channel = str(inputs.settings["channel"])
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)

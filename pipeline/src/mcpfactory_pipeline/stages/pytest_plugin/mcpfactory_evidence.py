@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 SETTINGS: Final = (
-    "MCPFACTORY_EVIDENCE"  # the file with `nonce`, `record` and `tools`; it is removed before other code runs
+    "MCPFACTORY_EVIDENCE"  # path of the file with `nonce`, `record` and `tools`; it is deleted before other code runs
 )
 _FAILED: Final = "failed"
 _SKIPPED: Final = "skipped"
@@ -27,7 +27,7 @@ _ONE_PROCESS: Final = {
     "numprocesses": 0,
     "dist": "no",
     "tx": [],
-}  # of pytest-xdist: this plugin cannot observe other processes
+}  # options of pytest-xdist that disable it, because this plugin cannot observe other processes
 
 
 class PytestEvidence:
@@ -68,7 +68,7 @@ class PytestEvidence:
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
             seen = _FAILED
-        if call.when == "setup" or item.nodeid not in self._tests:  # the first phase, or another try
+        if call.when == "setup" or item.nodeid not in self._tests:  # first phase of a test, or of its repetition
             self._tests[item.nodeid] = {"outcome": _PASSED, "tools": []}
         noted = self._tests[item.nodeid]
         noted["outcome"] = min(noted["outcome"], seen, report.outcome, key=_WORST.index)
@@ -102,13 +102,13 @@ def _evidence() -> PytestEvidence | None:
     file = os.environ.pop(SETTINGS, "")
     if not file:
         return None
-    os.environ.pop("PYTHONPATH", None)  # it led here, and to nothing else
+    os.environ.pop("PYTHONPATH", None)  # it contains only the folder of this plugin
     settings = json.loads(Path(file).read_text(encoding="utf-8"))
     Path(file).unlink()
     return PytestEvidence(settings["nonce"], Path(settings["record"]), Path(settings["tools"]))
 
 
-_PLUGIN: Final = _evidence()  # when this module is imported: before any conftest
+_PLUGIN: Final = _evidence()  # read at import, before any conftest runs
 
 
 @pytest.hookimpl(tryfirst=True)
