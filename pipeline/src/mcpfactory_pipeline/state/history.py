@@ -16,10 +16,10 @@ from mcpfactory_pipeline.base.files import read_regular
 from mcpfactory_pipeline.state.schema import UPGRADE, Event, check_event, explain, latest, read_event, unknown_kind
 from mcpfactory_pipeline.state.state import repair_hint
 
-LARGEST: Final = 1 << 31  # bytes of a history: some million events
-LONGEST: Final = 1 << 24  # bytes of one event
+LARGEST: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
+LONGEST: Final = 1 << 24  # maximum size of an event in bytes
 
-# The beginnings of the lines that git writes into a file that it cannot merge.
+# Line prefixes that git writes into a file with merge conflicts.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 

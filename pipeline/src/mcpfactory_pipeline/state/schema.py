@@ -31,14 +31,14 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, last_id, utc_now
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
-_AHEAD: Final = timedelta(minutes=5)  # the clocks of machines that share a history may differ by this much
+_AHEAD: Final = timedelta(minutes=5)  # maximum clock difference between machines that share a history
 
 Event = Mapping[str, Any]
 Members = Mapping[str, CoreSchema]
 
 _TEXT: Final = str_schema(strict=True)
 _COUNT: Final = int_schema(strict=True)
-_NUMBER: Final = union_schema([_COUNT, float_schema(strict=True)], mode="left_to_right")  # 1 stays 1
+_NUMBER: Final = union_schema([_COUNT, float_schema(strict=True)], mode="left_to_right")  # integers first: 1 stays 1
 _TEXTS: Final = list_schema(_TEXT, strict=True)
 _TEXT_BY_NAME: Final = dict_schema(_TEXT, _TEXT, strict=True)
 _ANYTHING: Final = dict_schema(_TEXT, any_schema(), strict=True)
@@ -79,7 +79,7 @@ _DECIDED: Final[Members] = {"channel": _TEXT, "candidate": _TEXT}
 _ABOUT_STAGE: Final[Members] = {"stage": _TEXT, "shown": _TEXT_BY_NAME, "restart": _TEXT}
 _REASON: Final[Members] = {"reason": _TEXT}
 
-# Required and optional members of each kind of event.
+# Kind of event → its required and optional members.
 KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),
     "stage.finished": (
@@ -111,7 +111,7 @@ KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
-# What any event is about, also where its kind does not ask for it: readers of all kinds look at these.
+# Members that readers of all kinds use, so they are checked in every event.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
@@ -192,7 +192,7 @@ BEGINS: Final = "stage.started"
 RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
-Step = tuple[object, object]  # a stage, and the run that executes it
+Step = tuple[object, object]  # (stage, run)
 
 
 def step_of(event: Event) -> Step:

@@ -167,7 +167,7 @@ def verify(
     for server in names or known:
         if server not in known:
             workspace.server(server)
-        if _mismatch(store, server) is not None:  # a write in progress causes a harmless one
+        if _mismatch(store, server) is not None:  # may be a write in progress, so check again under the lock
             with store.unchanging(server):
                 if (wrong := _mismatch(store, server)) is not None:
                     found.append(difference(server, wrong.message, wrong.hint, _changes(store, server)))
