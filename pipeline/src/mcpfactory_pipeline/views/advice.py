@@ -23,11 +23,11 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through
+_STEPS: Final = 4  # consecutive hints that are tried to find a command that succeeds
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
-# Behind a command a verb with its object; a server may be called `lists`, and have options or nothing behind it.
+# Text after a command in a hint: a verb and its object. A server may be named `lists`, so options must not follow.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
-_TRIED: Final = (Decision, Retire, Revive, Waive)  # a dry run of others starts servers, or reads documents
+_TRIED: Final = (Decision, Retire, Revive, Waive)  # dry runs of other operations start servers or read documents
 _STRANGER: Final = "somebody"  # an actor who has decided nothing yet
 
 

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
-_MAX_NAMED: Final = 3  # edited files that are named
+_MAX_NAMED: Final = 3  # edited files that a message lists
 _README_COUNT: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
 _PARTS: Final = ("template", "codegen", "runtime")
 
@@ -83,7 +83,7 @@ def look_again(server: WorkspaceServer) -> list[Drift]:
     """
     if server.adopted is None:
         return []
-    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
+    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy
 
     seen = watch(server)
     with suppress(OSError):  # readers without write permission still get the result
@@ -251,8 +251,8 @@ def _adopted(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drift]:
-    from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
-    from mcpfactory_codegen.servers.documents import document_files  # noqa: PLC0415 - as above
+    from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy
+    from mcpfactory_codegen.servers.documents import document_files  # noqa: PLC0415 - heavy; only for --refresh
 
     try:
         fresh = document_files(load(document.source), document.label)

@@ -184,11 +184,11 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 }
 
 
-MANY: Final = 30  # servers, above which they are counted
+MANY: Final = 30  # number of servers above which the graph shows counts
 _IN_INBOX: Final = frozenset(
     {"gate", "approval", "ready"}
-)  # statuses that are kinds of the inbox; the board has the others
-_CHIPS: Final = 8  # of one place, before the rest is counted
+)  # statuses that are kinds in the inbox; the board shows the others
+_CHIPS: Final = 8  # chips per place, before the rest is counted
 
 # Statuses of a server at a place, in order of display.
 _ORDER: Final = (
@@ -196,7 +196,7 @@ _ORDER: Final = (
 )  # fmt: skip
 _NO_QUESTION: Final = frozenset(
     {"hold", "stale", "never", "failed"}
-)  # items about a channel that ask nothing of a candidate
+)  # items about a channel that require no decision about a candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     )
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
-        if stage.name in at_work or (stage.name in names and not stage.awaits):  # else shown at its channel
+        if stage.name in at_work or (stage.name in names and not stage.awaits):  # others are at their channel
             yield _position_at(row, stage, stages, nodes, running=stage.name in at_work)
 
 

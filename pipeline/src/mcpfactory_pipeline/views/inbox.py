@@ -83,7 +83,7 @@ def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable
     return since
 
 
-# The kinds, the most blocking first.
+# Kinds of items, most blocking first.
 KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
@@ -94,14 +94,14 @@ _STALE_TOO: Final = {
     "moved",
     "replaced",
     "offers",
-}  # drift that also makes a stage run: one line is enough
+}  # kinds of drift that also make stages stale; one item is enough
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # days that a waiver is proposed to hold again, where the policy allows as many
-_SURE: Final = {"approval", "hold"}  # what makes these has asked all that could refuse their commands
-_NAMED: Final = 3  # servers of a run that are named; more are all
+_RENEWED: Final = 90  # days by which a waiver is extended; the policy may allow fewer
+_SURE: Final = {"approval", "hold"}  # commands of these kinds are already known to succeed
+_NAMED: Final = 3  # servers of a run that are listed; above this number, the run is of all servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because of cached properties
 class InboxReader:
     """Shared context for the items of all servers, at one time."""
 
@@ -260,7 +260,7 @@ class InboxReader:
             yield InboxItem("problem", server.name, "history", f"{half['message']}; hint: {half['hint']}", command)
         if state.retired:
             return
-        recent = cache(lambda: self.store.history(server.name))  # read only where somebody waits, and once
+        recent = cache(lambda: self.store.history(server.name))  # read once, and only if something is pending
         due = [
             *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
@@ -282,7 +282,7 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
+            if "template" not in kinds or reasons != "template changed":  # update first, so that the run has stages
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(
                     kind, server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
@@ -434,7 +434,7 @@ class InboxReader:
         offer = offered_now(read_known_drift(server.folder, server.adopted)) if ending else ""
         for waiver, left in ending:
             if waiver.rule == DRIFT_RULE and (not offer or uncovering(waiver, offer)):
-                continue  # there is nothing that it excuses
+                continue  # the waiver excuses nothing
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
             then = (
@@ -446,7 +446,7 @@ class InboxReader:
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
             rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=days)
             command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
-            if waiver.rule == DRIFT_RULE and server.adopted:  # it is to be looked at, and not accepted on and on
+            if waiver.rule == DRIFT_RULE and server.adopted:  # drift must be reviewed, not waived repeatedly
                 command = f"mcpfactory adopt {server.adopted.again} --name {server.name}"
             yield InboxItem("waiver", server.name, what, message, command)
 

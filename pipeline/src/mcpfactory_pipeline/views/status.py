@@ -142,7 +142,7 @@ def status_row(
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        seen = look_again(server) if refresh and not state.retired else []  # first: what is known is an input
+        seen = look_again(server) if refresh and not state.retired else []  # before the inputs, which include drift
         inputs = read_inputs(stages, InputReader(server, now))
         steps = server_plan(workspace, server, stages, now, inputs=inputs)
         known = {stage.name: stage for stage in stages}

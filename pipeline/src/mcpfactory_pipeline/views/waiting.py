@@ -46,9 +46,7 @@ def _about_url(item: InboxItem) -> bool:
     return (item.kind, item.about) == ("drift", "offers")
 
 
-_KINDS: Final = frozenset(
-    {"approval", "ready", "gate", "problem"}
-)  # of things that may be about a candidate for a channel
+_KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items that may concern a candidate for a channel
 
 
 def decided_channel(item: InboxItem, channels: Collection[str]) -> str:
@@ -64,13 +62,12 @@ def decision_path(server: str, about: str, channel: str) -> str:
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_TOLD: Final = "told.json"  # below pipeline/artifacts: sent IDs by receiver
+_TOLD: Final = "told.json"  # below pipeline/artifacts; sent IDs by receiver
 
 
 def waiting_id(workspace: str, item: InboxItem) -> str:
     """Return the ID of a pending item: constant while it is pending, even if its message changes."""
-    # Without a start time, the message identifies an item, except for an expiring waiver, whose message counts the
-    # days.
+    # Without a start time, the message identifies an item, except for a waiver, whose message counts the days.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])
@@ -107,7 +104,7 @@ def tell_waiting(
     missed = notifier.close()
     heard = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
     fresh = {name for one in wanting for name in heard[one] - told[one]}
-    # What waits no more is new when it comes again.
+    # Forget resolved items, so that they are sent again if they come back.
     now = {one: {name for name in told[one] if names or name in ids} | heard[one] for one in wanting}
     if now != told:
         with suppress(OSError):  # for example on a full disk: it is sent again
