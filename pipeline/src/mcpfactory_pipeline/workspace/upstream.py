@@ -179,7 +179,7 @@ def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str
 
 
 SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
-_NAMED: Final = 3  # servers that a message names
+_NAMED: Final = 3  # servers that a message lists
 
 
 def address_variable(server: WorkspaceServer) -> str:

@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.workspace import read_file
 
 FILE: Final = "waivers.toml"
-SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
+SOON: Final = 14  # days before its end that the inbox starts to list a waiver
 Text = Annotated[str, Field(pattern=r"\S", max_length=LONGEST_REASON)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
@@ -163,7 +163,7 @@ def waiver_rows(waivers: Sequence[Waiver]) -> dict[str, str]:
 
 
 def _text(waiver: Waiver) -> str:
-    # A TOML basic string is written as a JSON string, except for one character (DEL) that JSON does not escape.
+    # JSON escapes are valid in TOML strings, but JSON does not escape DEL, which TOML forbids.
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
         for key, value in waiver.to_json().items()

@@ -41,7 +41,7 @@ def contain(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
     """Return the result of work on one server, or the error, of any type, that broke it."""
     try:
         return work()
-    except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+    except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
         return explain_broken(name, error)
 
 
@@ -59,8 +59,8 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 
 
 CONFIG: Final = "mcpfactory.toml"
-CALLS: Final = "tests/calls.json"  # the same for an adopted server: calls that must work
-CASES: Final = "tests/_generated/cases.json"  # in a server's folder
+CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
+CASES: Final = "tests/_generated/cases.json"  # generated cases, relative to a server's folder
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -109,7 +109,7 @@ class WorkspaceServer:
         return self.folder / CASES
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because of cached properties
 class Workspace:
     """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
 
@@ -167,7 +167,7 @@ class Workspace:
                 servers.append(self.server(name))
             except NotFoundError:
                 raise
-            except Exception as error:  # noqa: BLE001 - broken files of one server must not stop the others
+            except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
                 broken.append(explain_broken(name, error))
         return servers, broken
 
@@ -175,7 +175,7 @@ class Workspace:
         """Folders with an `mcpfactory.toml`, or that cannot be read; without those that are being created (`.name-…`)."""
         servers = f"{self.root}/servers"
         try:
-            folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - asked for every page about 1,000 servers; pathlib takes four times as long
+            folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - runs for every page about 1,000 servers; pathlib takes four times as long
         except OSError:  # the folder does not exist yet
             return []
         return sorted(name for name in folders if _exists(f"{servers}/{name}/{CONFIG}"))
@@ -212,7 +212,7 @@ def is_name(text: str) -> bool:
 def _exists(file: str | Path) -> bool:
     """Return True if a file exists, or if we cannot check: reading it then reports the error."""
     try:
-        return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - as above
+        return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:
         return isinstance(error, OSError) and error.errno not in _NOT_THERE
 
@@ -304,7 +304,7 @@ def model_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # characters of a file that are read
+_LARGEST: Final = 1_000_000  # maximum size of a file that is read, in characters
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""
@@ -337,9 +337,7 @@ def _codeowners(text: str) -> Owners:
     rows: list[tuple[re.Pattern[str], tuple[str, ...]]] = []
     for line in text.splitlines():
         words = line.partition("#")[0].split()
-        if words and not words[0].startswith(
-            ("[", "^[", "!")
-        ):  # sections of GitLab, and what GitHub does not know either
+        if words and not words[0].startswith(("[", "^[", "!")):  # sections and exclusions, which only GitLab supports
             rows.append((_pattern(words[0]), tuple(who.removeprefix("@") for who in words[1:])))
 
     def of(server: str) -> tuple[str, ...]:
