@@ -92,7 +92,7 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start code of servers, which must not read our environment.
-    if context.invoked_subcommand is None and not greet():  # in a workspace: what waits; elsewhere: help
+    if context.invoked_subcommand is None and not greet():  # prints pending items in a workspace; elsewhere, print help
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 
@@ -108,16 +108,16 @@ def main() -> None:
     try:
         width = None if output.width() else _UNBROKEN
         code = build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
-        if code == Exit.INTERRUPTED:  # newer versions of typer make that of Ctrl-C themselves, without a word
+        if code == Exit.INTERRUPTED:  # newer versions of typer handle Ctrl-C themselves, without a message
             output.note("interrupted")
         sys.exit(code)
     except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
         sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+    except BrokenPipeError:  # the reader of our output exited, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.OK)
-    except Exception as error:  # noqa: BLE001 - the last boundary: no traceback reaches a person
+    except Exception as error:  # noqa: BLE001 - last boundary, so that users see no traceback
         sys.exit(_report(error))
 
 
@@ -135,7 +135,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    if callable(format_message := getattr(error, "format_message", None)):  # the command line itself was wrong
+    if callable(format_message := getattr(error, "format_message", None)):  # an error of the command line itself
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())
             return Exit.USAGE
@@ -159,7 +159,7 @@ def _report(error: Exception) -> Exit:
 # --- which error ends in which exit code; documented in docs/reference/exit-codes.md ---
 
 
-# What the machine says no to, wherever it happens: none of it is a mistake of mcpfactory.
+# System errors in any operation, which are not bugs of mcpfactory.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or choose another place",
     errno.EPERM: "make it readable and writable for you, or choose another place",

@@ -118,8 +118,8 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-_PATIENCE: Final = 1.0  # seconds that need no word on a terminal
-_LONG: Final = 3.0  # and none elsewhere, where words stay
+_PATIENCE: Final = 1.0  # seconds without a progress line on a terminal
+_LONG: Final = 3.0  # seconds without a progress line elsewhere, because lines cannot be erased there
 _TICK: Final = 0.25
 _CLEAR: Final = "\r\x1b[K"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.access import TrustedProxy
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with, not listened on
 
 _Export = Annotated[
     Path | None,
@@ -72,7 +72,7 @@ def dashboard(
         listener = listen(host, port)
     except OSError as error:
         output.fail(f"cannot listen on {host}:{port}: {error.strerror}", listening_hint(error), Exit.BAD_INPUT)
-    name = f"[{host}]" if ":" in host else host  # as URLs and Host headers have it
+    name = f"[{host}]" if ":" in host else host  # brackets, as in URLs and Host headers
     url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:
         output.data({"workspace": workspace.name, "url": url})
@@ -85,7 +85,7 @@ def dashboard(
 
     options: dict[str, Any] = {"hosts": (name,), "people": people, "proxy": proxy, "origin": origin}
     app = create_app(workspace.root, age=1.0, ended=lambda: server.should_exit, **options)
-    # What a proxy says of addresses is read by the dashboard itself: from loopback anybody could say it.
+    # The dashboard checks proxy headers itself: uvicorn would trust any local process.
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
     server.run(sockets=[listener])
 

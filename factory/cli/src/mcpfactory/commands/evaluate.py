@@ -230,7 +230,7 @@ def _json(file: Path) -> Any:
     return json.loads(file.read_bytes()) if file.is_file() else {}
 
 
-_COUNTED: Final = 5  # places within which a question must find its tool
+_COUNTED: Final = 5  # number of top results among which a question must find its tool
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 _MODES: Final = ("full", "search")

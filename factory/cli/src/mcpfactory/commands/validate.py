@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.report import Report
 
 
-# of checks.formats, which is not loaded for help
+# Copied from checks.formats, which --help must not load.
 _FORMATS: Final = ("text", "json", "junit", "sarif", "markdown", "html", "badge")
 _POLICIES: Final = ("findings", "promotion")
 _STYLES: Final = {"passed": "good", "not shown": "warn", "refused": "bad"}
