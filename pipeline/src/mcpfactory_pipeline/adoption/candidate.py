@@ -1,4 +1,4 @@
-"""Candidates of adopted servers: the kinds of servers, files, record and version, and the folder that one starts from."""
+"""Candidates of adopted servers: kinds of servers, files, record, version, and the folder that a server starts from."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ class Record:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def to_text(self) -> str:
-        """Canonical JSON."""
+        """Return canonical JSON."""
         return json.dumps({"record": _SCHEMA, **asdict(self)}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def record_name(server: str, version: str) -> str:
-    """Return the file name of the record: a channel takes project and version from it, as from the name of a wheel."""
+    """Return the file name of the record; like a wheel's name, it gives channels the project and version."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
@@ -166,7 +166,7 @@ class ReadyServer:
     holds: Mapping[str, str]
 
     def changes(self) -> list[str]:
-        """Return the files that were changed since they were made."""
+        """Return the files that changed since they were installed."""
         return changed_files(self.holds, contents(self.folder, without=_MARK))
 
 
@@ -209,7 +209,7 @@ def make_ready(
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command with its program by a whole path."""
+    """Return the command with an absolute path for its program."""
     found = shutil.which(command[0], path=foreign_path())
     if found is None:
         raise ProgramRefusedError(

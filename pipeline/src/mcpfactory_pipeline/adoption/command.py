@@ -26,7 +26,7 @@ _RUNS: Final = 0o755
 
 
 def collect(sources: Sources) -> Collected:
-    """Put the files of a command into one archive, whose bytes follow from theirs."""
+    """Pack the files of a command into one archive with reproducible bytes."""
     adopted = sources.adopted
     names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
@@ -49,7 +49,7 @@ def _entries(folder: Path, names: Sequence[str]) -> Iterator[ArchiveEntry]:
 
 
 def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Lay the files of a command out again in `place/files`."""
+    """Unpack the files of a command into `place/files`."""
     del log
     inside = place / "files"
     inside.mkdir()
@@ -67,7 +67,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
 
 
 def command_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line over the files that were laid out: words that are files become their places."""
+    """Return the command line for the unpacked files: arguments that name files become their paths."""
     inside = place / "files"
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -152,7 +152,7 @@ def check_program(words: Sequence[str]) -> None:
 
 
 def _starter(words: Sequence[str]) -> bool:
-    """Return True if the program is one that starts another: a wrapper, or a shell with a command in its arguments."""
+    """Return True if the program starts another one: a wrapper, or a shell with a command in its arguments."""
     name = _program_name(words[0])
     options = takewhile(lambda word: word.startswith("-") or word.lower() in {"/c", "/k"}, words[1:])
     return name in _STARTERS or (name in _SHELLS and any(map(_SHELL_TEXT.fullmatch, options)))
@@ -170,7 +170,7 @@ def _fetcher(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _program_name(word: str) -> str:
-    """Return the name of a program without folder and suffix: `/usr/bin/npx` and `npx.cmd` are npx."""
+    """Return a program's name without folder and suffix: `/usr/bin/npx` and `npx.cmd` become `npx`."""
     return re.sub(r"\.(exe|cmd|bat|ps1|com)$", "", PureWindowsPath(word).name.lower())
 
 

@@ -83,7 +83,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
 
 
 def integrity(data: bytes) -> str:
-    """Return the hash of a tarball as npm writes it."""
+    """Return the hash of a tarball in npm's format."""
     return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
 
 
@@ -103,12 +103,12 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
 
 
 def newest_version(package: str, work: Path) -> str:
-    """Return the version that the registry gives to who asks for none. Raises as `run_npm` does."""
+    """Return the latest version in the registry. Raises as `run_npm` does."""
     return str(json.loads(run_npm("view", package, "version", "--json", cwd=work, log=False)))
 
 
 def package_text(package: str) -> str:
-    """Return the `package.json` of the tree that a candidate is started from: it depends on the one tarball."""
+    """Return the `package.json` of a candidate's installation, which depends on the tarball only."""
     return json.dumps({"private": True, "dependencies": {package: f"file:{_TARBALL}"}}, indent=2) + "\n"
 
 
@@ -134,7 +134,7 @@ def scripted_packages(lock: str | bytes) -> list[str]:
 
 
 def collect(sources: Sources) -> Collected:
-    """Return the tarball of the version that was adopted, by its integrity, and the lock."""
+    """Return the tarball of the adopted version, checked by its integrity hash, and the lock."""
     adopted, lock = sources.adopted, sources.lock("node")
     check_node_lock(lock, own=adopted.package, where=f"servers/{sources.server}/{LOCKS['node']}")
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
@@ -166,7 +166,7 @@ def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> N
 
 
 def tree_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in a tree: its first word is a program of the package, or one of this machine (`node`)."""
+    """Return the command line in an installation; its first word is a program of the package or machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])

@@ -42,11 +42,11 @@ class TestCount:
 
     @property
     def tests(self) -> int:
-        """All of them."""
+        """Return the total number of tests."""
         return self.passed + self.failed + self.skipped
 
     def words(self) -> str:
-        """`3 passed, 1 failed: refuses`."""
+        """Return the counts as text: `3 passed, 1 failed: refuses`."""
         said = f"{self.passed} passed"
         said += f", {self.failed} failed: {', '.join(self.names[:_SHOWN])}" if self.failed else ""
         return said + (f", {self.skipped} skipped" if self.skipped else "")
@@ -206,7 +206,7 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge(code: int, said: str, report: bytes | None, *, wanted: str) -> OwnTests:
-    """Return the verdict by exit code and report: both must be good. A missing promised report fails. Pure."""
+    """Return the verdict; exit code and report must both pass. A `wanted` report that is missing fails. Pure."""
     if wanted and report is None:
         return OwnTests(False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them")
     count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)
@@ -227,7 +227,7 @@ def _with_count(code: int, count: TestCount) -> OwnTests:
 
 
 def _read(report: Path | None) -> bytes | None:
-    """Return the content of a report that strangers' code wrote: a link would lead elsewhere."""
+    """Return the content of a report; refuse links, because untrusted code wrote the report."""
     if report is None or report.is_symlink() or not report.is_file() or report.stat().st_size > _LARGEST:
         return None
     return report.read_bytes()

@@ -45,7 +45,7 @@ _LARGEST: Final = 512 * 1024 * 1024  # maximum unpacked size of a tarball in byt
 
 
 def own_files(sources: Sources) -> tuple[Path, list[str]]:
-    """Return the folder of a project and its files; what git ignores is of this machine alone."""
+    """Return a project's folder and its files, without files that git ignores."""
     folder = sources.own()
     return folder, without_ignored(folder, adopted_files(sources.adopted, sources.root))
 
@@ -152,7 +152,7 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
 
 
 def package_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an unpacked package: words that are files of it become their places."""
+    """Return the command line in an unpacked package: arguments that name its files become their paths."""
     inside = place / _UNPACKED
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -231,7 +231,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the package that can be run as a module; "" if none or several can."""
+    """Return the package that `python -m` can run; "" if there is none, or several."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

@@ -79,7 +79,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Adoption request of a person. Paths are relative to the folder `here`; omitted fields are recognized."""
+    """A person's adoption request. Paths are relative to the folder `here`; missing fields are recognized."""
 
     what: str = ""
     command: str = ""
@@ -140,7 +140,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Return the problem with an entry, as the end of a sentence; "" if it is pinned."""
+    """Return the problem of a lock entry as the end of a sentence; "" if the entry is pinned."""
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):
@@ -203,7 +203,7 @@ def _named(row: Any) -> list[str]:
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
-    """The entries that what an entry depends on is found at: the nearest above it."""
+    """Yield the lock entries that an entry's dependencies resolve to: the nearest ones above it."""
     for kind in ("dependencies", "optionalDependencies"):
         names = rows[path].get(kind)
         for name in names if isinstance(names, dict) else ():
@@ -234,7 +234,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with those that they are continued by, and the number of the first. A comment is not continued."""
+    """Yield each logical line, joined with its continuations, and its first number. Comments do not continue."""
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:
