@@ -102,7 +102,7 @@ def remove_temporaries(file: Path) -> None:
 
 
 def move_into_place(temporary: Path, file: Path) -> None:
-    """Replace a file durably by its temporary file."""
+    """Replace a file durably with its temporary file."""
     temporary.replace(file)
     if os.name == "posix":  # Windows can neither open nor sync a folder
         descriptor = os.open(file.parent, os.O_RDONLY)

@@ -31,26 +31,26 @@ _NOT_SOURCE_AT_TOP: Final = frozenset({"build", "dist", "env", "venv"})
 
 
 def hash_bytes(data: bytes) -> str:
-    """`sha256:` and 64 hexadecimal digits."""
+    """Return `sha256:` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def hash_file(file: str | Path) -> str:
     """Return the hash of a file's content; `none` when there is no such file."""
     try:
-        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - a plan reads 1,000 servers; pathlib takes twice as long
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - pathlib takes twice as long
             return hash_bytes(stream.read())
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return ABSENT
 
 
 def hash_record(record: Mapping[str, str]) -> str:
-    """Return the hash of named texts; the order of the names does not matter."""
+    """Return the hash of named texts, regardless of their order."""
     return hash_bytes(json.dumps(dict(record), sort_keys=True).encode())
 
 
 def hash_files(root: Path, files: Iterable[str]) -> str:
-    """Return the hash of files below `root` with their paths; `none` without files."""
+    """Return the hash of files below `root` and their paths; `none` without files."""
     record = {path: hash_file(f"{root}/{path}") for path in files}
     return hash_record(record) if record else ABSENT
 
@@ -70,7 +70,7 @@ def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
 
 def _walk(root: str, below: str, without: frozenset[str], found: list[str]) -> None:
     try:
-        entries = list(os.scandir(os.path.join(root, below) if below else root))  # noqa: PTH118 - a plan walks 1,000 servers; pathlib takes five times as long
+        entries = list(os.scandir(os.path.join(root, below) if below else root))  # noqa: PTH118 - pathlib takes five times as long
     except (FileNotFoundError, NotADirectoryError):
         return
     for entry in entries:
@@ -125,7 +125,7 @@ def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
 
 
 def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
-    """Return a tar with these entries, sorted by path, of the beginning of 1970; folders above an entry are added."""
+    """Return a tar with these entries, sorted by path, with fixed times; missing parent folders are added."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
         parts = path.split("/")
@@ -159,7 +159,7 @@ def canonical_text(value: object) -> str:
 
 
 def _written(value: object, line: str) -> str:
-    """Return a value that begins within a line; its further lines begin with `line`."""
+    """Return a value that starts within a line; its further lines start with `line`."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):

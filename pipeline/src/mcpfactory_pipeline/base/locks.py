@@ -41,7 +41,7 @@ def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Return True if another process holds a lock now; a missing file is not locked."""
+    """Return True if another process holds the lock; a missing file is not locked."""
     if not file.exists():
         return False
     lock = FileLock(file)
@@ -118,13 +118,13 @@ def read_holder(folder: Path, server: str) -> Holder:
 
 
 def stages_at_work(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
-    """Return the stages of a server that are at work now, in their order: those of one `run`, where it is given."""
+    """Return the running stages of a server in order, optionally of one `run` only."""
     holder = read_holder(folder, server)
     return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 
 
 def steps_at_work(folder: Path) -> frozenset[tuple[str, str, str]]:
-    """Return the running stages of all servers as (run, server, stage). Idle servers have no notes to read."""
+    """Return the running stages of all servers as (run, server, stage). Idle servers have no notes."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
     holders = {server: read_holder(folder, server) for server in servers}
     going = {server: holder for server, holder in holders.items() if holder.get("alive")}
@@ -165,7 +165,7 @@ def register_run(folder: Path, run: str) -> Iterator[None]:
 
 
 def active_runs(folder: Path) -> frozenset[str]:
-    """Return the ids of the runs that are under way on this machine."""
+    """Return the ids of the runs in progress on this machine."""
     found = set()
     for note in _run_notes(folder).glob("*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -175,7 +175,7 @@ def active_runs(folder: Path) -> frozenset[str]:
 
 
 def waits_of(folder: Path, run: str) -> dict[str, str]:
-    """Return the servers for which a run waits, each with the run that is at work there, "" where that is not known."""
+    """Return server → run that holds it ("" if unknown), for each server that a run waits for."""
     waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
     servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)
     return {server: str(read_holder(folder, server).get("run", "")) for server in servers}
@@ -186,7 +186,7 @@ def _holder_note(folder: Path, server: str) -> Path:
 
 
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
-    """Write who holds a server's run lock, at once: who reads half of it would take a stage at work for one that broke off."""
+    """Write the holder of a server's run lock atomically; a half-read note would make a running stage look crashed."""
     holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
     beside = note.with_name(f"{note.name}.tmp")  # no other process writes this name, because this one holds the lock
     try:

@@ -66,7 +66,7 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """Yield every text of a JSON value, names of members too, each cut where a search for something in it ends."""
+    """Yield each string of a JSON value, including member names, truncated to the length that searches use."""
     todo = [value]
     while todo:
         item = todo.pop()
@@ -93,7 +93,7 @@ def printable(text: str, *, colour: bool = False) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Return printable text on one line: line ends and tabs are also escaped, so that a name cannot add a line."""
+    """Return printable text on one line; line ends and tabs are escaped, so that names cannot add lines."""
     return printable(text.translate(_LINE_ENDS))
 
 
@@ -108,13 +108,13 @@ def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> s
 
 
 def on_one_line(text: str) -> str:
-    """Replace each line end and the spaces around it by one space, so that a text cannot fake another line."""
+    """Replace each line end and its surrounding spaces with one space, so that a text cannot fake another line."""
     lines = text.splitlines()
     return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
 
 
 def printable_json(text: str) -> str:
-    r"""Return JSON that says the same, with what `printable` writes out as `\u001b`: nothing of a string acts on who shows it."""
+    r"""Return equivalent JSON in which characters that `printable` escapes are written as `\u001b`, safe to display."""
     text = _CONTROL.sub(lambda found: _json_escape(found[0]), text)
     return re.sub(r"#(?=#(?:\[|vso\[|teamcity\[))", r"\\u0023", text)
 
@@ -131,7 +131,7 @@ def cell_width(text: str) -> int:
 
 
 def truncate(text: str, width: int) -> str:
-    """Return the text within so many columns, its end replaced by `…` where it is longer."""
+    """Return the text in at most `width` columns; a longer text ends with `…`."""
     if cell_width(text) <= width:
         return text
     kept, left = "", width - 1
@@ -144,7 +144,7 @@ def truncate(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most so many columns, broken between words where that is possible; never empty."""
+    """Return the text in lines of at most `width` columns, broken between words if possible; never empty."""
     width, lines = max(width, 2), [""]
     for word in text.split():
         if lines[-1] and cell_width(lines[-1]) + 1 + cell_width(word) <= width:
@@ -165,7 +165,7 @@ def _escape(character: str) -> str:
 
 
 def _json_escape(character: str) -> str:
-    """Return a character as JSON writes it: two escapes beyond the basic plane."""
+    """Return a character as a JSON escape; characters beyond the BMP become two."""
     return json.dumps(character)[1:-1] if not character.isascii() else f"\\u{ord(character):04x}"
 
 
@@ -190,7 +190,7 @@ def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list
 
 
 def _narrow(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
-    """Return the widths with the widest made narrower, one column of the terminal at a time, until they fit or are the least."""
+    """Narrow the widest columns, one terminal column at a time, until the widths fit `space` or reach `least`."""
     found = list(widths)
     while sum(found) > space:
         free = [index for index, width in enumerate(found) if width > least[index]]
@@ -225,7 +225,7 @@ def format_duration(seconds: float) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text that comes from servers and their tests, on one line: nothing of it is Markdown or HTML."""
+    """Return untrusted text on one line, with all Markdown and HTML escaped."""
     plain = re.sub(r"\s+", " ", text)[:300].replace("&", "&amp;").replace("<", "&lt;")
     return re.sub(r"([\\`*_{}\[\]|!@#~])", r"\\\1", plain)
 
@@ -240,7 +240,7 @@ _BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is
 
 
 class ReasonError(ConfigError):
-    """A reason that no decision can have."""
+    """Invalid reason of a decision."""
 
     exit_code = Exit.USAGE
 
@@ -261,6 +261,6 @@ def checked_reason(text: str) -> str:
 
 
 def _is_seen(text: str) -> bool:
-    """Return True if a text contains a letter, digit or symbol; spaces, marks and space lookalikes do not count."""
+    """Return True if the text has a letter, digit or symbol; spaces, marks and blank lookalikes do not count."""
     seen = escape_invisible(text, lambda _: "").replace(_BLANK_BRAILLE, "")
     return any(unicodedata.category(one)[0] in "LNPS" for one in seen)
