@@ -36,7 +36,7 @@ class ChangedFilesError(StageError):
 
 
 def contents(folder: Path, *, without: str = "") -> dict[str, str]:
-    """Return the files below a folder except `without`: path → hash in `RECORD` format, or the target of a link."""
+    """Return path → hash in `RECORD` format (or link target) of the files in a folder, except `without`."""
     return {path: entry for path, entry in _walk(folder) if path != without}
 
 
@@ -46,7 +46,7 @@ def contents_hash(found: Mapping[str, str]) -> str:
 
 
 def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Return the paths that are new, gone, or have another content."""
+    """Return the paths that were added, removed or changed."""
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
@@ -89,13 +89,13 @@ def _walk(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _site(found: Mapping[str, str]) -> str:
-    """Return the folder of libraries, with a slash at its end."""
+    """Return the site-packages folder with a slash at its end."""
     ends = (f"{path.partition('/site-packages/')[0]}/site-packages/" for path in found if "/site-packages/" in path)
     return min(ends, key=len, default="lib/")
 
 
 def _wheel_files(wheel: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files that an installer copies unchanged into the library folder, and their hashes."""
+    """Yield the files that installers copy unchanged into site-packages, and their hashes."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             top, _, rest = name.partition("/")
@@ -216,7 +216,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
 
 
 def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
-    """Return an existing environment that is unmodified and uses the current interpreter; None for any other."""
+    """Return an existing environment if it is unmodified and uses the current interpreter, else None."""
     made, python = _read(folder), venv_python(folder)
     if {key: value for key, value in made.items() if key != "holds"} != wanted or not python.exists():
         return None
@@ -269,7 +269,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _remove_others(candidate: Artifact) -> None:
-    """Environments of the server's earlier candidates are of no more use; their wheels are."""
+    """Delete the environments of the server's earlier candidates, which are no longer needed."""
     for other in (*candidate.folder.parent.glob("*/environments"), *candidate.folder.parent.glob("*/environment")):
         if other != candidate.folder / "environments":
             shutil.rmtree(other, ignore_errors=True)

@@ -49,7 +49,7 @@ def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
 
 
 def find_leaks_among(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
-    """Yield the same of files, each with the name of the archive that it is in, its own name there, and its content."""
+    """Yield the secrets in `files`, each given as archive name, file name and content."""
     members = list(files)
     documents = {(package, name) for package, name, _ in members if _is_document(package, name)}
     public = {

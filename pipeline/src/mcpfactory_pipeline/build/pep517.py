@@ -110,7 +110,7 @@ def _build_system(file: Path) -> dict[str, Any]:
 
 
 def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequence[str], *, log: bool) -> None:
-    """Install what a backend needs, each a requirement and no option of uv, with what the project says of indexes."""
+    """Install a backend's requirements, as requirements and not as uv options, from the project's indexes."""
     for text in wanted:
         try:
             Requirement(text)
@@ -166,7 +166,7 @@ def _take(made: Path, hook: str, into: Path) -> Path:
 
 
 def _plain_bytes(file: Path) -> bytes:
-    """Return the content of a file that a stranger's program made: one that is a link would lead out of the sandbox."""
+    """Return the content of a file that untrusted code wrote; refuse links, which could leave the sandbox."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:

@@ -24,7 +24,7 @@ WANTED: Final = "wanted.json"
 
 
 def main() -> None:
-    """Build what the plan says."""
+    """Build the distributions in the plan."""
     plan_file = Path(sys.argv[1])
     plan = json.loads(plan_file.read_text(encoding="utf-8"))
     source, out = Path(plan["source"]), Path(plan["out"])

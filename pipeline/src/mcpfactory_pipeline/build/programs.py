@@ -1,4 +1,4 @@
-"""Running programs for a stage: what they print goes to the stage's log, what they may see is listed here."""
+"""Run programs for a stage: output goes to the stage's log, and only listed environment variables are passed."""
 
 from __future__ import annotations
 
@@ -101,20 +101,20 @@ def _captured(
 
 
 def uv_environ() -> dict[str, str]:
-    """Return the environment for uv: what programs need, where packages come from, and how to get there."""
+    """Return the environment for uv: basic variables, package indexes, and network settings."""
     return {
         k: v for k, v in os.environ.items() if k in PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
     }
 
 
 def npm_environ() -> dict[str, str]:
-    """Return the environment for npm: that of uv without uv's own variables, plus the registry settings."""
+    """Return the environment for npm: that of uv without uv's own variables, plus registry settings."""
     own = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
     return {name: value for name, value in uv_environ().items() if not name.upper().startswith("UV_")} | own
 
 
 def job_environ() -> dict[str, str]:
-    """Return the environment for the process of a stage: that of uv, and how Python finds our code. No token to publish with is in it."""
+    """Return the environment for the process of a stage: that of uv plus Python's paths, without publishing tokens."""
     more = {name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}
     return {**npm_environ(), **uv_environ(), **more}
 
