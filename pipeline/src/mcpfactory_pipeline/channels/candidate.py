@@ -61,7 +61,7 @@ def build_candidate(
 
 
 def store_candidate(built: BuiltCandidate, folder: Path) -> None:
-    """Copy a candidate's files into its folder, each whole or not at all; those that are there stay."""
+    """Copy a candidate's files into its folder, each atomically; existing files stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in built.files.items():
         if hash_file(folder / name) != content:
@@ -80,7 +80,7 @@ def artifact_of(workspace: Workspace, state: ServerState, candidate: str | None 
 
 
 def channels_folder(workspace: Workspace) -> Path:
-    """Return the folder of the channels."""
+    """Return the folder of all channels."""
     return workspace.pipeline / "channels"
 
 
@@ -148,7 +148,7 @@ _PATIENCE: Final = 0.05  # seconds to wait for a server that is running; then it
 
 @dataclass(frozen=True, slots=True)
 class Pruned(JsonRecord):
-    """One folder below `pipeline/artifacts/` that was deleted (or with `kept`, why it was not), and its bytes."""
+    """A deleted folder below `pipeline/artifacts/`, and its bytes; `kept` is the reason if it was not deleted."""
 
     path: str
     bytes: int = 0

@@ -49,24 +49,24 @@ class Comparison:
 
     @property
     def needed(self) -> Step:
-        """The step of the version that the changes ask for."""
+        """The version step that the changes require."""
         kinds = {change.kind for change in self.changes}
         return "major" if "breaking" in kinds else "minor" if "additive" in kinds else "patch" if kinds else "none"
 
     @property
     def kept(self) -> bool:
-        """Return True if the contract is kept: nothing breaks, or the version has a major step."""
+        """Return True if the contract is kept: no breaking changes, or a major version step."""
         return self.needed != "major" or permits(self.before.version, self.after.version, "major")
 
     @property
     def proposed(self) -> str:
-        """The version to give: the newer one where its step is large enough, else the next one that is."""
+        """The newer version if its step is large enough, else the next sufficient one."""
         if permits(self.before.version, self.after.version, self.needed):
             return self.after.version
         return next_version(self.before.version, self.needed)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "against": self.before.source,
             "before": self.before.version,
@@ -102,7 +102,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     Raises:
         ServerError: it does not start, or does not list its tools.
     """
-    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - heavy; only commands that compare sources start a server
+    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - heavy
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
