@@ -1,4 +1,4 @@
-"""API failures: an API that fails in every way, and what a server does with that for one tool that reads and one that writes."""
+"""A failing API, and a server's reaction to each failure, for one tool that reads and one that writes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FailingApi:
         self._other.close()
 
     async def begin(self, failure: ApiFailure | None) -> None:
-        """From now on fail in this way; None: not at all."""
+        """Fail in this way for all later requests; None ends the failure."""
         self.failure, self.requests, self.elsewhere = failure, [], 0
         if failure is not None and failure.answer is None:
             await self._close()
@@ -108,7 +108,7 @@ class FailingApi:
         self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Every connection has one request: what fails is never a connection of an earlier one."""
+        """Handle one request per connection, so that a failure never affects later requests on the same connection."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.requests.append(head.partition(" ")[0])
         fields = (line.partition(":") for line in head.split("\r\n")[1:])
@@ -159,7 +159,7 @@ async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None
 
 
 def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
-    """Return an answer that ends inside its body, or inside its head without a body (RFC 9110 §9.3.2)."""
+    """Return a response that ends within its body, or within its head if the body is empty (RFC 9110 §9.3.2)."""
     head = _head(200, "application/json", "Content-Length: 100000")
     return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
 
@@ -197,7 +197,7 @@ def _fixed(body: bytes, kind: str) -> Answer:
 
 
 async def _wrong_shape(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    """JSON of another shape than documented: a list where there is an object, and the other way round."""
+    """Send JSON of another shape than documented: a list instead of an object, and vice versa."""
     odd = {"unexpected": [1, {"deeper": None}]}
     await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
 
@@ -304,13 +304,13 @@ async def observe_failures(
 
 
 def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return a call that reads and one that must not be repeated; where there is neither, one of another method."""
+    """Return a read call and a non-repeatable call; if there are neither, a call with another method."""
     found = [one for methods in (_READING, _ONCE) if (one := _first(plan, methods)) is not None]
     return found or [one for one in (_first(plan, _AGAIN),) if one is not None]
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with such a method, rather one whose answer has content: more can go wrong with it."""
+    """Return the first call with one of these methods, preferably one whose response has content."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -321,7 +321,7 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ToolUnderFailures:
-    """One tool, called once for each failure of its API. The outcomes go into the evidence."""
+    """One tool that is called once for each failure of its API. The outcomes are added to the evidence."""
 
     def __init__(
         self, evidence: Evidence, target: ValidationTarget, planned: PlannedCall, environ: Mapping[str, str]
@@ -375,7 +375,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the call while the API is well: the first that works, or the last that was tried."""
+        """Return the first successful call with a healthy API, or the last attempt."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:
@@ -398,7 +398,7 @@ class _ToolUnderFailures:
         return replace(exchange, received=json.loads(text))
 
     async def _start(self) -> str:
-        """Start the process and greet it; why that failed, or ""."""
+        """Start the process and initialize it; return why that failed, or ""."""
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )
@@ -423,7 +423,7 @@ class _ToolUnderFailures:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
-        """Megabytes at the highest so far, of the process and those that it started; None where the system does not say."""
+        """Return the peak megabytes of the process and its children; None if the system does not report them."""
         if self._process is None:
             return None
         peaks = [peak // 1024 for pid in _process_group(self._process.pid) if (peak := peak_memory(pid)) is not None]

@@ -31,7 +31,7 @@ MAX_WRONG: Final = 5  # tools that are called with arguments that break their sc
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call to make. `request` is what the case says that the API must see, None without a case; `case` is all of it."""
+    """A call to make. `request` is the expected upstream request, None without a case; `case` is the whole case."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -91,7 +91,7 @@ def _by_search(
     searched: str,
     of_tools: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> list[PlannedCall] | str:
-    """Call in search mode, where the tool `searched` calls those that have cases."""
+    """Plan calls in search mode, where the tool `searched` calls the tools that have cases."""
     if name != searched:
         return _without_cases(name, tool, tools, 0)
     plan: list[PlannedCall] = []
@@ -148,7 +148,7 @@ def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
 
 
 def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls of the same tools with other arguments: of those that read only and whose arguments were made up."""
+    """Return calls with other arguments, for tools that only read and whose arguments were made up."""
     counts = Counter(name for name, _ in tools)  # if names are duplicate, it is unknown which tool answers
     reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
     schemas = {name: tool.get("inputSchema") for name, tool in reading}
@@ -161,7 +161,7 @@ def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) 
 
 
 def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls that break the inputSchema, of tools that only read: one without a required argument, one of a wrong type."""
+    """Return calls that break the inputSchema of tools that only read: a missing argument, and one of a wrong type."""
     counts = Counter(name for name, _ in tools)
     reading = {
         name: tool
@@ -177,7 +177,7 @@ def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -
 
 
 def plan_changed(planned: PlannedCall) -> list[PlannedCall]:
-    """Return the same call twice, to whose request the API answers other values: what depends on its answer changes with it."""
+    """Return the call twice with different API responses, to see if its result depends on the response."""
     response = (planned.case or {}).get("response")
     if planned.case is None or not isinstance(response, Mapping):
         return []
@@ -199,7 +199,7 @@ def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], s
 
 
 async def record_call(planned: PlannedCall, stub: StubUpstream | None, call: Awaitable[WireExchange]) -> RecordedCall:
-    """Make a planned call, and record which requests reach the stub upstream meanwhile."""
+    """Make a planned call, and record the requests that reach the stub upstream."""
     if stub is None:
         return RecordedCall(planned.tool, await call, planned.origin, planned.title)
     stub.expect(planned.case)
@@ -302,7 +302,7 @@ class ApiVariables:
         return {**environ, **self.all_at(url, root)}
 
     def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return the addresses of the additional servers by name, with the root at the given address."""
+        """Return the addresses of the additional servers by name, below `root`."""
         settings = Settings({**environ, self._of("BASE_URL")[1]: root}, self.prefix)
         servers = [ServerAddress(name, url) for name, url in self.servers.items()]
         addresses = Addresses(settings, self.base_url, servers)

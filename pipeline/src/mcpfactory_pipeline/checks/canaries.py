@@ -109,7 +109,7 @@ class Canaries:
         return {"folder of the bait": self._folder, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
-        """Return True if the answer shows that the canary was taken. Call it once after each attempt."""
+        """Return True if the answer shows that the canary was used. Call it once after each attempt."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
         return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
@@ -155,13 +155,13 @@ def tool_probes(
 
 
 def _ways(file: Path) -> tuple[str, str]:
-    """Return two paths to a file: a relative one out of any folder, and the absolute one."""
+    """Return two paths to a file: a relative one that works from any folder, and the absolute one."""
     return f"{_DEEP}{str(file).lstrip('/')}", str(file)
 
 
 @cache
 def _words_elsewhere() -> str:
-    """Return known words from the start of the other file, without punctuation that an output format might change."""
+    """Return known words from the start of the other file, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
     except OSError:  # the standard library is in an archive, so the canary cannot be confirmed

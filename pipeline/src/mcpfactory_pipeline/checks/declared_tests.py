@@ -167,7 +167,7 @@ def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | 
 
 
 def snapshot_text(result: Mapping[str, Any]) -> str:
-    """Return an answer as a snapshot keeps it."""
+    """Return an answer in the format of snapshots."""
     text = result_text(result)
     kept = {"isError": result.get("isError") is True, "data": _data(result, text)}
     return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -244,7 +244,7 @@ class DeclaredOutcome:
     skipped: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         about = {"name": self.test.name, "tool": self.test.tool, "file": self.test.file.name}
         return {
             **about,

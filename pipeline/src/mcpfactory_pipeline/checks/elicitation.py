@@ -131,7 +131,7 @@ async def _call(
 
 
 def call_message(name: str, arguments: Mapping[str, Any]) -> Json:
-    """Return the request of a tool call, as a report shows it."""
+    """Return the request of a tool call in the form of reports."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
 

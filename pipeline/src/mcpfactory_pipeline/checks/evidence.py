@@ -140,7 +140,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One tool call. `origin` says where the arguments come from, `upstream` what the stub saw of it."""
+    """One tool call. `origin` is the source of the arguments, `requests` are those that the stub received."""
 
     tool: str
     exchange: WireExchange
@@ -159,7 +159,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedCall:
-    """A right call of an evaluation case, with the model of the API behind the server."""
+    """A correct call of an evaluation case, made with the model of the API."""
 
     case: str
     call: RecordedCall
@@ -195,7 +195,7 @@ class ApiFailure:
 
 @dataclass(frozen=True, slots=True)
 class FailureOutcome:
-    """One call while the API failed in one way, and the next one, when it was well again."""
+    """A call during one failure of the API, and the next call after the API recovered."""
 
     failure: ApiFailure
     tool: str
@@ -213,7 +213,7 @@ class FailureOutcome:
 
     @property
     def said(self) -> str:
-        """The text that the model got."""
+        """Return the text that the model received."""
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
@@ -232,7 +232,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return the text that a model gets: of the result, or the message of the protocol error, or why there is neither."""
+    """Return the text that a model receives: the result, the protocol error, or the reason for neither."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")
@@ -242,13 +242,13 @@ def answer_text(exchange: WireExchange) -> str:
 
 
 def sent_arguments(call: RecordedCall) -> Json:
-    """Return the arguments of a call that was made."""
+    """Return the arguments that a call sent."""
     arguments = call.exchange.params.get("arguments")
     return arguments if isinstance(arguments, dict) else {}
 
 
 def _named_call(sent: Any) -> Json:
-    """Return the called tool and arguments in a message, or the values in their place; {} if it is not a call."""
+    """Return tool name and arguments in a call message; {} if it is not a call."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)
@@ -309,41 +309,41 @@ class Evidence:
 
     @property
     def traffic(self) -> list[WireExchange]:
-        """Every request in a session, in order."""
+        """Return all requests of all sessions, in order."""
         return [exchange for session in self.sessions for exchange in session.exchanges]
 
     @property
     def server_messages(self) -> list[ServerMessage]:
-        """Every notification and request of the server, except on notification streams."""
+        """Return all notifications and requests of the server, except on notification streams."""
         return [message for session in self.sessions for message in session.messages]
 
     @property
     def tools(self) -> tuple[Any, ...]:
-        """The listed tools as they came; not every one need be an object."""
+        """Return the listed tools as received; entries may be invalid."""
         listing = self.lists.get("tools/list")
         return listing.items if listing else ()
 
     @property
     def named_tools(self) -> tuple[tuple[str, Json], ...]:
-        """(name, tool) of every listed tool that is an object with a text as name."""
+        """Return (name, tool) of each listed tool that is an object with a string name."""
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
 
     @property
     def output_schemas(self) -> dict[str, Any]:
-        """The outputSchema of each named tool that has one."""
+        """Return the outputSchema of each named tool that has one."""
         return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property
     def answers(self) -> tuple[RecordedCall, ...]:
-        """The calls by cases or arguments that were made up, and those of evaluation cases."""
+        """Return the calls from cases and made-up arguments, and those of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
     @property
     def called(self) -> tuple[Json, ...]:
-        """Every `tools/call` that was sent; `tool` is "" where the request named none."""
+        """Return each `tools/call` that was sent; `tool` is "" if the request has no name."""
         sent: list[WireExchange | HttpAnswer] = [*self.traffic, *self.http.values()]
         sent += [one.call.exchange for one in self.evaluated]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
@@ -352,7 +352,7 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Tool → why nothing shows that it works: it was not called, or an evaluation case called it and shows nothing."""
+        """Return tool → why nothing proves that it works: not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {
             one.call.tool: one.shows_nothing or "its evaluation case was not answered rightly" for one in self.evaluated
@@ -364,7 +364,7 @@ class Evidence:
         return self.missing.get(what) or self.missing.get("*", "it was not observed")
 
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
-        """(tool, property, schema) of every property at the root of an inputSchema."""
+        """Yield (tool, property, schema) of each top-level property of an inputSchema."""
         for name, tool in self.named_tools:
             for key, value in properties_of(tool.get("inputSchema")).items():
                 yield name, key, value

@@ -127,7 +127,7 @@ async def observe(
 
 
 def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
-    """Refuse calls that somebody gave of tools that the server does not list: they would be left out in silence."""
+    """Refuse example calls of tools that the server does not list; otherwise they would be skipped silently."""
     known = {name for name, _ in evidence.named_tools}
     strange = sorted({str(one["tool"]) for one in examples} - known)
     if known and strange:
@@ -138,19 +138,19 @@ def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], fi
 
 
 def _place(target: ValidationTarget) -> Path | None:
-    """Return the folder where the search for the server's report begins."""
+    """Return the folder where the search for the server's report starts."""
     return target.cases.parent if target.cases is not None else target.cwd
 
 
 def _environ(target: ValidationTarget) -> dict[str, str]:
-    """Return the canary under every name that wants a secret, a dummy under every other one, and what the caller gives."""
+    """Return variables: the canary for secrets, dummies for others, and the caller's values."""
     wanted = required_variables(_place(target))
     dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
     return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)
 
 
 def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the values whose appearance in any output is a leak: the canary, and values with secret-like names."""
+    """Return the values that must not appear in any output: the canary, and values with secret-like names."""
     words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
     return {
         name: value for name, value in secrets.items() if value == CANARY or any(word in name.upper() for word in words)

@@ -1,4 +1,4 @@
-"""Exchanges with a server under validation: how it is reached, the protocol revisions, params of requests, and recorded messages."""
+"""Exchanges with a server under validation: target, protocol revisions, request params, and recorded messages."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class WireExchange:
 
     @property
     def result(self) -> Json | None:
-        """The JSON-RPC result of the answer when it is an object, or None."""
+        """The JSON-RPC result of the answer if it is an object, or None."""
         result = (self.received or {}).get("result")
         return result if isinstance(result, dict) else None
 
@@ -199,7 +199,7 @@ class WireExchange:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result as a model reads it."""
+    """Return the text of a result as models read it."""
     blocks = result.get("content")
     found = blocks if isinstance(blocks, list) else []
     return "\n".join(str(block["text"]) for block in found if isinstance(block, dict) and "text" in block)
@@ -222,7 +222,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def mask(value: Any, secrets: Mapping[str, str]) -> Any:
-    """`value` with every secret's value replaced by its name, in texts at any depth, keys included."""
+    """Return `value` with each secret's value replaced by its name, in strings at any depth, including keys."""
     if isinstance(value, str):
         for name, secret in secrets.items():
             value = value.replace(secret, f"[{name}]")
@@ -235,7 +235,7 @@ def mask(value: Any, secrets: Mapping[str, str]) -> Any:
 
 
 def trim(message: Any) -> Any:
-    """Return a short `message` unchanged, else its beginning as text and the length of the rest."""
+    """Return a short `message` unchanged; of a long one, the start as text and the length of the rest."""
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     if len(text) <= TRIM:
         return message

@@ -33,14 +33,14 @@ def known_dialect(schema: Mapping[str, Any]) -> bool:
 
 
 def schema_error(schema: Any) -> str:
-    """Why `schema` is not a valid schema of its dialect (2020-12 unless it says otherwise); "" when it is."""
+    """Return why `schema` is not a valid schema of its dialect (default 2020-12); "" if it is valid."""
     if is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     return _error_in(_dialect(schema), schema, "")
 
 
 def _error_in(dialect: Any, schema: Any, place: str) -> str:
-    """Return the error of a schema at a place; what it names is checked by itself, as the tools of an API have much in common."""
+    """Return the error of a schema at a place; referenced definitions are checked separately and cached."""
     outer = dict(schema) if isinstance(schema, dict) else schema
     if isinstance(schema, dict):
         for steps, part in children(schema):
@@ -75,7 +75,7 @@ def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
 
 
 def instance_error(instance: Any, schema: Any) -> str:
-    """Why `instance` does not match `schema`; "" when it does. A schema that cannot be used is also an error."""
+    """Return why `instance` does not match `schema`; "" if it does. An unusable schema is also an error."""
     if is_nested_deeper(instance, MAX_DEPTH) or is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:

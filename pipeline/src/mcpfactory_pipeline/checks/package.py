@@ -67,7 +67,7 @@ def inspect_package(
 
 
 def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the functions with a decorator `….tool` that only raise NotImplementedError, or hold nothing but `...` or `pass`."""
+    """Yield functions with a decorator `….tool` whose body is only `...`, `pass` or `raise NotImplementedError`."""
     for file in sorted((folder / "src").rglob("*.py")):
         if "_generated" in file.parts or not file.resolve().is_relative_to(folder.resolve()):
             continue
@@ -133,7 +133,7 @@ def _entry_point_problem(source: Path, target: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Every name that a module binds at its top, in branches as well."""
+    """Return each name that a module binds at its top level, including in branches."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:

@@ -117,7 +117,7 @@ class ServerProber:
         self._url = target.url or ""  # URL after redirects
 
     async def run(self) -> None:
-        """Send all messages, until the time is over."""
+        """Send all messages within the time limit."""
         evidence = self.evidence
         await self._newest_handshake()
         if evidence.sessions and evidence.sessions[0].answered:
@@ -169,7 +169,7 @@ class ServerProber:
                     await self._send_all(conversation, "batches")
 
     async def _unknown_revision(self) -> None:
-        """Send an unknown revision, then messages that no client sends, each followed by a ping."""
+        """Send an unknown revision, then invalid messages, each followed by a ping."""
         async with self._session("unknown revision") as conversation:
             if conversation is None:
                 return
@@ -220,7 +220,7 @@ class ServerProber:
             await self._listen(conversation, result)
 
     async def _listen(self, conversation: Conversation, result: Json) -> None:
-        """Open two streams of notifications with different filters, then one with none that can be read."""
+        """Open two notification streams with different filters, then one with an invalid filter."""
         evidence = self.evidence
         if self._seconds_left() <= 0:
             evidence.missing["listen"] = evidence.missing["listen-malformed"] = _OVER
@@ -279,7 +279,7 @@ class ServerProber:
             await self._send_canaries(self._canaries, conversation)
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the probes of a session that suit the server."""
+        """Send the probes of a session that apply to the server."""
         evidence = self.evidence
         for probe in PROBES.values():
             if probe.session != session or probe.lifecycle not in ("", *evidence.lifecycles):
@@ -326,7 +326,7 @@ class ServerProber:
         return alive.received is not None
 
     async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
-        """Call tools that answered before, and read resources, with a canary as a value."""
+        """Call tools that answered before, and read resources, with canaries as values."""
         evidence = self.evidence
         made = {call.tool: sent_arguments(call) for call in evidence.calls if not call.failed}
         named = evidence.named_tools
@@ -352,7 +352,7 @@ class ServerProber:
         return any(one.taken and (one.probe.kind, one.probe.place) == about for one in self.evidence.canaries)
 
     async def _read_on(self, conversation: Conversation) -> None:
-        """Get the prompts and read the resources after the first ones; once, in whichever lifecycle comes first."""
+        """Get the prompts and read the resources after the first ones, in the first lifecycle only."""
         further = self.evidence.further
         for method, params in [] if further else further_reads(self.evidence):
             if self._seconds_left() <= 0:
@@ -398,7 +398,7 @@ class ServerProber:
         return answered and not made[-1].exchange.problem and self._seconds_left() > 0
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
-        """Call again what returned kinds of content that the revision does not have."""
+        """Repeat calls that returned kinds of content that the revision does not have."""
         for planned, call in self._planned:
             if foreign_kinds(call.exchange, revision) and self._seconds_left() > 0:
                 made = await self._call(conversation, planned)
@@ -411,7 +411,7 @@ class ServerProber:
     # --- messages and sessions ---
 
     def _message(self, method: str, params: Json | None = None, probe: Probe | None = None) -> Json:
-        """Return a request in the lifecycle of the session, with what a probe changes."""
+        """Return a request in the session's lifecycle, modified by `probe`."""
         params = params or {}
         if self._speaks == "modern":
             meta = {**params.get("_meta", {}), **modern_meta(self._modern), **(probe.meta if probe else {})}
@@ -419,7 +419,7 @@ class ServerProber:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
-        """Ask, and wait as long as this server takes on this machine: what took it a second may take it ten."""
+        """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
         patience = max(patience, _SLOWER * self._pace)
         if self._unanswered >= 3:
             patience = min(patience, _TIRED + _SLOWER * self._pace)

@@ -175,7 +175,7 @@ def _first_resource(evidence: Evidence) -> Json | None:
 
 
 def _prompt_params(name: str, arguments: list[Json]) -> Json:
-    """Return the params to get a prompt: a word for each required argument."""
+    """Return the params for a prompt, with a word for each required argument."""
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 
@@ -324,7 +324,7 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
 
 
 def stream_filters(evidence: Evidence, capabilities: Any) -> tuple[Json, Json]:
-    """Return the filters of two streams, which have nothing in common; each asks for something that the server declares, if anything."""
+    """Return disjoint filters for two streams; each requests a kind that the server declares, if any."""
     watched = _subscribable(evidence, capabilities if isinstance(capabilities, dict) else {})
     return (
         {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},

@@ -47,7 +47,7 @@ class Finding(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A rule that applies and could not be checked; it counts as not passed."""
+    """A rule that applies but could not be checked; it counts as not passed."""
 
     rule: str
     reason: str
@@ -114,21 +114,21 @@ class Report:
 
     @property
     def failed_gates(self) -> tuple[str, ...]:
-        """The ids of the gates that are closed, in the order of the table."""
+        """The ids of the closed gates, in table order."""
         closed = [finding.rule for finding in self.findings if finding.gate]
         closed += [unchecked.rule for unchecked in self.not_checked if unchecked.gate]
         return tuple(dict.fromkeys(closed))
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict: every gate open, one closed by a finding, or the closed ones merely unchecked."""
+        """Return the verdict: all gates open, one closed by a finding, or closed ones only unchecked."""
         if self.passed:
             return "passed"
         return "refused" if any(finding.gate for finding in self.findings) or not self.not_checked else "not shown"
 
     @property
     def verdict_words(self) -> str:
-        """The verdict in the words of reports: `promotable`, `not shown to work` or `not promotable`."""
+        """Return the verdict as text: `promotable`, `not shown to work` or `not promotable`."""
         return {"passed": "promotable", "not shown": "not shown to work", "refused": "not promotable"}[self.verdict]
 
     @property
@@ -138,7 +138,7 @@ class Report:
         return f", {pluralize(len(self.waived), 'finding')} waived by {pluralize(used, 'waiver')}" if used else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON: no clock, no machine, so that equal servers give equal reports."""
+        """Return the report as JSON, without times and machine names, so that equal servers give equal reports."""
         return {
             "report": 1,
             "rules_version": self.rules_version,
@@ -208,7 +208,7 @@ class Report:
 
 
 def group_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings that differ only in their location: a hundred tools without description are one thing to do."""
+    """Group findings that differ only in location, such as 100 tools without a description."""
     alike: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         alike.setdefault((finding.rule, finding.message, finding.severity), []).append(finding)

@@ -61,7 +61,7 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
 
 
 def other_values(value: Any, *, turn: int) -> Any:
-    """Return JSON of the same shape with other values: far from those that were there, and for each `turn` (0, 1) on another side of them."""
+    """Return JSON of the same shape with different values; `turn` (0, 1) selects one of two sets."""
     if isinstance(value, dict):
         return {key: other_values(one, turn=turn) for key, one in value.items()}
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def other_values(value: Any, *, turn: int) -> Any:
 
 
 def _others(schema: Any, value: Any) -> tuple[Any, ...]:
-    """Two more values for a property that says no more of its values than the type; () for every other one."""
+    """Return two more values for a property whose schema gives only a type; otherwise ()."""
     if not isinstance(schema, dict) or schema.keys() - _FREE:
         return ()
     if schema.get("type") == "string" and isinstance(value, str):
@@ -105,7 +105,7 @@ class Arrival:
 
 
 def answered_value(call: RecordedCall) -> Any:
-    """Return the JSON that the API answered to a call; None where it answered something else, or in several steps."""
+    """Return the JSON that the API answered to a call; None for other answers, or several requests."""
     response = call.response if call.requests else None
     if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
         return None
@@ -162,7 +162,7 @@ def _as_json(text: str) -> Any:
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """(path, text) of every plain value; items of a list share a path, as an order may be changed on purpose."""
+    """Yield (path, text) of each plain value; items of a list share a path, because tools may reorder them."""
     todo = [(path, value)]
     while todo:
         at, one = todo.pop()

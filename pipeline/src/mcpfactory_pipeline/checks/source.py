@@ -62,7 +62,7 @@ def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, P
 
 
 def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of what a module registers as a tool: `@server.tool`, `@server.tool("name")`, `server.tool(function, name="name")`."""
+    """Yield (name, line) of each tool that a module registers with `@server.tool` or `server.tool(function)`."""
     functions = dict(_functions(tree))
     decorating: set[int] = set()
     for node in ast.walk(tree):
@@ -80,7 +80,7 @@ def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def _parsed(file: Path) -> ast.Module | None:
-    """Return a hand-written module; None for a generated one, and for what cannot be read."""
+    """Return a hand-written module; None if it is generated or unreadable."""
     try:
         if "_generated" in file.parts or file.stat().st_size > _LARGEST:
             return None
@@ -162,7 +162,7 @@ async def _own_target(server: WorkspaceServer) -> ValidationTarget:
 
 
 async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> ValidationTarget:
-    """One that others wrote is judged from outside, as its stage does: by calls that a person gave, and not by how it is packed."""
+    """Return an adopted server's target: calls that a person gave, without checks of its package."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:
@@ -177,6 +177,6 @@ async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> Validati
 
 
 def with_locations(report: Report, root: Path, folder: Path) -> Report:
-    """Return a report with the files and lines that its findings are about, of the server in `folder`."""
+    """Return the report with the file and line of each finding, for the server in `folder`."""
     names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
     return replace(report, locations=source_places(root, folder, names))

@@ -1,4 +1,4 @@
-"""A model behind an Anthropic endpoint (messages with tools), by the vendor's own client."""
+"""Models behind an Anthropic endpoint (messages with tools), through the vendor's client."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AnthropicChat(ModelChat):
 
     @staticmethod
     def _answers(answers: Sequence[ToolAnswer]) -> list[dict[str, Any]]:
-        """Return one message, as the API wants it."""
+        """Return the answers as one message, as the API requires."""
         blocks = [
             {"type": "tool_result", "tool_use_id": one.call.id, "content": one.text, "is_error": one.failed}
             for one in answers

@@ -241,9 +241,9 @@ async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
     chats: type[ModelChat]
     try:
         if endpoint.kind == "openai":
-            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIChat as chats  # noqa: PLC0415, N813 - optional extra, and heavy
+            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIChat as chats  # noqa: PLC0415, N813 - optional extra
         else:
-            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicChat as chats  # noqa: PLC0415, N813 - optional extra, and heavy
+            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicChat as chats  # noqa: PLC0415, N813 - optional extra
     except ImportError as error:
         raise ConfigError(
             f"the client library of {endpoint.kind} is not installed: {error.name}",
@@ -258,7 +258,7 @@ async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
 
 @dataclass(slots=True)
 class _Asking:
-    """One run over all cases: what is asked, what was spent, and whether the endpoint answers."""
+    """One run over all cases: requests, costs, and the state of the endpoint."""
 
     server: WorkspaceServer
     options: AskOptions
@@ -270,7 +270,7 @@ class _Asking:
     found: dict[int, Attempt] = field(default_factory=dict)
 
     async def all(self, connection: ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
-        """Ask everything; what would cost more than is allowed is not asked."""
+        """Ask each case until the spending limit."""
         waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
         tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
         try:

@@ -49,12 +49,12 @@ class ToolShare:
     share: float
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"tool": self.tool, "tokens": self.tokens, "share": round(self.share, 3)}
 
 
 def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
-    """Return the pairs that compete, each once, in the order of the list; those that tell one another apart are not among them."""
+    """Return the competing pairs in list order, without pairs whose descriptions refer to each other."""
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     words = _telling_words(tools)
     names = [frozenset(stem(word) for word in identifier_words(tool["name"])) for tool in tools]
@@ -74,7 +74,7 @@ def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
 
 
 def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingPair]:
-    """Return pairs of which one tool is found by the other's own description, and the other is not."""
+    """Return pairs in which a search with one tool's description finds only the other tool."""
     found = []
     for number, tool in enumerate(tools):
         about = str(tool.get("description", "")).split("\n", 1)[0]
@@ -157,7 +157,7 @@ class ConfusedPair:
         return sum(self.questions.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "texts": dict(self.texts), "questions": dict(self.questions), "times": self.times}
 
 

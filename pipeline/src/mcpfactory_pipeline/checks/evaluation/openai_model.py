@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint (chat completions with tools), by the vendor's own client."""
+"""Models behind an OpenAI-compatible endpoint (chat completions with tools), through the vendor's client."""
 
 from __future__ import annotations
 

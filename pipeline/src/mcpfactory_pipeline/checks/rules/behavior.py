@@ -83,7 +83,7 @@ def _is_unfinished(call: RecordedCall) -> bool:
       hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
             "can be called"))  # fmt: skip
 def _tools_work(evidence: Evidence) -> RuleOutcome:
-    """At least one tool must do something. Guessed arguments prove nothing by failing, unless the answer itself says so."""
+    """Check that a tool succeeds. Failures with guessed arguments prove nothing, unless the answer reports a defect."""
     reason = calls_or_reason(evidence)
     if reason is not None:
         return reason
@@ -358,7 +358,7 @@ def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
 
 
 def hint(tool: Any, name: str) -> Any:
-    """Return an annotation of a tool, None when it is not given."""
+    """Return an annotation of a tool; None if it is missing."""
     annotations = tool.get("annotations")
     return annotations.get(name) if isinstance(annotations, dict) else None
 

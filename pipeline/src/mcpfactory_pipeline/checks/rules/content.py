@@ -60,7 +60,7 @@ def _blocks(evidence: Evidence) -> list[_Block]:
 
 
 def _contents(evidence: Evidence) -> list[_Block]:
-    """Contents of resources: those that were read, and those that are embedded in blocks."""
+    """Return the contents of resources that were read or are embedded in blocks."""
     read = evidence.probes.get("read-resource")
     found = [_Block("resources/read", one, read) for one in _list_in(read, "contents")] if read is not None else []
     found += [

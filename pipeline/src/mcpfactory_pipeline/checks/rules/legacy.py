@@ -295,7 +295,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 
 
 def _silent_batches(evidence: Evidence) -> Subjects[tuple[Probe, WireExchange]] | RuleOutcome:
-    """Return the batches without requests, except of messages that are also answered alone: another rule reports those."""
+    """Return the batches without requests, except if their messages are also sent alone: another rule checks those."""
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
         scope = probed(name, given=_answered_batch)

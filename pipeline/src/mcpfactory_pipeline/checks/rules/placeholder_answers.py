@@ -73,7 +73,7 @@ _EXCUSED: Final = re.compile(
 
 
 def _own_answers(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
-    """Return successful calls, except those with the API's own answer: substance.results checks if it arrives."""
+    """Return successful calls that do not return the API's own answer: substance.results checks those."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
@@ -121,7 +121,7 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
 
 
 def _texts_of(text: str) -> list[str]:
-    """Return the plain values of an answer that is JSON, as texts; else the answer."""
+    """Return the plain values of a JSON answer as strings; for other answers, the whole text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -191,7 +191,7 @@ def _changes(name: str, tool: Json) -> bool:
       source="MCP schema, CallToolResult.content: a model can do nothing with no content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
-    """Return a fault when all tools, and at least two, succeed with nothing at all: not even an empty list as text."""
+    """Report a fault if all tools, and at least two, return an empty answer, without even an empty list as text."""
     succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
@@ -226,7 +226,7 @@ def _answered_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
       source="the API's answer is what the model called the tool for; the stub upstream knows it",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    """Compare one answer. A conversion has no value of the API's either: only an answer that stays when the API's changes has lost it."""
+    """Compare one answer. Converted values are fine: only an answer that ignores changes of the API has lost values."""
     found = arrival(call)
     if is_beside(call):
         words = (

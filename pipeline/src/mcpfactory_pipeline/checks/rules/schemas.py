@@ -212,7 +212,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 
 def tokens(tool: Any) -> int:
-    """About how many tokens a model pays for a tool: the part that clients pass to it."""
+    """Return the approximate number of tokens of a tool: the part that clients pass to models."""
     return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 

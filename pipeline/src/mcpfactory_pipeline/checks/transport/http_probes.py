@@ -77,7 +77,7 @@ def http_fault(answer: HttpAnswer, words: str, lesser: Severity | None = None) -
 
 
 def _tolerated(answer: HttpAnswer) -> Severity | None:
-    """Return the weight of a refusal with another status than the expected one."""
+    """Return the weight of a refusal with an unexpected status."""
     return 1 if 400 <= answer.status < 500 else None
 
 
@@ -132,7 +132,7 @@ def _mismatch(answer: HttpAnswer) -> Iterator[Fault]:
 
 
 def _accepted_or_refused(answer: HttpAnswer) -> Iterator[Fault]:
-    """Expect that an unknown notification is accepted or refused, and never answered like a request."""
+    """Expect that an unknown notification is accepted or refused, but never answered."""
     if 200 <= answer.status < 300 and answer.has_body:
         words = f"a notification got status {answer.status} and a body"
         yield http_fault(answer, words, 1 if answer.status == 202 else None)
@@ -332,7 +332,7 @@ class _Asker:
         self.plain = {**begun, "MCP-Protocol-Version": self.agreed}
 
     def _message(self, probe: HttpProbe) -> Any:
-        """Return the body of the request; None if it has none."""
+        """Return the body of the request; None without one."""
         if not probe.method:
             return probe.body
         meta = {key: value for key, value in {**modern_meta(self._modern), **probe.meta}.items() if value is not None}

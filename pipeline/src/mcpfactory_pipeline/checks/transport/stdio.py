@@ -220,7 +220,7 @@ class StdioConversation:
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
-        """Wait until more than so many streams were acknowledged or answered, or the process closed its output."""
+        """Wait until more than `number` streams are acknowledged or answered, or the process closes its output."""
         while not self._readers[0].done():
             heard = self._log.heard or []
             if sum(is_answer(one) or is_acknowledgement(one) for one in heard) > number:
@@ -249,7 +249,7 @@ class StdioConversation:
         _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
         for reader in pending:
             reader.cancel()
-        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no public way to release such pipes
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no public way to release pipes
         if not session.answered:
             session.problem = f"ended with code {ended_early}" if ended_early is not None else "no answer came"
         session.stderr = self._stderr.decode(errors="replace")
@@ -270,7 +270,7 @@ class StdioConversation:
         return ""
 
     async def _answer(self) -> Json | None:
-        """Return the next answer that is still waited for; None when the process closed its output."""
+        """Return the next pending answer; None if the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
@@ -354,7 +354,7 @@ class StdioConversation:
 
 
 def peak_memory(pid: int) -> int | None:
-    """Return the most memory that a living process ever had, in kilobytes; None where the system does not say (proc(5))."""
+    """Return the peak memory of a living process in kilobytes; None if the system does not report it (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
