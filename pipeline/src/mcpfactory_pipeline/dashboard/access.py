@@ -53,7 +53,7 @@ class AccessError(PipelineError):
 
 
 class UsedTicketError(AccessError):
-    """A form came a second time: what it confirms was done, or refused, when it came first."""
+    """A form was submitted twice: its action was already done, or refused, at the first submission."""
 
     title: ClassVar[str] = "Confirmed already"
 
@@ -88,7 +88,7 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
 
 
 def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
-    """Return the people and one more. Spellings of one name are one person, as for approvals, and have one token."""
+    """Return the people plus one more. Spellings of one name are one person with one token, as for approvals."""
     same = next((one for one in people if person_key(one) == person_key(name)), None)
     if same is not None or not person_key(name):
         who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
@@ -152,7 +152,7 @@ class DashboardSession:
 
 
 class DashboardAccess:
-    """The people, and the sessions that they have. Used from one event loop."""
+    """People and their sessions. Used from one event loop."""
 
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}
@@ -187,7 +187,7 @@ class DashboardAccess:
         return found if found is not None and found.until > self._clock() else None
 
     def logout(self, secret: str) -> None:
-        """End a session; its tickets are worth nothing any more."""
+        """End a session; its tickets become invalid."""
         self._sessions.pop(_hash(secret), None)
 
     def bearer(self, token: str) -> DashboardSession:
@@ -200,7 +200,7 @@ class DashboardAccess:
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
     def named(self, person: str) -> DashboardSession:
-        """Return the session of somebody whom the proxy logged in; all browsers of one person share it."""
+        """Return the session of a person whom the proxy authenticated; all their browsers share it."""
         session = self._named.pop(person, None) or DashboardSession(person, 0.0, source=_PROXY, proxied=True)
         while len(self._named) >= _MAX_SESSIONS:
             del self._named[next(iter(self._named))]
@@ -284,7 +284,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy:
-    """The proxy: in which header it names people, and the hash of the secret that it sends along."""
+    """The proxy: the header that names people, and the hash of the proxy's secret."""
 
     header: str
     secret: str
@@ -357,7 +357,7 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return the name of a person; with a comma it is that of several, of which clients may have written the first."""
+    """Return the person's name; refuse commas, because clients may have added a name before the proxy's."""
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

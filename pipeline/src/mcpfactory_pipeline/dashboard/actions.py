@@ -69,7 +69,7 @@ def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 
 
 def _channels(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    """All channels; first those for which a candidate is there that they do not offer."""
+    """Return all channels; those first that do not offer an available candidate."""
     return tuple(dict.fromkeys((*decidable(detail), *(channel.name for channel in detail.channels))))
 
 
@@ -112,7 +112,7 @@ _CHOICES: Final[Mapping[str, ActionChoices]] = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A form for an operation at one server."""
+    """Form for an operation on one server."""
 
     operation: type[Operation]
     fields: tuple[FormInput, ...]
@@ -327,7 +327,7 @@ def _inputs(
     values: Mapping[str, str],
     possible: Sequence[Mapping[str, str]],
 ) -> tuple[FormInput, ...]:
-    """Return the fields of the form; of channel and stage only the one that the decision is about."""
+    """Return the form's fields; of channel and stage only the subject of the decision."""
     given = dict(values) if any(values.get(name) for name in ABOUT) else {**next(iter(possible), {}), **values}
     found = []
     for one in action.fields:

@@ -155,7 +155,7 @@ def _events(
 
 
 class _HostGuard:
-    """Refuses foreign hosts and what says without right who it is, and gives every answer the security headers."""
+    """Middleware that refuses foreign hosts and forged proxy headers, and adds security headers to each response."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str], proxy: TrustedProxy | None, public: SplitResult) -> None:
         self._app = app
@@ -236,12 +236,12 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def short_query(request: Request) -> dict[str, str]:
-    """Return the query of a request, cut to what a page may repeat: it stands in fields and links of the page. Spaces around a value do not count."""
+    """Return the query of a request, stripped and truncated, because pages repeat it in fields and links."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 
 async def problem_response(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that could not be fulfilled."""
+    """Return the response for a request that failed."""
     assert isinstance(error, PipelineError)  # registered for this class only
     if isinstance(error, AccessError):
         status, title = error.status, error.title
@@ -256,14 +256,14 @@ async def problem_response(request: Request, error: Exception) -> Response:
 
 
 async def not_found_response(request: Request, _error: Exception) -> Response:
-    """Return the answer where there is nothing."""
+    """Return the 404 response."""
     return error_response(
         request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox."
     )
 
 
 async def not_allowed_response(request: Request, _error: Exception) -> Response:
-    """Return the answer to a method that a path does not take, with those that it does (RFC 9110 §10.2.1)."""
+    """Return the 405 response with the permitted methods (RFC 9110 §10.2.1)."""
     here = (
         one for one in request.app.routes if isinstance(one, Route) and one.matches(request.scope)[0] is not Match.NONE
     )
@@ -282,7 +282,7 @@ async def gone_response(_request: Request, _error: Exception) -> Response:
 def error_response(
     request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
 ) -> Response:
-    """Return a problem, in the form that is wanted; `ways` are links from there (words, path)."""
+    """Return an error page or problem JSON, as requested; `ways` are links (text, path)."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
     return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

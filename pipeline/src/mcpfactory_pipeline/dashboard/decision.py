@@ -42,7 +42,7 @@ _TESTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """One change that callers meet: `breaking`, `additive` or `cosmetic`."""
+    """A change that affects callers: `breaking`, `additive` or `cosmetic`."""
 
     kind: str
     code: str
@@ -146,7 +146,7 @@ class DecisionPage:
 
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels for which a candidate of a server is there that they do not offer; none of a retired one."""
+    """Yield the channels that do not offer an available candidate; none for a retired server."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
@@ -273,7 +273,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return why a candidate without a pending decision must not be promoted, and the command that resolves it, "" for none."""
+    """Return why a candidate without a pending decision must not be promoted, and the remedy ("" for none)."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -322,7 +322,7 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
-    """Return a change without the name of its tool; a new tool with its description from `manifest`."""
+    """Return a change without the tool's name; a new tool gets its description from `manifest`."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()
@@ -333,7 +333,7 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
+    """Return findings that are gone, are new, and the number that stayed; evidence is not compared."""
     old, new = (
         [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
         for report in (before, after)

@@ -1,4 +1,4 @@
-"""Facts that views are made of, with the words and signs for each status."""
+"""Facts for views, with the text and sign of each status."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCandidate:
-    """The data of one candidate on this machine: manifest, validation report and file contents."""
+    """Data of a candidate on this machine: manifest, validation report and file contents."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The path of a stage's log, with the outcome and the run of its last execution. `going`: it runs now."""
+    """Path of a stage's log, with the outcome and run of its last execution. `going` is True while it runs."""
 
     workspace: str
     server: str
@@ -152,12 +152,12 @@ def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
 
 
 def outcome_status(outcome: object) -> Status:
-    """Return the status of an outcome; one that this version does not know is inconclusive."""
+    """Return the status of an outcome; unknown outcomes are inconclusive."""
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
 def headline(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
-    """Return the status of a whole server: the worst of its stages and holds. One begun and not finished is as far as it came."""
+    """Return a server's overall status: broken, retired, or the worst status of its stages and holds."""
     if row.get("problem"):
         return STATUSES["broken"]
     if row.get("retired"):
@@ -191,13 +191,13 @@ def page_number(wanted: str, pages: int) -> int:
 
 
 def shorten(text: str, size: int) -> str:
-    """Return a text, cut after so many characters."""
+    """Return a text, truncated to `size` characters."""
     return text if len(text) <= size else f"{text[:size]}…"
 
 
 @functools.cache
 def adapter(view: type[Any]) -> TypeAdapter[Any]:
-    """Return the adapter that serializes views of a class to plain data and returns their schema."""
+    """Return the adapter that serializes views of a class, and returns their schema."""
     return TypeAdapter(view)
 
 

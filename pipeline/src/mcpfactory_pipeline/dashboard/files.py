@@ -58,7 +58,7 @@ def open_log(file: Path) -> BinaryIO:
 
 
 def plain_text(data: bytes) -> str:
-    """Return whole lines of a log as text without colors and other commands of a terminal. Of a line that was overwritten, as by a progress bar, the last state counts."""
+    """Return whole lines without terminal commands; of an overwritten line (a progress bar), the last state."""
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -78,7 +78,7 @@ def read_log(file: Path) -> str:
 
 
 def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the report that the stage `validate` kept below `folder`, where it is still on this machine."""
+    """Return the report that the stage `validate` stored below `folder`, if it is on this machine."""
     for relative in kept:
         file = folder / relative
         if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
@@ -106,7 +106,7 @@ _IGNORED: Final = frozenset(
 
 
 def workspace_digest(pipeline: Path) -> str:
-    """Hash names, times, sizes and inodes of the files of states, histories and locks: it changes with any of them."""
+    """Return a hash of names, times, sizes and inodes of the state, history and lock files."""
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
@@ -123,7 +123,7 @@ def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
 
 
 def channel_pages(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
-    """Yield the folders of channels on this machine and of the projects in them, each with its stamp."""
+    """Yield the channel folders on this machine and the projects in them, each with its stamp."""
     for channel in _folders_in(str(channels)):
         for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
             yield folder, file_stamp(folder)
@@ -136,7 +136,7 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def files_below(folder: str) -> Iterator[str]:
-    """Yield a folder, and every folder and file below it; a file that comes or goes changes the stamp of its folder."""
+    """Yield a folder, and each folder and file below it; added and removed files change their folder's stamp."""
     yield folder
     try:
         entries = list(os.scandir(folder))

@@ -35,7 +35,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event str
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of the log of a step at work, in whole lines: `text` begins `start` bytes after the beginning of the file."""
+    """New text of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
 
     step: str  # server/stage/attempt
     start: int
@@ -43,13 +43,13 @@ class Tail:
 
     @property
     def end(self) -> int:
-        """Return the number of bytes of the file that are known."""
+        """Return the number of bytes that are known so far."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The current state of a followed page. `state` is the page part to replace, `over` means that it is final."""
+    """The current state of a followed page. `state` is the part to replace; `over` means that it is final."""
 
     state: str
     tails: tuple[Tail, ...] = ()
@@ -57,7 +57,7 @@ class Snapshot:
 
     @property
     def digest(self) -> str:
-        """A short name for the state."""
+        """A short hash of the state."""
         return hashlib.sha256(self.state.encode()).hexdigest()[:16]
 
 
@@ -70,7 +70,7 @@ class Position:
 
     @classmethod
     def read(cls, text: str) -> Position:
-        """From the id of an event; from any other text the beginning."""
+        """Parse the id of an event; any other text means the beginning."""
         digest, _, logs = text.partition(";")
         pairs = [pair.rpartition("@") for pair in logs.split(",")[:_MAX_STEPS] if pair]
         if not all(step and end.isascii() and end.isdecimal() and len(end) < 19 for step, _, end in pairs):
@@ -144,11 +144,11 @@ Poll = Callable[[], Snapshot | None]
 
 
 class TooManyFollowersError(PipelineError):
-    """As many follow as are let in."""
+    """The maximum number of followers is reached."""
 
 
 class _Follower:
-    """One thing that is followed. It polls only while somebody listens."""
+    """A followed page. It polls only while it has listeners."""
 
     def __init__(self, first: Snapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first
@@ -196,7 +196,7 @@ class _Follower:
 
 
 class Followers:
-    """Everything that is followed now. `ended` says that the server goes down: then every stream ends."""
+    """All followed pages. `ended` returns True when the server shuts down, which ends every stream."""
 
     def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
         self._ended = ended
@@ -248,7 +248,7 @@ class Followers:
 
 
 def watch_workspace(reader: WorkspaceReader) -> Poll:
-    """Sees that some server has another state, or that a run began or ended; what that is, pages say."""
+    """Return a poll that detects changes of a server's state, and the start and end of runs."""
     last = ""
 
     def poll() -> Snapshot | None:

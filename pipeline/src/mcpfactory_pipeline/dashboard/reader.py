@@ -72,7 +72,7 @@ _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # large,
 
 
 class _KnownServer(NamedTuple):
-    """Facts of a server, and the stamps that the files had when they were read."""
+    """Facts of a server, and the stamps of its files when they were read."""
 
     paths: tuple[str, ...]
     stamps: Stamps
@@ -105,7 +105,7 @@ class WorkspaceReader:
         return Workspace.find(self._root).name
 
     def workspace(self) -> WorkspaceFacts:
-        """All servers, by name."""
+        """Return the facts of all servers, by name."""
         if (last := self._last) is not None and (not self._live or time.monotonic() - last[0] < self._age):
             return last[1]
         seen = self.digest()
@@ -176,13 +176,13 @@ class WorkspaceReader:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """Return the events of every server that is or was, or of one, oldest first, without what only its own page shows."""
+        """Return the events of one or all servers, including deleted ones, oldest first, without large fields."""
         store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
     def steps_at_work(self) -> Steps:
-        """Return run, server and stage of each running step."""
+        """Return (run, server, stage) of each running step."""
         return steps_at_work(Store(self._workspace()).locks)
 
     def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None) -> T:
@@ -265,7 +265,7 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
+        """Return a text that changes with each state, history or running step. Cheap: reads no file contents."""
         return workspace_digest(self._workspace().pipeline)
 
     def forget(self) -> None:
@@ -360,7 +360,7 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:
-    """Raise `NotFoundError` for a name that no server has; what else is wrong with one, its row says."""
+    """Raise `NotFoundError` if no server has the name; other problems are shown in the server's row."""
     try:
         workspace.server(name)
     except NotFoundError:
@@ -399,7 +399,7 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield no names where the candidate was in the channel before: some approvals are possibly void."""
+    """Yield approvers per channel; none if the channel offered the candidate before, because approvals may be void."""
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
         if known and channel.name not in known.channels and not channel.signed:
@@ -425,7 +425,7 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 def _contract(
     workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools of a candidate that is on this machine: those that it listed, or those of its `manifest`."""
+    """Return the tools of a candidate on this machine: those it listed, or those in its `manifest`."""
     folder = workspace.artifacts / server / candidate
     try:
         found = stored_contract(folder, manifest=manifest) if candidate else None
@@ -450,7 +450,7 @@ def _events(store: Store, name: str) -> list[Event]:
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """A later run overwrites the logs; the hash shows if one still belongs to this run."""
+    """Return log paths by stage; the hash shows if a log still belongs to this run, because later runs overwrite it."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":
@@ -465,7 +465,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the ids of the events of steps that went wrong, and after which their stage has not begun again: the log that is there is theirs."""
+    """Yield the ids of failed steps whose stage has not started again, so that the existing log is theirs."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

@@ -27,7 +27,7 @@ _STOP_TIMEOUT: Final = 15.0  # seconds until a stopped run must have ended
 
 
 class RunProcesses:
-    """The runs that were begun here and have not ended."""
+    """Runs that were started here and have not ended."""
 
     def __init__(self, workspace_root: Path) -> None:
         self._root = workspace_root
@@ -82,7 +82,7 @@ class RunProcesses:
 
     @property
     def going(self) -> frozenset[str]:
-        """The ids of those that go on."""
+        """The ids of the active runs."""
         with self._guard:
             return frozenset(self._processes)
 
@@ -107,7 +107,7 @@ class RunProcesses:
             self._processes.pop(run, None)
 
     def close(self) -> None:
-        """End all of them in order: what has finished is kept, what was at work is recorded as interrupted."""
+        """Stop all runs: finished stages are kept, and running ones are recorded as interrupted."""
         with self._guard:
             processes = list(self._processes.values())
         for process in processes:
@@ -120,7 +120,7 @@ class RunProcesses:
 
 
 def main() -> None:
-    """One run."""
+    """Run one run."""
     root, run, wanted = sys.argv[1:]
     try:
         Run.model_validate_json(wanted).carry_out(OperationContext(Workspace.find(Path(root)), run_id=run))

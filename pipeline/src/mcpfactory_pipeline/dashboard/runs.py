@@ -58,7 +58,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class RunWait:
-    """A server for which a run waits, and the run that is at work there, "" where that is not known."""
+    """A server that a run waits for, and the run that holds it ("" if unknown)."""
 
     server: str
     run: str
@@ -130,13 +130,13 @@ def by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str
 
 
 def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
-    """Return the list of `runs_of`, a page at a time."""
+    """Return one page of the list from `runs_of`."""
     shown, pager = paged(runs, page, _LINES)
     return RunsPage(workspace, pager, shown)
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
-    """Return the page of a run; with `server`, of its steps at that server, with logs."""
+    """Return the page of a run; with `server`, of its steps on that server, with logs."""
     began, steps, line = _whole_run(facts)
     names, pager = paged(tuple(steps), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
@@ -242,7 +242,7 @@ def _step(
 
 
 def _id(event: Event) -> str:
-    """Ids sort by time, so that a thousand of them need not be read for the first and the last."""
+    """Return the event's id; ids sort by time, so times need not be parsed to find the first and last."""
     return str(event["id"])
 
 
@@ -299,7 +299,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class GanttChart:
-    """A Gantt chart: one row a step."""
+    """A Gantt chart with one row per step."""
 
     width: float
     height: float
@@ -310,7 +310,7 @@ class GanttChart:
 
 
 def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
-    """Return the steps of a run that took so many seconds, from left to right in time."""
+    """Return the chart of a run of `seconds`, with its steps from left to right in time."""
     scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
     bars, before = [], ""
     for number, step in enumerate(steps):
