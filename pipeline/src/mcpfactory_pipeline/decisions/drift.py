@@ -1,4 +1,4 @@
-"""Drift of adopted servers, and what that means for promotion."""
+"""Drift of adopted servers, and its effect on promotion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Drift:
     server: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Return it as plain data."""
+        """Return plain data."""
         return {name: getattr(self, name) for name in ("kind", "message", "means", "command")}
 
 
@@ -139,7 +139,7 @@ def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerSt
 
 
 def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
-    """Return one of `channel_drift` as a sentence that names the server."""
+    """Return a result of `channel_drift` as a sentence that names the server."""
     return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
 
 

@@ -151,7 +151,7 @@ def _restore_files(
 
 
 def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
-    """Build a candidate again; return the words for where its sources were. Raises `StateError` when that is not possible."""
+    """Rebuild a candidate; return a description of its sources. Raises `StateError` if this is impossible."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.offered.name
     wanted = known.inputs.get("source", "")
@@ -181,7 +181,7 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
 def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
-    """Build a server from the folder that has its sources, as its kind is built."""
+    """Build a server of any kind from the folder with its sources."""
     kept_apart, config = isolation_settings(workspace.settings.pipeline), read_file(ServerConfig, folder / CONFIG)
     if config.adopted is None:
         backend = str(known.facts.get("backend", ""))
@@ -193,7 +193,7 @@ def _built_again(
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """Yield a folder whose sources have the wanted hash, and their origin; None without such sources."""
+    """Yield a folder whose sources have the wanted hash, and a description of their origin."""
     own = own_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"
