@@ -37,7 +37,7 @@ _UNSURE: Final = "take nothing from this folder; fold what the job itself upload
 
 @dataclass(frozen=True, slots=True)
 class Packed(JsonRecord):
-    """One server: how many files of it are in the bundle, and how many bytes they are."""
+    """One server: the number of its files in the bundle, and their bytes."""
 
     server: str
     files: int
@@ -110,7 +110,7 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
-    """Pack the files of the state that are on this machine; other machines built the others."""
+    """Pack the state's files that are on this machine; other machines built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people; includes logs of unfinished stages, which the state omits
         _copy_logs(artifacts, folder / "logs" / state.server)
@@ -149,7 +149,7 @@ def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
 
 
 def write_files(files: Mapping[Path, bytes]) -> None:
-    """Write files that were unpacked, each whole or not at all."""
+    """Write unpacked files, each atomically."""
     for place, data in files.items():
         place.parent.mkdir(parents=True, exist_ok=True)
         replace_file(place, data)

@@ -50,7 +50,7 @@ def workflow(settings: CiSettings) -> str:
 
 
 def release_workflow(settings: CiSettings) -> str:
-    """Return the workflow that publishes a release when its tag is pushed."""
+    """Return the workflow that publishes a release for a pushed tag."""
     return _filled("github/release.yml", settings)
 
 
@@ -76,12 +76,12 @@ def template(name: str) -> str:
 
 
 def common_blocks(settings: CiSettings) -> dict[str, str]:
-    """Return the blocks that the templates of all providers have."""
+    """Return the template values that all providers share."""
     return {"BRANCH": settings.branch, "CHANNEL": settings.channel, "ENVIRONMENT": settings.environment}
 
 
 def replace_blocks(text: str, blocks: Mapping[str, str]) -> str:
-    """Return a text with values for its `@NAME@`, one after the other: a value may have blocks itself."""
+    """Return a text with each `@NAME@` replaced, in order: a value may contain placeholders."""
     for name, value in blocks.items():
         text = text.replace(f"@{name}@", value)
     return text

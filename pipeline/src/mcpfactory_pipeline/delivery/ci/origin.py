@@ -46,7 +46,7 @@ NEWER: Final = "is newer"
 
 @dataclass(frozen=True, slots=True)
 class WheelDifference(JsonRecord):
-    """A wheel that differs from the version in use: its version in the folder ("" if missing) and here, and how."""
+    """A wheel in a folder that differs from ours: its version ("" if missing), our version, and the difference."""
 
     name: str
     there: str
@@ -55,7 +55,7 @@ class WheelDifference(JsonRecord):
 
 
 def differences(folder: Path) -> list[WheelDifference]:
-    """Return the missing or different wheels of the factory's distributions in a folder. Nothing is built."""
+    """Return the missing or different wheels of the factory in a folder. Builds nothing."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
     return [one for one in found if one is not None]
@@ -180,7 +180,7 @@ class Origin:
     ref: str = ""
 
     def __str__(self) -> str:
-        """As it is recorded; `parse_origin` reads it."""
+        """Return the recorded form, which `parse_origin` reads."""
         return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
 
 
@@ -253,7 +253,7 @@ def read_ci(settings: WorkspaceSettings) -> CiSettings:
 
 
 def install_line(origin: Origin) -> str:
-    """Return the line of a script that installs the factory. Wheels of a folder are named, so that no index is asked for them."""
+    """Return the script line that installs the factory. Wheels are given as files, so that no index is used."""
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={tool_version('mcpfactory')}"
     if origin.kind == FOLDER:
@@ -313,7 +313,7 @@ def choose_origin(text: str) -> Origin:
 
 
 def installed_origin() -> Origin | None:
-    """Return the repository and commit that this factory was installed from, as its installer noted it (PEP 610); else None."""
+    """Return the repository and commit that this factory was installed from (PEP 610); None for other installations."""
     try:
         found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
         url, vcs = found["url"], found["vcs_info"]
@@ -386,7 +386,7 @@ def apply_origin(root: Path, origin: Origin) -> list[str]:
 
 
 def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
-    """Return an error, with what to do, when the wheels below the root are not those of the factory that runs; None when they are, or none are kept."""
+    """Return an error if wheels below the root are not of this factory; None if they are, or there are none."""
     wheels = differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None

@@ -135,7 +135,7 @@ _PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcp
 
 @dataclass(frozen=True, slots=True)
 class RefusedHistory:
-    """A history that a pull request changes: which, how, and what to do."""
+    """A history that a pull request must not change: server, change, and remedy."""
 
     server: str
     message: str
@@ -189,7 +189,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files of pipeline/locks, which others would read in place of histories."""
+    """Return the tracked files in pipeline/locks, which others would read instead of histories."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )

@@ -1,4 +1,4 @@
-"""Entries for a server in the shape of a client, with references in place of secrets, and the reference page that shows them."""
+"""Client configuration entries for a server, with references instead of secrets, and their reference page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A URL to connect to; `variable` is the one that holds the bearer token, "" when none is needed."""
+    """A URL to connect to; `variable` holds the bearer token, "" if none is needed."""
 
     url: str
     variable: str = ""
@@ -44,7 +44,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class ClientEntry:
-    """An entry, and the tasks of a person for it to work, one sentence each."""
+    """An entry, and the tasks that remain for a person, one sentence each."""
 
     value: Mapping[str, Any]
     todo: tuple[str, ...]
@@ -93,7 +93,7 @@ def build_entry(
 
 
 def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return the program, its arguments, and the tasks of a person: full paths, or names if others share the entry."""
+    """Return program, arguments and remaining tasks: full paths, or names if the entry is shared."""
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):

@@ -26,7 +26,7 @@ class ClientError(PipelineError):
 
 
 class UnreadableError(ValueError):
-    """A text is not what its format demands; the message says what and at which line."""
+    """Text that violates its format; the message says why and gives the line."""
 
 
 _BACKUPS: Final = 10  # earlier versions that are kept of each file
@@ -45,12 +45,12 @@ class Home:
 
     @property
     def secrets(self) -> Path:
-        """The folder for files with secrets, which configurations refer to."""
+        """Return the folder for files with secrets that configurations refer to."""
         return self.config / "mcpfactory" / "secrets"
 
 
 def this_machine(environ: Mapping[str, str]) -> Home:
-    """Return this machine's, for the person with that environment."""
+    """Return the locations on this machine for the person with this environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"

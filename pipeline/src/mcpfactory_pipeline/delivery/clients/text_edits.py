@@ -1,4 +1,4 @@
-"""Tables of a TOML text, changed in place: one is added at the end, or removed with its sub-tables."""
+"""In-place edits of tables in TOML text: add one at the end, or remove one with its sub-tables."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _last(node: Any) -> int:
 
 
 def _lines(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Whole lines, without the end of the last one."""
+    """Return the positions of whole lines, without the last line end."""
     stop = len(text[:stop].rstrip())
     end = text.find("\n", stop)
     end = len(text) if end < 0 else end - (text[end - 1] == "\r")
@@ -152,7 +152,7 @@ def _after(text: str, place: int, entry: str, column: int, end: str) -> str:
 
 
 def _into_empty(text: str, name: Any, container: Any, entry: str, end: str) -> str:
-    """`key:`, `key: {}` and `key: []` become a block."""
+    """Replace `key:`, `key: {}` or `key: []` with a block."""
     start, stop = container.start_mark.index, container.end_mark.index
     before = text[:start].rstrip(" ") if stop > start else text[:start]
     return _after(before + text[stop:], name.end_mark.index, entry, name.start_mark.column + 2, end)

@@ -1,4 +1,4 @@
-"""The HTTP client of publish targets, and the identity that a CI provider gives a job."""
+"""HTTP client of publish targets, and the identity token that CI providers give jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HttpResponse = httpx.Response
 
 
 def summary(answer: HttpResponse) -> str:
-    """Return the status and the beginning of the body, on one line, for a message."""
+    """Return the status and the start of the body on one line, for messages."""
     text = " ".join(answer.content[: 4 * _SHOWN].decode(errors="replace").split())
     return f"it answered {answer.status_code}" + (f": {text[:_SHOWN]}" if text else "")
 
@@ -65,7 +65,7 @@ _LARGEST: Final = 50_000_000  # maximum size in bytes of a decompressed response
 
 
 class HttpClient:
-    """Requests, one after the other, over connections that are kept."""
+    """Client for sequential requests over persistent connections."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -110,7 +110,7 @@ def open_client() -> Iterator[HttpClient]:
 
 @functools.cache
 def _trust() -> ssl.SSLContext:
-    """Whom to trust: read once, for that takes longer than most requests."""
+    """Return the TLS context; loaded once, because loading takes longer than most requests."""
     return httpx.create_ssl_context()
 
 

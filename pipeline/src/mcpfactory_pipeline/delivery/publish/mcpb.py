@@ -54,7 +54,7 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
 
 
 def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
-    """`manifest.json` of a bundle, version 0.4 for `type` `uv`, 0.3 for `python`. Pure; what it lacks is left out."""
+    """Return `manifest.json` of a bundle, version 0.4 for `uv`, 0.3 for `python`. Missing values are omitted. Pure."""
     about, kind = release.metadata, settings["type"]
     fields: dict[str, Any] = {
         "manifest_version": _TYPES[kind],
@@ -120,7 +120,7 @@ def _setting(variable: Variable) -> dict[str, Any]:
 
 
 def pyproject(release: CandidateRelease) -> bytes:
-    """Return the `pyproject.toml` of a `uv` bundle, which requires the wheels in it and is not a package. Pure."""
+    """Return the `pyproject.toml` of a `uv` bundle, which requires the included wheels and is not a package. Pure."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
     sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
@@ -159,7 +159,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems that clients would reject, including those of the official `mcpb` if it is on the path."""
+    """Return problems that clients would reject, including those of the official `mcpb`, if installed."""
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]

@@ -233,7 +233,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
 
 @contextmanager
 def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
-    """Let processes that publish one server wait for each other, dry runs as well: they write the same files."""
+    """Serialize processes that publish one server, including dry runs, because they write the same files."""
     if mode == "check":
         yield
         return
@@ -366,7 +366,7 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
 
 
 def _write_files(delivery: _Delivery) -> Path:
-    """Write the files built for a target into its folder; the release's own files are in the candidate's folder."""
+    """Write the files for a target into its folder; the release's own files stay in the candidate's folder."""
     folder = delivery.settings.folder
     for name, data in delivery.files.items():
         file = folder / name

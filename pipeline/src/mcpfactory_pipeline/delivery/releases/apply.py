@@ -112,7 +112,7 @@ def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock
 
 
 def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[str, bytes | None]:
-    """By path below the server: version, changelog, contract, the machine's files that state the version; the notes are gone."""
+    """Return path → content below the server: version, changelog, contract, generated files; None deletes a note."""
     folder = server.folder
     place, text = with_version(folder, server.package, one.version)
     news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
@@ -213,7 +213,7 @@ def _end_journal(workspace: Workspace) -> None:
 
 
 def _roll_back(workspace: Workspace, repository: Repository) -> None:
-    """Undo what a release that was killed before its commit wrote; nothing where none was."""
+    """Undo the writes of a release that was killed before its commit, if any."""
     try:
         noted = json.loads(_journal_file(workspace).read_bytes())
         head, hashes = str(noted["head"]), dict(noted["files"])

@@ -34,7 +34,7 @@ _LONGEST: Final = 40  # characters of the text that become part of a file name
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One fragment: its file below the server's folder, its kind, its text, and the step that the file states itself, if any."""
+    """A changelog fragment: its file below the server's folder, kind, text, and explicit step, if any."""
 
     file: str
     kind: str
@@ -43,11 +43,11 @@ class Note:
 
     @property
     def step(self) -> Step:
-        """The step of the version that it asks for."""
+        """Return the version step that it requires."""
         return self.stated or KINDS[self.kind]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "step": self.step}
 
 
@@ -162,7 +162,7 @@ def unreleased_of(text: str) -> str:
 
 
 def with_release(text: str, version: str, day: date) -> str:
-    """Return a changelog whose unreleased section is that of a release: its heading names the version and the day."""
+    """Return a changelog whose unreleased section has a heading with version and day."""
     found, _ = _unreleased(text)
     if found is None:
         raise ValueError("the changelog has no unreleased section")
