@@ -141,7 +141,7 @@ def _checked(result: int) -> int:
 
 
 def main() -> None:
-    """Restrict this process, and become the program."""
+    """Restrict this process, and replace it by the program."""
     rules, _, program, *arguments = sys.argv[1:]
     try:
         with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is not imported before the server's code

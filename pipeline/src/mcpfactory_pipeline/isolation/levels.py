@@ -1,4 +1,4 @@
-"""Levels of isolation: environment variables, paths and sandboxes for code of a server."""
+"""Isolation levels: environment variables, paths and sandboxes for a server's code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLAIN: Final = (
 
 
 def foreign_path() -> str:
-    """Return `PATH` without the environment that mcpfactory itself runs in: `python` is then that of the machine, with its packages, and not ours."""
+    """Return `PATH` without mcpfactory's own environment, so that `python` is the machine's with its packages."""
     path = os.environ.get("PATH", os.defpath)
     if sys.prefix == sys.base_prefix:
         return path
@@ -92,7 +92,7 @@ def interpreter_paths() -> tuple[str, ...]:
 
 
 def _start_files() -> set[str]:
-    """Return the modules that every start imports, where the standard library links to them: Debian has one in /etc."""
+    """Return modules imported at each start that the standard library links to, such as Debian's in /etc."""
     library = Path(sysconfig.get_path("stdlib"))
     return {str(file.resolve()) for name in _STARTS if (file := library / name).is_symlink()}
 
@@ -108,7 +108,7 @@ _PATIENCE: Final = 10.0  # seconds; timeout of the no-op program that probes the
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The program that starts containers, and the image whose C library the interpreter fits."""
+    """The program that starts containers, and an image whose C library is compatible with the interpreter."""
 
     program: str = "docker"
     image: str = "debian:stable-slim"
@@ -274,7 +274,7 @@ class Sandbox:
     environ: Mapping[str, str]
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """Return the command that runs another inside; it gets the variables that it is started with."""
+        """Return the command that runs `command` in the sandbox; its variables are those of its caller."""
         return self.level.command(self.reach, command)
 
 

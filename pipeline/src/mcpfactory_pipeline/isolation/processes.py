@@ -40,7 +40,7 @@ def hide_process() -> None:
 
 
 def adopt_orphans() -> bool:
-    """Have orphans among the descendants of this process become its children; whether the system can do that."""
+    """Make orphaned descendants children of this process; return True if the system supports that."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -90,7 +90,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
 
 def _end_adopted(spare: AbstractSet[int], deadline: float) -> set[int]:
-    """End children of this process, but those to `spare`, as fast as they come, and take them off the list; return whom a signal met."""
+    """End and reap children of this process, except those in `spare`, as they appear; return the signaled ones."""
     met: set[int] = set()
     while (children := _children() - spare) and time.monotonic() < deadline:
         for pid in children:
@@ -118,19 +118,19 @@ def _children() -> set[int]:
 
 
 def descendants(leader: int) -> set[int]:
-    """Return the processes that descend from one and have not ended; none where the system does not say."""
+    """Return the running descendants of a process; empty if the system does not report them."""
     processes = _processes()
     return {pid for pid in _below(processes, leader) if not processes[pid].ended}
 
 
 def end_known(known: AbstractSet[int]) -> None:
-    """Kill those of some processes that still descend from this one; an id that somebody else has by now is left alone."""
+    """Kill the processes that still descend from this one; ids that other processes reuse are not affected."""
     for pid in known & descendants(os.getpid()) if known else ():
         _kill(pid)
 
 
 class _Process(NamedTuple):
-    """A process that is there, or has ended and was not waited for."""
+    """A running process, or a zombie."""
 
     parent: int
     group: int
@@ -138,7 +138,7 @@ class _Process(NamedTuple):
 
 
 def _processes() -> dict[int, _Process]:
-    """Return the processes of this machine, by their ids; none where the system does not say."""
+    """Return the processes of this machine by id; empty if the system does not report them."""
     found: dict[int, _Process] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir(_PROC):  # noqa: PTH208 - pathlib is slower
