@@ -1,4 +1,4 @@
-"""Start of an adopted server: from its files in the workspace, or from the offer of a channel."""
+"""Start adopted servers from their files in the workspace or from a channel."""
 
 from __future__ import annotations
 

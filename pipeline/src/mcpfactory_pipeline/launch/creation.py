@@ -1,4 +1,4 @@
-"""Making the environment of a server, with uv: one process makes it, others that need the same wait."""
+"""Create the environment of a server with uv: one process creates it, and others wait for it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _hint(error: Exception, folder: Path) -> str:
 
 
 def _check(needs: Requirements, shown: str) -> None:
-    """Raise `ServerError` for problems that can be found without asking an index."""
+    """Raise `ServerError` for problems that can be found without an index."""
     for text in needs.dependencies:
         try:
             Requirement(text)
@@ -136,7 +136,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
-    """Return the runtime that this factory has, as an argument of uv: from its sources where the factory is used from them, so that an edit works."""
+    """Return the runtime as uv's argument: its source folder for an editable factory, so that edits take effect."""
     if not needs.runtime:
         return []
     source = source_folder(RUNTIME)

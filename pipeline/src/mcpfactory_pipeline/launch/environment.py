@@ -68,7 +68,7 @@ def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
 
 
 def environments_folder() -> Path:
-    """Return the folder of environments: in the user's cache folder, so that all workspaces share them."""
+    """Return the environments' folder in the user's cache, which all workspaces share."""
     if chosen := os.environ.get("MCPFACTORY_CACHE_DIR"):
         return Path(chosen) / "environments"
     if sys.platform == "darwin":
@@ -86,7 +86,7 @@ def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Requirements, tuple[
 
 
 def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
-    """Return the interpreter that is there, the folder of the environment that would have to be made, and what `.venv` lacks."""
+    """Return the existing interpreter, the folder of the environment to create, and what `.venv` lacks."""
     folder = environments_folder() / _key(needs, wanted)
     lacking, own = "", server.folder / ".venv"
     if venv_python(own).exists():

@@ -117,13 +117,13 @@ class _Sources:
 
 
 def _installed(file: str) -> str:
-    """Return a library's file below the folder of libraries; "" for any other."""
+    """Return a library's path below site-packages; "" for other files."""
     _, found, inside = file.replace("\\", "/").rpartition("/site-packages/")
     return inside if found else ""
 
 
 def _message(error: BaseException) -> str:
-    """Return the kind of an error and its message, with what Python suggests, as one line."""
+    """Return an error's kind and message, with Python's suggestion, as one line."""
     kind = type(error).__name__
     formatted = traceback.TracebackException.from_exception(error).format_exception_only()
     text = next((part for part in formatted if part.startswith(kind) or f".{kind}" in part), kind)
@@ -139,7 +139,7 @@ def _marked_line(error: SyntaxError) -> list[str]:
 
 
 def _steps(led: list[traceback.FrameSummary]) -> Iterator[traceback.FrameSummary]:
-    """Yield the last places that led there; that `__main__` imports the server says nothing."""
+    """Yield the last frames before the failing one, without `__main__`, which only imports the server."""
     yield from [one for one in led if os.path.basename(one.filename) != "__main__.py"][-_STEPS:]  # noqa: PTH119 - no pathlib here
 
 
@@ -191,7 +191,7 @@ def _own_module(name: str, sources: _Sources) -> str:
 
 
 def _missing_name(error: ImportError, sources: _Sources) -> str:
-    """Something is imported that a module does not have, or the package cannot be run at all."""
+    """Return the hint for a missing name in a module, or a package that cannot be run."""
     found = re.match(r"cannot import name '([^']+)' from (partially initialized module )?'([^']+)'", str(error))
     if found is None:
         if "cannot be directly executed" in str(error):

@@ -17,7 +17,7 @@ START_FAILED: Final = 6  # the CLI's exit code for the same failure (docs/refere
 
 
 def main() -> None:
-    """Run the package. An error that it lets out ends the process with `START_FAILED`."""
+    """Run the package. An uncaught error ends the process with `START_FAILED`."""
     script, package, folder, *arguments = sys.argv
     sys.argv[1:] = arguments
     try:
