@@ -1,4 +1,4 @@
-"""Removal of a server: its history is closed, it leaves its channels, its folder is deleted. What stays elsewhere is reported."""
+"""Remove a server: close its history, remove it from channels, delete its folder, and report what stays elsewhere."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def remove(
 
 
 def client_entries(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:
-    """Return the entries of a server in the configurations of clients, each with the command that takes it out."""
+    """Return the entries of a server in client configurations, each with the command that removes it."""
     rows = [row for row in installed(workspace, home, project) if row.server == server]
     return [
         {"client": row.client, "scope": row.scope, "name": row.name, "file": row.file, "command": _command(row)}

@@ -84,13 +84,13 @@ def workspace_files(
 
 
 def root_of(folder: Path) -> Path | None:
-    """Return the root of the repository that a folder lies in, or would lie in."""
+    """Return the root of the repository that contains a folder, or would contain it."""
     top = git_text(_existing(folder), "rev-parse", "--show-toplevel")
     return Path(top).resolve() if top else None
 
 
 def main_branch(folder: Path) -> str:
-    """Return the branch that work comes together on: where the remote's HEAD points, else the one that is checked out; else ""."""
+    """Return the main branch: where the remote's HEAD points, else the checked-out one, else ""."""
     if root_of(folder) is None:
         return ""
     there = _existing(folder)
@@ -109,7 +109,7 @@ def forge_owner(folder: Path) -> str:
 
 
 def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
-    """Those of the paths below a folder that git would not track."""
+    """Return the paths below a folder that git would not track."""
     named = list(paths)
     return git_text(folder, "check-ignore", *named).splitlines() if named else []
 
@@ -195,7 +195,7 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
 
 
 def _origin(settings: WorkspaceSettings, wanted: Origin | None) -> Origin | None:
-    """Return the workspace's own. Raises `ConfigError` when another one is wanted: workflows that are there would not follow it."""
+    """Return the workspace's origin; raise `ConfigError` for another `wanted` one: workflows would keep the old."""
     recorded = read_origin(settings)
     if wanted is not None and wanted != recorded:
         raise ConfigError(
@@ -301,7 +301,7 @@ class SetupChange:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"path": self.path, "action": self.action, "note": self.note}
 
 
@@ -341,7 +341,7 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
 
 
 def _unsafe(folder: Path, data: dict[str, Any]) -> str:
-    """Why members cannot be added, and what to do; "" when they can."""
+    """Return why members cannot be added, with the remedy; "" if they can."""
     add = f"for `uv sync` of servers add {json.dumps(_MEMBERS)} to members in [tool.uv.workspace]"
     if "workspace" in data.get("tool", {}).get("uv", {}):
         return f"is a uv workspace: {add}"
