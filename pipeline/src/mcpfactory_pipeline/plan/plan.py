@@ -55,12 +55,12 @@ class PlanStep:
     reasons: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "reasons": list(self.reasons)}
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:
-    """Return the step of a server that cannot be planned, because its files cannot be read; a run reports the same."""
+    """Return the step of a server with unreadable files, which cannot be planned; a run reports the same."""
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
