@@ -77,7 +77,7 @@ class Notifier:
             self._receivers[name][0].send({**about, **({"link": place} if place else {}), **event})
 
     def close(self) -> dict[str, Set[str]]:
-        """Close the receivers; print a line on stderr for each that missed something. Return the ids of what each of them missed."""
+        """Close the receivers; report missed events on stderr, and return the missed ids by receiver."""
         missed: dict[str, Set[str]] = {}
         for name, (receiver, _) in self._receivers.items():
             if said := receiver.close():
@@ -121,7 +121,7 @@ class NotifyingReporter:
 
 
 class _Off:
-    """A receiver that is not available here: it reports that for each event."""
+    """A receiver that is unavailable here, and reports that for each event."""
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -135,7 +135,7 @@ class _Off:
 
 
 class _LogFile:
-    """A file that lines are added to; several processes may do so at once, for each line is one write."""
+    """A file to which several processes append, each line in one write."""
 
     def __init__(self, workspace: Workspace, path: str) -> None:
         self._file, self._path, self._missed = workspace.root / path, path, ""
