@@ -32,7 +32,7 @@ _CONNECT: Final = 10.0  # seconds to connect to a scheduler
 
 
 class DaskExecutor:
-    """A dask cluster: the one whose scheduler is at `address`, or with "" one of `jobs` worker processes on this machine."""
+    """A dask cluster: the scheduler at `address`, or for "" `jobs` worker processes on this machine."""
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()
@@ -73,11 +73,11 @@ class DaskExecutor:
             future.release()
 
     def cancel(self) -> None:
-        """End all jobs: who waits stops waiting, and a worker ends a job whose work folder has been taken away."""
+        """End all jobs: waiting threads return, and workers end jobs whose work folder was deleted."""
         self._cancelled.set()
 
     def close(self) -> None:
-        """Leave the cluster; one that was started for the run ends."""
+        """Disconnect from the cluster; end a cluster that was started for the run."""
         self._cancelled.set()
         with self._guard:
             client, cluster, self._client, self._cluster = self._client, self._cluster, None, None
@@ -87,7 +87,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """A new cluster is started with the first job, because a run can be without jobs; None if the run was ended."""
+        """Return a client; start the cluster with the first job, as runs can lack jobs. None if the run was ended."""
         with self._guard:
             if self._cancelled.is_set():
                 return None
@@ -114,7 +114,7 @@ class DaskExecutor:
 
 
 def run_remotely(job: dict[str, Any], log: str) -> dict[str, Any]:
-    """Run a job on a worker, in an empty work folder; when that folder is deleted, the job is no longer wanted."""
+    """Run a job on a worker in a new work folder; deleting that folder cancels the job."""
     work = Path(job["inputs"]["work"])
     if not work.is_dir():
         return StageOutputs(

@@ -37,18 +37,18 @@ def available_slots() -> int:
 
 
 class Executor(Protocol):
-    """Runs jobs; called from several threads at once. `slots` is how many it can run at a time."""
+    """Runs jobs; used by several threads at once. `slots` is the maximum number of parallel jobs."""
 
     slots: int
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
-        """Run a job to its end, within its limits, and write its output to `log`."""
+        """Run a job within its limits until it ends, and write its output to `log`."""
 
     def cancel(self) -> None:
-        """End all jobs, and let no new one start; their outcome is `interrupted`."""
+        """End all jobs and start no new one; their outcome is `interrupted`."""
 
     def close(self) -> None:
-        """Release what the executor holds; the run is over."""
+        """Release the resources after the run."""
 
 
 class LocalExecutor:
@@ -105,7 +105,7 @@ class LocalExecutor:
         return self._outputs(process.returncode, result_file)
 
     def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
-        """Wait for the end of a job; return the outcome to end it with when it exceeds a limit or is no longer wanted."""
+        """Wait for the end of a job; return an outcome if it exceeds a limit or is canceled."""
         deadline = time.monotonic() + limits["timeout"]
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -138,7 +138,7 @@ class LocalExecutor:
             _end(process)
 
     def close(self) -> None:
-        """Nothing to give back: every process ended with its job."""
+        """Do nothing, because each process ended with its job."""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -159,7 +159,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def memory_used(leader: int) -> int:
-    """Bytes of resident memory of a process, its session and all that descends from it; 0 where the system does not say."""
+    """Return resident bytes of a process, its session and its descendants; 0 if the system does not report them."""
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}
     resident: dict[int, int] = {}
@@ -185,7 +185,7 @@ def memory_used(leader: int) -> int:
 
 
 def memory_available() -> int | None:
-    """Bytes that new processes may take without swapping; None where the system does not say."""
+    """Return the bytes that new processes can use without swapping; None if the system does not report them."""
     try:
         lines = (_PROC / "meminfo").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

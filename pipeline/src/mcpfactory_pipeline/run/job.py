@@ -29,7 +29,7 @@ SCHEMA: Final = 1
 
 
 def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dict[str, Any]:
-    """Return the job as plain data; that of an adopted server runs what the stage has for those."""
+    """Return the job as plain data; jobs of adopted servers run the stage's function for those."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
         "job": SCHEMA,
@@ -67,7 +67,7 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
 
 
 def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
-    """Run the job, and write its outputs once no process that it started is left to change them."""
+    """Run the job; write its outputs after ending all its processes, which could change them."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
     if left := end_descendants():  # otherwise it could change outputs after the verdict
@@ -88,7 +88,7 @@ def _kill_at_eof(pid: int) -> None:
 
 
 def main() -> None:
-    """Read the job file that is named first, write the outputs to the file that is named second."""
+    """Read the job from the first file, and write the outputs to the second file."""
     hide_process()
     files = Path(sys.argv[1]), Path(sys.argv[2])
     adopt_orphans()
