@@ -1,4 +1,4 @@
-"""Access of the factory's MCP tools to the workspace: off the event loop, per caller, errors readable by models."""
+"""Workspace access of the factory's MCP tools: outside the event loop, per caller, with readable errors."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class WorkspaceAccess:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Within it documents are fetched from permitted addresses only, also where a name leads elsewhere than when it was looked at."""
+        """Restrict fetches of documents to permitted addresses, even if a name resolves differently later."""
         from mcpfactory_codegen.read.document import public_only  # noqa: PLC0415 - heavy, and rarely needed
 
         with public_only([one for one in self.documents if not _is_folder(one)]):
@@ -140,7 +140,7 @@ def person(ctx: Context) -> str:
 
 @contextmanager
 def as_tool_error() -> Iterator[None]:
-    """Turn errors with words for a person (they have a `hint`) into a `ToolError`; others pass."""
+    """Convert errors with a `hint` into a `ToolError`; others pass unchanged."""
     try:
         yield
     except Exception as error:

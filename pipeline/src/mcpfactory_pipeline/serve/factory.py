@@ -1,4 +1,4 @@
-"""The factory as an MCP server, and where it listens."""
+"""The factory as an MCP server, and the address it listens on."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _SHORTEST: Final = 16  # minimum length of a token in characters
 
 @dataclass(frozen=True, slots=True)
 class HttpAddress:
-    """An address for HTTP. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint as clients write it."""
+    """HTTP address. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint for clients."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -128,7 +128,7 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def secret_variables(place: HttpAddress | None) -> list[str]:
-    """Return the environment variables with secrets of this address, which other processes must not get."""
+    """Return the environment variables with secrets of this address, which child processes must not get."""
     if place is None:
         return []
     return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]

@@ -157,7 +157,7 @@ class Gateway:
     # -- lifespan --------------------------------------------------------------------------------------------------
 
     async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
-        """Ask those of whom nothing is recorded, before anybody is served; at the end, end all."""
+        """Ask servers without a recorded listing before serving anybody; at the end, stop all servers."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
         async def probe(child: Child) -> None:
@@ -194,7 +194,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Send a server's log message to the call that it is of; where several run, that is known only of one client's."""
+        """Forward a server's log message to its call; with several calls running, only if they are of one client."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -296,7 +296,7 @@ def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerLis
 
 
 async def request_listing(client: Client) -> ServerListing:
-    """Return the listing of a running server. Raises the client's errors."""
+    """Return the listing of a running server. Raises client errors."""
     able = client.capabilities
     return ServerListing(
         _named("name", await client.list_tools()) if "tools" in able else (),
@@ -309,7 +309,7 @@ async def request_listing(client: Client) -> ServerListing:
 
 
 def store_listing(workspace: Workspace, server: WorkspaceServer, listing: ServerListing) -> None:
-    """Write a listing down for the next gateway; where that is not possible, the server is asked again."""
+    """Store a listing for the next gateway; after a write error, the server is asked again."""
     file = _file(workspace, server)
     try:
         text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
@@ -334,7 +334,7 @@ def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerList
 
 
 def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
-    """Return the entries that have a name: others cannot be called, and must not affect other servers."""
+    """Return the entries with a name: others cannot be called, and must not affect other servers."""
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 

@@ -37,13 +37,13 @@ OneServer = Annotated[str, Field(examples=["bookshop"])]
 
 
 class ReadTools:
-    """The tools, on one workspace."""
+    """Read-only tools for one workspace."""
 
     def __init__(self, access: WorkspaceAccess) -> None:
         self._access = access
 
     def register(self, server: Server) -> None:
-        """Offers the tools."""
+        """Register the tools."""
         looks: dict[str, Callable[..., Any]] = {
             "List servers": self.list_servers,
             "What waits": self.inbox,

@@ -136,7 +136,7 @@ class Child:
         self._stop_idle()
 
     async def aclose(self) -> None:
-        """End the process."""
+        """Stop the process."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         client, self._client = self._client, None
@@ -148,7 +148,7 @@ class Child:
     # -- starting and stopping -------------------------------------------------------------------------------------
 
     async def _running_client(self) -> Client:
-        """Return a client whose server runs. Raises what a client raises."""
+        """Return a client of the running server. Raises client errors."""
         async with self._starting:
             if self._client is not None and self._client.lost is None:
                 return self._client
@@ -269,7 +269,7 @@ class ServerListing:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server of an outer URI, and its inner URI; None if the URI is not the gateway's."""
+    """Return the server and the inner URI of an outer URI; None if it is not the gateway's."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")
@@ -297,7 +297,7 @@ class OuterNames(relay.RelayNames):
         return f"{_SCHEME}{self._server}/{inner}"
 
     def owns(self, uri: str) -> bool:
-        """Return True for each URI of the server: which of them exist, the server knows."""
+        """Return True for each URI of the server, existing or not."""
         found = inner_uri(uri)
         return found is not None and found[0] == self._server
 
@@ -349,12 +349,12 @@ def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...
 
 
 def plain_text(text: str) -> str:
-    """Return a text without characters that a person does not see."""
+    """Return a text without invisible characters."""
     return UNSEEN.sub("", text)
 
 
 def is_plain_json(data: bytes) -> bool:
-    """Return True if JSON has only visible ASCII and white space: a single scan instead of a walk."""
+    """Return True if JSON has only visible ASCII and white space; one scan is faster than a walk."""
     return data.isascii() and not _SIGNS.search(data)
 
 
