@@ -100,7 +100,7 @@ def _adopted(inputs: StageInputs) -> Adopted:
 
 
 def generate(inputs: StageInputs) -> StageOutputs:
-    """Nothing is generated for a server that exists."""
+    """Pass, because nothing is generated for adopted servers."""
     kind = _adopted(inputs).kind
     return StageOutputs("passed", f"adopted, {FIELDS[kind].says}: nothing to generate", {"adopted": kind})
 
@@ -172,7 +172,7 @@ def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[De
 
 
 def run_declared(declared: Sequence[DeclaredTest], bench: ServerSetup) -> list[DeclaredOutcome]:
-    """Run declared tests and print their results: stdout of a job is the log of its stage."""
+    """Run declared tests, and print their results to the log of the stage."""
     from mcpfactory_pipeline.checks.declared_tests import run_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     outcomes = asyncio.run(run_tests(declared, bench))
@@ -246,7 +246,7 @@ def _local_target(
 
 
 def _start_hint(record: Record, folder: Path, said: str) -> str:
-    """Pin an older dependency where one is incompatible; installation scripts are not run: adopt the server as a command."""
+    """Return the hint for a start failure: pin an incompatible dependency, or install by hand if scripts are needed."""
     lock = folder / LOCKS["node"]
     if lock.name in record.files and (scripted := scripted_packages(lock.read_bytes())):
         return (
@@ -269,7 +269,7 @@ def _sandbox(inputs: StageInputs, ready: ReadyServer, name: str) -> tuple[Sandbo
 
 
 def _dummies(record: Record) -> dict[str, str]:
-    """Return a value for each variable that the server reads: none of the caller's reach it here."""
+    """Return a dummy for each variable that the server reads, because it gets none of the caller's values."""
     from mcpfactory_pipeline.checks.examine import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}

@@ -1,4 +1,4 @@
-"""Stage `generate`: regenerates the generated files from the API document."""
+"""Stage `generate`: regenerate the generated files from the API document."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _keep_tools(inputs: StageInputs) -> None:
-    """Keep the tool list and the report, so that an approval of this stage is about their content and not about counts."""
+    """Store the tool list and the report, so that people approve their content, not only counts."""
     manifest = inputs.folder / "src" / inputs.package.replace(".", "/") / "_generated" / "manifest.json"
     tools = contract.read_contract(manifest.read_bytes(), manifest.name).tools
     inputs.keep.mkdir(parents=True, exist_ok=True)

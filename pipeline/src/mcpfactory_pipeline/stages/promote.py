@@ -13,7 +13,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Read the candidate's files, and build the runtime's where no public index has it."""
+    """Read the candidate's files, and build the runtime's if no public index has it."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("no candidate to promote", hint="run the stage build first")

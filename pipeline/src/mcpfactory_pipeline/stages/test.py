@@ -62,7 +62,7 @@ class Observed:
     tools: frozenset[str] = field(default_factory=frozenset)
 
     def facts(self) -> dict[str, int]:
-        """The numbers for the record of the stage."""
+        """Return the counts for the stage's record."""
         return {
             "tests": len(self.passed) + len(self.failed) + len(self.skipped) + len(self.errors),
             "passed": len(self.passed),
@@ -83,7 +83,7 @@ class Observed:
         return "".join(said)
 
     def joined(self, other: Observed) -> Observed:
-        """Both, as one."""
+        """Return the combined observations."""
         both = {name: getattr(self, name) + getattr(other, name) for name in _LISTS}
         return replace(self, **both, tools=self.tools | other.tools)
 
@@ -136,7 +136,7 @@ def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> Observed:
 
 
 def defined_tests(folder: Path, files: Sequence[str]) -> list[str]:
-    """Return the tests that stand in `test_*.py` and `*_test.py` of a folder `tests`, by the names that pytest gives them."""
+    """Return the tests defined in `test_*.py` and `*_test.py` of a folder, by pytest's names."""
     found: list[str] = []
     for file in files:
         name = file.rpartition("/")[2]
@@ -187,7 +187,7 @@ def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tupl
 
 
 def keep_tests(passed: Collection[str], folder: Path, candidate: str) -> None:
-    """Keep the names of the tests that a candidate passed, now or before, in a server's artifacts."""
+    """Store the names of the tests that a candidate has ever passed in the server's artifacts."""
     file = folder / candidate / "test" / _KEPT
     number, before = _read_kept(file)
     others = (_read_kept(other)[0] for other in folder.glob(f"*/test/{_KEPT}"))
@@ -241,7 +241,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 def _with_history(
     inputs: StageInputs, candidate: str, found: StageOutputs, observed: Observed, facts: Mapping[str, Any]
 ) -> StageOutputs:
-    """Return a verdict with what became of the tests that candidates passed before; those that passed now are kept."""
+    """Return a verdict that includes tests of earlier candidates; store the tests that passed now."""
     if found.outcome != "passed":
         return replace(found, summary={**found.summary, **facts})
     artifacts = inputs.artifacts / inputs.server
@@ -301,7 +301,7 @@ def _run_declared(
 
 
 def _combine(judged: StageOutputs | None, observed: Observed, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
-    """Return the verdict of both kinds of tests: each must have passed. `observed` is what there is to see of both."""
+    """Return the verdict of both kinds of tests, which must all pass. `observed` covers both."""
     facts: dict[str, Any] = observed.facts()
     if not replayed:
         assert judged is not None  # at least one of the two exists
@@ -329,7 +329,7 @@ def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> Observed:
 
 
 def judge_tests(code: int, observed: Observed | None) -> StageOutputs:
-    """Return the verdict on tests by pytest's exit code and what the plugin saw of them; without that nothing was shown."""
+    """Return the verdict from pytest's exit code and the plugin's observations; without those, nothing is proven."""
     if observed is None:
         said = f"pytest ended with exit {code} before it was through: without a record of the tests none counts"
         return StageOutputs("failed", f"{said}; see the log")

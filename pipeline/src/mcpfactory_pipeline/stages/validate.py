@@ -1,4 +1,4 @@
-"""`validate`: the server is started from its wheel and checked by the rules, its evaluation cases against the model of its API."""
+"""Stage `validate`: start the server from its wheel, check the rules, and run evaluation cases with the API's model."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
-    """In search mode: the tools behind those that are listed. They are part of the contract, for they are called by name."""
+    """Return the tools behind those listed in search mode, which belong to the contract: they are called by name."""
     metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
     found = contract.stored_contract(folder, manifest=True) if searching else None
@@ -109,7 +109,7 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
 
 
 class _Model:
-    """The program of the model, for as many processes as there are cases."""
+    """The program of the API model, started once for each case."""
 
     def __init__(self, sandbox: Sandbox, python: str) -> None:
         self._sandbox = sandbox

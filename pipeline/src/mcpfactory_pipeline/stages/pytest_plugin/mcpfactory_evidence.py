@@ -41,18 +41,18 @@ class PytestEvidence:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Note a test before anything can leave it out."""
+        """Record a test at collection, before anything can deselect it."""
         self._collected[item.nodeid] = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a file that cannot be read."""
+        """Record a file that cannot be read."""
         if report.failed:
             self._errors.append(report.nodeid)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Note which tools run while a test does."""
+        """Record the tools that run during a test."""
         start = self._size()
         result = yield
         if item.nodeid in self._tests:
@@ -63,7 +63,7 @@ class PytestEvidence:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Note the worst that happened in the phases of a test: by its exception, and by what hooks made of that."""
+        """Record the worst outcome of a test's phases, from its exception and from the report of other hooks."""
         report = yield
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
@@ -113,14 +113,14 @@ _PLUGIN: Final = _evidence()  # read at import, before any conftest runs
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Begin to look, before a conftest is read."""
+    """Start to observe before any conftest is read."""
     if _PLUGIN is not None:
         early_config.pluginmanager.register(_PLUGIN, "mcpfactory-evidence")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Keep the tests in this one process."""
+    """Keep all tests in this process."""
     for name, value in _ONE_PROCESS.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)
