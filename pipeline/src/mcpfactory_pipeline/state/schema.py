@@ -127,7 +127,7 @@ def _events() -> SchemaValidator:
 
 
 def latest() -> Mapping[str, str]:
-    """Return the largest `id` and `at` that an event may have now."""
+    """Return the largest `id` and `at` that events may have now."""
     at = utc_now() + _AHEAD
     return {"id": last_id(at), "at": format_time(at)}
 
@@ -144,7 +144,7 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 
 
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
-    """Raise ValueError for an event of the future: it would add time to a soak, and later ids might not sort behind its id."""
+    """Raise ValueError for a future event: it would extend soak time, and later ids might not sort after it."""
     for member, limit in limits.items():
         if event[member] > limit:
             raise ValueError(f"{member} is {event[member]!r}, ahead of this machine's clock ({format_time(utc_now())})")
@@ -164,7 +164,7 @@ def check_event(event: Event, where: str) -> None:
 
 
 def unknown_kind(error: ValueError) -> str:
-    """Return the kind of an event that this version does not know; empty when something else is wrong with it."""
+    """Return the kind of an event if this version does not know it; "" for other errors."""
     found = _first(error)
     return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
 
@@ -196,7 +196,7 @@ Step = tuple[object, object]  # (stage, run)
 
 
 def step_of(event: Event) -> Step:
-    """Return the stage of an event, and its run."""
+    """Return the stage and the run of an event."""
     return event.get("stage"), event.get("run")
 
 

@@ -115,7 +115,7 @@ class Store:
         return self._folder / "history" / f"{server}.jsonl"
 
     def history_size(self, server: str) -> int:
-        """Return the bytes of a history."""
+        """Return the size of a history in bytes."""
         stamp = file_stamp(self.history_file(server))
         return stamp[1] if stamp else 0
 
@@ -124,16 +124,16 @@ class Store:
         return self.locks / f"{server}.snapshot"
 
     def where(self, server: str, kind: str) -> str:
-        """Return the path that messages name: relative to the workspace."""
+        """Return the path for messages, relative to the workspace."""
         return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
 
     def servers(self) -> list[str]:
-        """Every server that has a state or a history, whether its folder still exists or not."""
+        """Return each server with a state or history, even without a folder."""
         names = {file.stem for file in (self._folder / "state").glob("[!.]*.json")}
         return sorted(names | {file.stem for file in (self._folder / "history").glob("[!.]*.jsonl")})
 
     def history(self, server: str) -> list[Event]:
-        """Every event of a server, oldest first."""
+        """Return all events of a server, oldest first."""
         return history.read(self.history_file(server), self.where(server, "history"))
 
     def half_written(self, server: str) -> dict[str, str] | None:

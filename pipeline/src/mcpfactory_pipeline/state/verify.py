@@ -259,7 +259,7 @@ def _changes(store: Store, server: str) -> Iterator[str]:
 
 
 def _facts(value: Any, name: str = "") -> dict[str, str]:
-    """Return nested data as one fact a line: its path, with dots between the keys, and its value as JSON."""
+    """Return nested data as path → JSON value, one per fact, with dots between keys."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {
