@@ -131,7 +131,7 @@ class _Card:
 
     @property
     def middle(self) -> int:
-        """Return the height at which edges begin and end: that of the name."""
+        """Return the y coordinate of the name, where connections start and end."""
         return self.y + _HEAD // 2
 
 
@@ -181,7 +181,7 @@ def _chip_height(place: GraphPlace, width: int) -> int:
 
 
 def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return cards, ways, width and height: a column for each level, in as many lines as are needed; rows are as high as their highest card."""
+    """Return cards, connections, width and height: a column per level, wrapped into lines as high as their cards."""
     levels = 1 + max((place.node.level for place in places), default=0)
     columns = -(-levels // -(-levels // _COLUMNS))
     used: Counter[int] = Counter()
@@ -214,14 +214,14 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a way to the next column; one that leads further turns below its row, at the height of `below`."""
+    """Return a connection to the next column; a longer one turns below its row, at the height `below`."""
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
     return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"
 
 
 def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return the same with all cards below each other; what is not needed by the next one is led past it on the left."""
+    """Return the same with all cards in one column; connections that skip cards pass them on the left."""
     order = {place.node.name: number for number, place in enumerate(places)}
     last: dict[str, int] = {}
     for place in places:
@@ -264,7 +264,7 @@ def _tone(place: GraphPlace) -> str:
 
 
 def _said(place: GraphPlace, room: float = float("inf")) -> str:
-    """Return the line below the name, in other words where those have no room in so many pixels."""
+    """Return the line below the name, with fewer words if it is wider than `room` pixels."""
     node = place.node
     note = node.note if node.kind in {"gates", "approval"} and not node.status else ""
     words = [SIGNS[node.status][0] if node.status in SIGNS else node.status]

@@ -162,7 +162,7 @@ def gone_items(workspace: Workspace) -> list[InboxItem]:
 
 
 def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """Return the most blocking first, then those that have waited longest."""
+    """Return items by kind, most blocking first, then by waiting time."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
@@ -194,7 +194,7 @@ def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
-@dataclass(frozen=True)  # no slots, because of cached properties
+@dataclass(frozen=True)  # no slots: cached properties
 class InboxReader:
     """Shared context for the items of all servers, at one time."""
 
@@ -205,12 +205,12 @@ class InboxReader:
 
     @cached_property
     def _head(self) -> dict[str, str]:
-        """The histories of the commit that is checked out: git is asked once, and not for each server that is ready."""
+        """Return the histories in HEAD, cached, so that git runs once and not per server."""
         return head_histories(self.workspace)
 
     @cached_property
     def store(self) -> Store:
-        """State and history of the workspace."""
+        """The state and history of the workspace."""
         return Store(self.workspace)
 
     @classmethod
@@ -229,11 +229,11 @@ class InboxReader:
         return status_row(self.workspace, self.store, self.stages, server, refresh=refresh)
 
     def read(self, server: WorkspaceServer, *, refresh: bool = False) -> list[InboxItem]:
-        """Everything that waits at one server."""
+        """Return all pending items of one server."""
         return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
-        """Everything that waits at one server, by its `status_row`. What is suggested was tried: nothing that would be refused is."""
+        """Return all pending items of one server from its `status_row`, with suggested commands that were tried."""
         adviser = self.adviser(row, state)
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, adviser)
@@ -243,7 +243,7 @@ class InboxReader:
         return Adviser(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
-        """Return the item with a command that goes through, and with what refuses the one that came first, where it does."""
+        """Return the item with a command that succeeds, and the error of the original command, if it was refused."""
         command, refused = adviser.validate_suggestion(item.command)
         if refused is None:
             return item
@@ -289,7 +289,7 @@ class InboxReader:
                 )
 
     def _stage_tokens(self, server: WorkspaceServer, state: ServerState, due: Sequence[InboxItem]) -> dict[str, str]:
-        """Return the tokens of what the approval stages show that wait for somebody."""
+        """Return the tokens of the shown content of approval stages that await a decision."""
         asked = {item.about for item in due}
         reader = InputReader(server, state)
         return {
@@ -308,7 +308,7 @@ class InboxReader:
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Stages that are soaking, and those that wait for them, only need time."""
+        """Return the first stale stage, ignoring stages that soak or wait for them, which only need time."""
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():
@@ -319,7 +319,7 @@ class InboxReader:
         return ""
 
     def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
-        """Yield the first stage that did not pass; the others wait for it."""
+        """Yield the first stage that did not pass; later ones wait for it."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]
@@ -360,7 +360,7 @@ class InboxReader:
         return InboxItem("approval", state.server, stage.name, f"{stage.name}: {words}", command)
 
     def _finding(self, state: ServerState, stage: str) -> str:
-        """Return the first finding of a failed stage, from its report where that is on this machine, else its message."""
+        """Return the first finding of a failed stage from its report if available, else the stage's message."""
         record = state.stages[stage]
         for path in record.artifacts:
             if not path.endswith(f"{stage}/report.json"):
@@ -374,7 +374,7 @@ class InboxReader:
         return record.message
 
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
-        """Yield what a channel behind the first offers although a check of those bytes has failed since."""
+        """Yield later channels' offers whose bytes have failed a check since."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
             known = state.candidates.get(offered)
@@ -479,7 +479,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """For a server at a URL, validate again, because a repair there is not visible here."""
+    """Return the command; for a server at a URL, `validate` again, because a repair there is not visible here."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

@@ -50,13 +50,13 @@ _KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items tha
 
 
 def decided_channel(item: InboxItem, channels: Collection[str]) -> str:
-    """Return the channel whose page of decisions has what speaks for and against a thing that waits; "" for none."""
+    """Return the channel whose decision page has the facts about an item; "" for none."""
     decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
     return item.about if decides else ""
 
 
 def decision_path(server: str, about: str, channel: str) -> str:
-    """Return the path of the dashboard where a thing is decided: the page of the decision, of the server, or the inbox where that is gone."""
+    """Return the dashboard path for a decision: its page or the server's page; "" (the inbox) for a deleted server."""
     if about == "gone":
         return ""
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
