@@ -50,7 +50,7 @@ def adopted_files(adopted: Adopted, root: Path) -> list[str]:
 
 
 def adopted_version(adopted: Adopted, folder: Path) -> str:
-    """Return the version of the server in `folder`, which is `servers/<name>`; "" when its files do not say one."""
+    """Return the version of the server in `folder` (`servers/<name>`); "" if its files have none."""
     read = _SAYS.get(adopted.kind)
     if read is None:
         return adopted.version

@@ -30,7 +30,7 @@ Model = TypeVar("Model", bound=Settings)
 
 @dataclass(frozen=True, slots=True)
 class BrokenServer:
-    """A server whose files cannot be used: why, and what to do about it."""
+    """A server with unusable files: the reason and the remedy."""
 
     name: str
     message: str
@@ -92,7 +92,7 @@ class WorkspaceServer:
 
     @property
     def document(self) -> Path | None:
-        """The first API document on disk; None when it is not made from one."""
+        """The first API document on disk; None for servers without one."""
         return self.documents[0].path if self.documents else None
 
     @property
@@ -109,7 +109,7 @@ class WorkspaceServer:
         return self.folder / CASES
 
 
-@dataclass(frozen=True)  # no slots, because of cached properties
+@dataclass(frozen=True)  # no slots: cached properties
 class Workspace:
     """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
 
@@ -142,12 +142,12 @@ class Workspace:
 
     @cached_property
     def pipeline(self) -> Path:
-        """The folder with state, history, artifacts, channels and locks."""
+        """The folder for state, history, artifacts, channels and locks."""
         return self.root / "pipeline"
 
     @cached_property
     def artifacts(self) -> Path:
-        """Wheels, reports and logs; not tracked."""
+        """The folder for wheels, reports and logs; not tracked."""
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
@@ -172,10 +172,10 @@ class Workspace:
         return servers, broken
 
     def names(self) -> list[str]:
-        """Folders with an `mcpfactory.toml`, or that cannot be read; without those that are being created (`.name-…`)."""
+        """Return folders with an `mcpfactory.toml`, or unreadable ones, except those being created (`.name-…`)."""
         servers = f"{self.root}/servers"
         try:
-            folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - runs for every page about 1,000 servers; pathlib takes four times as long
+            folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - pathlib takes four times as long
         except OSError:  # the folder does not exist yet
             return []
         return sorted(name for name in folders if _exists(f"{servers}/{name}/{CONFIG}"))
@@ -200,7 +200,7 @@ class Workspace:
         return is_name(name) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
-        """Return the named servers in the given order without repetition, or all that can be used when no name is given."""
+        """Return the named servers in the given order without repetition, or all usable servers."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
@@ -347,7 +347,7 @@ def _codeowners(text: str) -> Owners:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern of CODEOWNERS as one of paths: `*` stays within a folder, `**` does not, a leading slash is the root."""
+    """Return a CODEOWNERS pattern as one for paths: `*` stays within a folder, an inner or leading slash anchors."""
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
