@@ -1,4 +1,4 @@
-"""Groups of commands that import a command when it is used, so that each starts without the others."""
+"""Command groups that import each command on first use, so that others start without it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class _Base:
     """Parsing and help that commands and groups share."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option that is given twice: the parser would use the last one."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # a click command has it
+        """Refuse an option that is given twice, because the parser would use only the last one."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # a Command has it
         for param, times in Counter(given).items():
             repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
             if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion passes incomplete command lines
@@ -68,7 +68,7 @@ class LazyGroup(Group):
 
     @property  # type: ignore[override] # an attribute in click
     def commands(self) -> dict[str, Any]:
-        """Return all commands, and import them for that."""
+        """Import and return all commands."""
         return {name: self.get_command(None, name) for name in self.places}
 
     @commands.setter

@@ -99,12 +99,12 @@ def _options(
 
 @functools.cache
 def build_command() -> Any:
-    """Return the tree of all commands; typer would build it again for each use, which takes 0.1 s."""
+    """Return the tree of all commands. Building it takes 0.1 s, and typer would build it again for each use."""
     return typer.main.get_command(app)
 
 
 def main() -> None:
-    """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
+    """Run the command line, and exit with a documented code; errors are messages, never tracebacks."""
     try:
         width = None if output.width() else _UNBROKEN
         code = build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def _meant_command(message: str, words: Sequence[str]) -> str:
-    """Return the command that has the name in question in the other place: at the top, or below `pipeline`; "" where neither has."""
+    """Return a command of this name at the other level (top or `pipeline`); "" if there is none."""
     if not message.startswith("No such command"):
         return ""
     from mcpfactory.commands.pipeline import COMMANDS as BELOW
@@ -177,12 +177,12 @@ _MACHINE: Final = {
 
 
 def exit_of(error: BaseException) -> Exit | None:
-    """Return the exit code of an error with words for a person; None when the error is a bug."""
+    """Return the exit code of an error for people; None if the error is a bug."""
     return error.exit_code if isinstance(error, McpfactoryError) else None
 
 
 def of_machine(error: BaseException) -> McpfactoryError | None:
-    """Return the same as an error for a person, where the machine refused a file; None for any other."""
+    """Return an operating system error about a file as an error for people; None for other errors."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None
     names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

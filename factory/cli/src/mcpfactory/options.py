@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, under one name and one help text."""
+"""Arguments and options that several commands share, with one name and one help text."""
 
 from __future__ import annotations
 

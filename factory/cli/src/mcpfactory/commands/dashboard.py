@@ -102,7 +102,7 @@ def _export(root: Path, folder: Path, *, as_json: bool) -> None:
 
 
 def _note_readers(host: str, public_url: str) -> None:
-    """Say who may read, where others than people of this machine reach it, and under which names it answers."""
+    """Print who can read the dashboard if it is reachable from other machines, and its names."""
     if host in _LOOPBACK:
         return
     output.note(f"anyone who can reach {host} can read the dashboard (findings, logs and decisions); there is no login")
@@ -114,7 +114,7 @@ def _note_readers(host: str, public_url: str) -> None:
 
 
 def _proxy(header: str) -> TrustedProxy | None:
-    """Return the proxy that authenticates people, with its secret, which no process that is started from here will see."""
+    """Return the proxy that authenticates people, with its secret, which child processes do not get."""
     if not header:
         return None
     from mcpfactory_pipeline.dashboard.access import PROXY_SECRET_VARIABLE, read_proxy
@@ -126,7 +126,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
 
 def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
-    """Those who may act, with their tokens, which no process that is started from here will see."""
+    """Return the people who may act, with their tokens, which child processes do not get."""
     from mcpfactory_pipeline.base.ids import actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
 
